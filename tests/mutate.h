@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * mutate.h - systematic damage to a JSON text, for tests that no file crashes its reader
+ * mutate.h - systematic damage to a JSON text, for tests that damaged files never crash a reader
  *
- * Each token is replaced by hostile ones and by tokens of the same text, removed, and doubled; the text is truncated after every byte.
+ * Each token is replaced by hostile tokens and by other tokens of the same text, removed, and doubled. The text is truncated after
+ * every byte.
  */
 #ifndef ORR_TESTS_MUTATE_H
 #define ORR_TESTS_MUTATE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* peak_rss COMMAND ARGUMENTS..: runs it and prints the most memory it held at once, in KiB. */
+/* peak_rss COMMAND ARGUMENTS..: runs the command and prints its peak resident memory in KiB. */
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -86,7 +86,7 @@ static void whole_files(const char *what, size_t (*pack)(unsigned char *, const 
 	}
 }
 
-/* Expects the first n bytes of plain, then a fault. */
+/* Expects the first n bytes of `plain`, then the fault. */
 static void faulty(size_t raw, size_t n, const char *fault, const char *what)
 {
 	int64_t last;
@@ -113,7 +113,7 @@ static void parts(void)
 	faulty(both, 1000, "damaged gzip data", "a wrong checksum");
 	memcpy(packed, "\x1f\x8b", 2);
 	faulty(2, 0, "truncated gzip data", "a file that has only the mark of gzip");
-	/* A skippable frame of 3 bytes (RFC 8878, 3.1.2), then two frames. */
+	/* The data have a skippable frame of 3 bytes (RFC 8878, 3.1.2), then two ordinary frames. */
 	for (unsigned char mark = 0x50; mark < 0x60; mark += 5) {
 		memcpy(packed, "\x50\x2a\x4d\x18\x03\0\0\0xyz", 11);
 		packed[0] = mark;

@@ -140,7 +140,7 @@ static void times(void)
 	ok(!num_seconds_ns("5s", 2, &t), "seconds have no unit");
 }
 
-/* Numbers as text. Expected: digits by hand, and those of Python's repr() if 15 digits do not suffice. */
+/* Tests numbers as text. Expected digits are written by hand; where 15 digits are too few, they are those of Python's repr(). */
 static void formats(void)
 {
 	static const struct {

@@ -73,7 +73,7 @@ static struct run_result *rows_of(const struct jobset *s)
 	r->scenario = mem_strdup("{}");
 	r->hash = mem_strdup(jobset_hash(s));
 	r->seed_text = mem_strdup("1");
-	/* A generator stores no rows, and may not know their number. */
+	/* A generator stores no rows and may leave their number unknown. */
 	struct jobcursor *c = jobset_open(s, 0);
 	struct job_rec j;
 	size_t room = 0;

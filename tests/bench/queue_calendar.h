@@ -132,7 +132,7 @@ static uint64_t calendar_width(struct calendar *q)
 			kept++;
 		}
 	}
-	/* Entries are pushed back to the front, last first: they precede all other entries, also those of equal time. */
+	/* Pushes entries back at the front, the last one first. They precede all other entries, also those of equal time. */
 	for (size_t i = n; i-- > 0;) {
 		struct calendar_day *d = calendar_day_of(q, q->node[slot[i]].time);
 		q->node[slot[i]].next = d->first;

@@ -98,7 +98,7 @@ fails "an unknown device" 'no device "t44"' scale v100 --to t44
 fails "one profile to compare" 'expected two profiles' diff v100
 fails "an unknown option" 'did you mean --device' fit --devise v100 "$work/points.csv"
 
-# Published tables: the same command, in hwmodel/profiles.sh, makes the profiles of the catalogue.
+# The same command, in hwmodel/profiles.sh, makes the profiles of the catalogue from published tables.
 if need "$data/measured/tf_benchmarks_2017.csv"; then
   "$ORRERY" calib fit --from images "$data/measured/tf_benchmarks_2017.csv" --select K80 --device k80 --date 2017 -o "$work/k80.json" \
     --source "tensorflow/tensorflow 6535ed7, docs_src/performance/benchmarks.md: images/s of training on one GPU" \

@@ -250,7 +250,8 @@ enum layout_t { mem_row_major };
 template <typename USE, int M, int N, int K, typename T, typename LAYOUT = row_major> struct fragment {
 	float v[M][N];
 };
-/* CUDA C++ Programming Guide, "Warp matrix functions": aligned to 256 bits, strides in multiples of 16 bytes. */
+/* Checks the requirements of the CUDA C++ Programming Guide, "Warp matrix functions": alignment to 256 bits, strides in multiples of
+ * 16 bytes. */
 inline void check(const void *at, size_t stride_bytes)
 {
 	assert((uintptr_t)at % 32 == 0 && stride_bytes % 16 == 0);

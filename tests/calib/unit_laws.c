@@ -152,7 +152,7 @@ static void check_starts(void)
 	ok(n == 4 && wrong == 0, "a line has four");
 	q = problem(FORM_CACHED, 20, features, y, weight);
 	for (size_t i = 0; i < 20; i++)
-		features[i][1] = 0; /* then the size counts: 1 to 20 MB */
+		features[i][1] = 0; /* without bytes the law depends on the size: 1 to 20 MB */
 	n = fit_starts(&q, start);
 	wrong = 0;
 	for (uint32_t i = 0; i < n; i++)
@@ -293,7 +293,7 @@ static void check_ranges(void)
 			isnan(l.from[0]) && l.from[1] == 1e3,
 		"FLOPs in proportion to the bytes: one rate");
 	fit_law_free(&l);
-	/* One size determines a rate, or a time if it is 0. */
+	/* Points of one size determine a rate; points of size 0 determine a time. */
 	for (size_t i = 0; i < 3; i++)
 		set(i, 0, 0, 4e6, 2e-3);
 	ok(!fit_law(FORM_LINE, list, 3, &l, &err) && l.param[0] == 0 && fabs(l.param[1] / 2e9 - 1) < 1e-5, "one size: a rate");

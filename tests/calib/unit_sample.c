@@ -17,8 +17,8 @@ static int scaled(int n)
 }
 
 /*
- * The sign test's table (Conover, Practical Nonparametric Statistics, 3rd ed., table A3; ranks count from
- * 1 there): n = 6: 1 and 6; 10: 2 and 9; 20: 6 and 15; 30: 10 and 21; 100: 40 and 61.
+ * Tests the ranks of the sign test's table (Conover, Practical Nonparametric Statistics, 3rd ed., table A3; there ranks count from 1).
+ * n = 6: ranks 1 and 6; 10: 2 and 9; 20: 6 and 15; 30: 10 and 21; 100: 40 and 61.
  */
 static void check_ranks(void)
 {

@@ -54,7 +54,8 @@ static void check_work(void)
 		/* weight and gradient read, weight written; Adam: two moments read and written as well */
 		{ "update", "sgd", "fp32", "", { 10 }, 20, 120, 0 },
 		{ "update", "adam", "fp32", "", { 10 }, 120, 280, 0 },
-		/* two products of 6 heads x 5 x 5 x 7; q, k, v and o; unfused: 25 scores per head written and read twice */
+		/* two products of 6 heads x 5 x 5 x 7; q, k, v and o are read or written; an unfused kernel also writes and reads 25
+		 * scores per head twice */
 		{ "attention", "prefill", "fp16", "fused", { 2, 3, 5, 7 }, 4200, 1680, 0 },
 		{ "attention", "prefill", "fp16", "unfused", { 2, 3, 5, 7 }, 4200, 2880, 0 },
 		{ "attention", "decode", "fp16", "fused", { 2, 3, 5, 7 }, 840, 1008, 0 },

@@ -376,7 +376,7 @@ is "$(shown trace info wide.csv | tail -n 2)" "  abcdefghijkl         1         
   b                    1                0" "columns are as wide as the longest name"
 list=$("$orrery" trace list)
 is "$(grep -c '^  [a-z]' <<<"$list") $(grep -c '^[a-z]' <<<"$list")" "$(cat "$tree"/traces/formats.def "$tree"/traces/generators.def | grep -cE '^(ORR_|TRACE_|GENERATOR|FORMAT)?[A-Z_]*\(') 6" "trace list: formats and models"
-# "NAME=DEFAULT", padded to 22 characters, and what the parameter means.
+# Each line has "NAME=DEFAULT", padded to 22 characters, and a description of the parameter.
 is "$(sed -n 's/^      \([a-z]\)/\1/p' <<<"$list" | awk '{ split($0, x, " "); n = length(x[1]); if (n <= 22 && (substr($0, 23, 1) != " " || substr($0, 24, 1) == " ")) bad++ } END { print (NR > 50 ? "many" : NR), bad + 0 }')" "many 0" "parameters are in columns"
 printf 'submit_s,duration_s,gpus,gpu_milli\n0,1,1,500\n0,1,1,500\n' >parts.csv
 is "$(shown trace info parts.csv | tail -n 1)" "  500              2                0" "one usual value is not shown, another is"

@@ -97,8 +97,8 @@ static const struct example examples[] = {
 	{ "count", "2x1", "1/500 1 1/600 -1 1/600", "0:1.0=500 1:1 no 1:1.0=600", "a shared GPU is no whole one" },
 	{ "count", "2x2", "v0 3 2 ^0 2", "no 1:2 0:2", "nodes that are down are not used" },
 
-	/* Helios: <= 8 GPUs: the node with the fewest free GPUs that still fits (lowest id on
-	 * ties), never split; > 8 and a multiple of 8: whole empty nodes, lowest ids first. */
+	/* Helios: a job of at most 8 GPUs stays on one node, the one with the fewest free GPUs that fits (lowest id on ties). A job
+	 * of a larger multiple of 8 takes whole empty nodes, lowest ids first. */
 	{ "consolidate", "3x8", "5 4 3 4", "0:5 1:4 0:3 1:4", "the fewest free GPUs that still fit" },
 	{ "consolidate", "3x8", "2 7 1", "0:2 1:7 1:1", "the fullest node, not the first" },
 	{ "consolidate", "3x8", "1 7 1 7", "0:1 0:7 1:1 1:7", "fits exactly" },
@@ -139,7 +139,7 @@ static const struct example examples[] = {
 	{ "topology", "4x4:racks=2", "3 8 4", "0:3 2:4,3:4 1:4", "a job that fits in one rack is not spread over two" },
 	{ "topology", "4x4:racks=2", "2 2 4 4", "0:2 0:2 1:4 2:4", "in the rack that it fills best" },
 	{ "topology", "4x4:racks=2", "3 6", "0:3 2:4,3:2", "the rack where it can be consolidated" },
-	/* no rack has 9 free GPUs: the job gets all 8 of the freest rack (number 1), then 1 of the freest node of the other */
+	/* No rack has 9 free GPUs. The job gets all 8 of the freest rack (number 1), then 1 of the freest node of the other rack. */
 	{ "topology", "4x4:racks=2", "1 9", "0:1 2:4,3:4,1:1", "as few racks as possible, from the freest on" },
 	{ "topology", "2x4:a:racks=2,2x4:b:racks=2", "3@2 5@2", "2:3 3:4,2:1", "from the freest rack of the type on" },
 	{ "topology", "2x4:racks=2", "2 2 3 3", "0:2 0:2 1:3 no", "too many" },
@@ -150,26 +150,24 @@ static const struct example examples[] = {
 };
 
 /*
- * Fragmentation gradient descent, by the definition (ATC 2023, section 3.2) on 2 nodes of
- * 2 GPUs, mix: A = half a GPU (share 0.6), B = two GPUs (share 0.4).
+ * Fragmentation gradient descent, by the definition (ATC 2023, section 3.2), in 1/1000 GPU. There are 2 nodes of 2 GPUs. The mix has
+ * shape A (half a GPU) with share 0.6 and shape B (two GPUs) with share 0.4. The fragmentation F of a node is the mean, weighted by the
+ * shares, of the free parts that each shape cannot use.
  *
- * Empty node (free 1000, 1000): for A nothing is too small: 0. For B, fits: 0. F = 0.
- * Half used (500, 1000): A: 0 (500 >= 500). B: does not fit: all 1500. F = 600.
- * (0, 1000): A: 0; B: 1000. F = 400. (500, 500): A: 0; B: 1000. F = 400. (0, 500): 200.
+ * Fragmentation of a node by its free parts: (1000, 1000) both shapes fit, F = 0. (500, 1000): A can use all, B none of 1500, F = 0.4 x
+ * 1500 = 600. (0, 1000): F = 0.4 x 1000 = 400. (500, 500): F = 0.4 x 1000 = 400. (0, 500): F = 0.4 x 500 = 200.
  *
- * 1st A: either node grows by 600; the lowest: node 0, a new GPU.
- * 2nd A: node 0, same GPU: 400 - 600 = -200; node 0, other GPU: 400 - 600 = -200; node 1:
- *        +600. The first tried that is best: the shared one.
- * B:     node 0 has one whole GPU: no room. Node 1: full after, F = 0, grows by 0.
- * 3rd A: node 0 (0, 1000): to (0, 500): 200 - 400 = -200.
+ * The first A grows F by 600 on either node; the tie goes to node 0, with a new GPU. The second A has three choices: the same GPU of
+ * node 0 (400 - 600 = -200), its other GPU (-200), node 1 (+600). The first best choice tried is the shared GPU. B finds no room on
+ * node 0, which has one whole GPU; on node 1, F stays 0. The third A goes to node 0, from (0, 1000) to (0, 500): 200 - 400 = -200.
  *
- * With A = 0.7 of a GPU: (300, 1000): A: 300 too small; B: 1300. F = .6 300 + .4 1300 = 700.
- * A second A on node 0: (300, 300): A does not fit: 600; B: 600: F = 600, grows by -100;
- * on node 1 by 700: node 0's other GPU, although that leaves two scraps there.
+ * If A needs 0.7 of a GPU: with (300, 1000) A cannot use 300 and B cannot use 1300, F = 0.6 x 300 + 0.4 x 1300 = 700. A second A on
+ * node 0 leaves (300, 300), which neither shape can use: F = 600, a growth of -100. On node 1 the growth is 700. So A takes the other
+ * GPU of node 0.
  *
- * Nodes of 4 and 2 GPUs, mix: half a GPU 0.3, two GPUs 0.3, four GPUs 0.4. Node 1 cannot
- * hold four: F = .4 2000 = 800, node 0 has 0. Two GPUs on node 0 leave 2000 that cannot
- * hold four: +800; on node 1: -800. Then half a GPU: node 0.
+ * The last case has nodes of 4 and 2 GPUs. The mix has half a GPU (0.3), two GPUs (0.3) and four GPUs (0.4). Node 1 cannot hold four
+ * GPUs: F = 0.4 x 2000 = 800; node 0 has F = 0. Two GPUs on node 0 would leave 2000 that cannot hold four, a growth of 800; on node 1
+ * the growth is -800. Then half a GPU goes to node 0.
  */
 static void fgd_by_hand(const char *cluster, const struct pool_mix *mix, const int *steps, const char *want)
 {

@@ -333,7 +333,7 @@ static void products(void)
 	embed_table_free(t);
 }
 
-/* IEEE 754 half precision: 11 bits, ties to even, subnormal steps of 2^-24, 65504 is the largest. */
+/* Tests half precision of IEEE 754: 11 bits, ties to even, subnormal steps of 2^-24, a largest value of 65504. */
 static void halves(void)
 {
 	static const struct {

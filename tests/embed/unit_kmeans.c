@@ -31,7 +31,8 @@ static double distance(const float *x, const float *y, uint32_t dim)
 	return sum;
 }
 
-/* The nearest centroid by distances in double precision. Single precision may choose another one only if it is equally near. */
+/* Compares with the nearest centroid by distances in double precision. Single precision may choose another centroid only if its
+ * distance is equal within rounding. */
 static void nearest(void)
 {
 	static const struct {

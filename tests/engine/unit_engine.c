@@ -466,8 +466,8 @@ static void cancelling_the_event_that_happens(void)
 	eng_free(e);
 }
 
-/* One timeout per request, nearly all of them cancelled: 3e5 timeouts, 100 pending. The bound: 1024 dead entries and a third of all
- * records, at 64 + 17 bytes, fit in the first chunks. */
+/* Tests one timeout per request, nearly all of them cancelled: 3e5 timeouts, of which 100 are pending. The bound is that 1024 dead
+ * entries and a third of all records, at 64 + 17 bytes, fit in the first chunks. */
 static void cancelled_events_do_not_pile_up(void)
 {
 	size_t before = allocated_bytes;

@@ -104,7 +104,7 @@ END
 is "$(sed -n 's/^version: //p' "$srcdir/CITATION.cff")" "$("$ORRERY" --version | awk '{ print $2 }')" \
   "CITATION.cff has the program's version"
 
-# The documents agree with one another.
+# Checks that the documents agree with one another.
 documents() { (cd "$srcdir" && find README.md CONTRIBUTING.md CHANGELOG.md docs scenarios -name '*.md' | sort); }
 is "$(documents | while read -r f; do
   n=$(wc -m <"$srcdir/$f")

@@ -44,7 +44,7 @@ struct llm_times {
 	double update_s;
 	double total_s;
 	double micro_batches;
-	double model_flops; /* FLOPs per step, without recomputation: 3 x the forward products */
+	double model_flops; /* FLOPs per step without recomputation: 3 times the FLOPs of the forward products */
 };
 
 /* Computes the times. Fails if the degrees do not divide layers, heads or batch. */

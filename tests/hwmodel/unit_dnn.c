@@ -36,9 +36,9 @@ static double products(const struct dnn *d, enum dnn_pass pass)
 }
 
 /*
- * Parameters and numbers of tensors: torchvision's model tables and state dicts (CNNs, ViT), Hugging
- * Face's released configurations (BERT, GPT-2, Llama), Caffe's model zoo (alexnet_bvlc). MACs: the
- * same tables, to their three or four digits.
+ * Tests parameters and numbers of tensors against torchvision's model tables and state dicts (CNNs, ViT), Hugging Face's released
+ * configurations (BERT, GPT-2, Llama) and Caffe's model zoo (alexnet_bvlc). Multiply-adds come from the same tables, with their three
+ * or four digits.
  */
 static void known_totals(void)
 {

@@ -136,7 +136,7 @@ static struct dnn *dnn_of(const char *spec)
 	return dnn_load(spec, &err);
 }
 
-/* Checks that a dimension accepts its least and its largest value, and refuses the numbers next to them. */
+/* Checks that a dimension accepts its least and its largest value, and refuses the numbers just outside. */
 static void limits(const char *others, const char *key, double low, double high)
 {
 	char spec[300], says[80];

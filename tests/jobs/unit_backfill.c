@@ -84,9 +84,9 @@ static void overruns(void)
 	BY_HAND("conservative, overrun=extend", csv, "1x4", conservative, "", more_start, more_end);
 }
 
-/* 4 GPUs; numbers in brackets are GPUs. A (3) has a limit of 50 s and runs for 300 s. B (4) waits; its shadow time is
- * 50. C (1, 55 s) would end at 65, so it waits. At 50 the estimate of A grows by a minute, the shadow time becomes 110,
- * and C runs from 50 to 105. */
+/* 4 GPUs; numbers in brackets are GPUs, times are in s. A (3) has a limit of 50 and runs for 300. B (4) waits; its shadow time is 50.
+ * C (1, 55 s) waits, because it would end at 65. At 50 the estimate of A grows by a minute, the shadow time becomes 110, and C runs
+ * from 50 to 105. */
 static void extension_moves_the_shadow(void)
 {
 	static const double start[] = { 0, 300, 50 }, end[] = { 300, 310, 105 };

@@ -127,7 +127,8 @@ static void allocation_rows(struct poly *p, const struct gavel_problem *g, int e
 	}
 }
 
-/* Returns the maximum over X of the minimum over jobs of thr(m, X) / unit[m]; *first (may be NULL): the value of job 0 then. */
+/* Returns the maximum over X of the minimum over jobs of thr(m, X) / unit[m]; *first (may be NULL): the throughput of job 0 at this
+ * optimum. */
 static double brute_min(const struct gavel_problem *g, const double *unit, double *first)
 {
 	struct poly p;
@@ -172,7 +173,7 @@ static double brute_max_sum(const struct gavel_problem *g, double *first)
 	return best;
 }
 
-/* Returns the optimum by bisection on rho: a value is feasible if all jobs can have the throughput that it requires. */
+/* Returns the optimum by bisection on rho. A value of rho is feasible if all jobs can have the throughputs that this value requires. */
 static double brute_finish_time(const struct gavel_problem *g, double *first)
 {
 	double low = 0, high = 1, x[MAX_DIM], unit[MAX_JOBS];

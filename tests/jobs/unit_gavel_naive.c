@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * unit_gavel_naive.c - gavel with equal shares (allocation=isolated), by its own and by the published simulator's rules, on random
- * workloads compared with naive implementations that go from round to round
+ * unit_gavel_naive.c - gavel with equal shares (allocation=isolated) on random workloads, under its own rules and under those of the
+ * published simulator; compared with naive implementations that simulate round by round
  */
 #include "base/rng.h"
 #include "tests/jobs/replay.h"

@@ -209,7 +209,7 @@ static bool same_rows(const struct run_result *a, const struct run_result *b)
 	return same;
 }
 
-/* Checks that the passes of a policy that states when keys change choose the same jobs as passes that query every key. */
+/* Tests a policy that states when its keys change: its passes must choose the same jobs as passes that query every key. */
 static void quiet(const char *settings)
 {
 	struct orr_jobs_ops counted = *gittins_ops(), asked = counted;

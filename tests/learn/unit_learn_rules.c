@@ -275,7 +275,7 @@ static struct learn_point seen(enum learn_model model, bool has_push, bool has_b
 	struct learn *l = open_learn(&c);
 	learn_set_parameters(l, 0, (const double[]){ 1, 0 });
 	learn_set_parameters(l, 1, (const double[]){ 3, 0 });
-	one(l, 1, ORR_GRADIENT, 1); /* 6 */
+	one(l, 1, ORR_GRADIENT, 1); /* gradient 2 x = 6 */
 	if (has_push)
 		at_once(l, 1, (struct orr_update){ .kind = ORR_PUSH, .worker = 1 }, (uint32_t[]){ 1, 9 }, 2); /* the server has X = -1.5 */
 	if (has_base) { /* with c = 3 - 0 and Z = 3, the correction moves the replica to 0 */

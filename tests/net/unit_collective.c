@@ -20,7 +20,7 @@ static bool is_sanitized(void)
 	return s && *s == '1';
 }
 
-/* ---- data movement, by piece: the ranks whose contributions a rank's copy contains ---- */
+/* ---- movement of data: a rank's copy of a piece is described by the ranks that have contributed to it ---- */
 
 struct data {
 	uint32_t n, pieces;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Comparison with Vidur, which served 2,000 requests of the Azure conversation trace with its own event, batching and memory code
- * (microsoft/vidur at 7d47513) and iteration times in closed form. Times of first tokens and completions, and numbers of restarts, must
- * be equal for every request.
+ * Comparison with Vidur (microsoft/vidur at 7d47513), which served 2,000 requests of the Azure conversation trace with its own event,
+ * batching and memory code and with iteration times in closed form. Times of first tokens and completions, and numbers of restarts,
+ * must be equal for every request.
  */
 #include "tests/serve/llm_run.h"
 #include "tests/tap.h"

@@ -164,7 +164,7 @@ static void test_charts(void)
 	album_free(&a);
 }
 
-/* Each kind of chart has its own template, whose first line names it. */
+/* Tests that each kind of chart has its own template, whose first line names the kind. */
 static void test_kinds(void)
 {
 	static const char *const starts[] = { [CHART_LINES] = "# Series over x.",

@@ -58,7 +58,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 		orr_req_answer(w, 12345, 0);
 }
 
-/* Ends the request with its answers; the first one is that of the fastest replica. */
+/* Ends the request with its answers. The first answer is that of the fastest replica. */
 static void end(const struct state *s, struct orr_serve *w, orr_req r)
 {
 	uint32_t n = orr_req_answers(w, r);

@@ -177,7 +177,7 @@ void sample_add_requests(struct run_result *r, size_t n)
 			.reason = i % 3 ? "scale-down" : NULL };
 }
 
-/* Prints all fields, so that equal results give the same text. */
+/* Prints all fields of a result, so that equal results give equal texts. */
 static void put_text(struct sbuf *b, const char *s)
 {
 	if (s)

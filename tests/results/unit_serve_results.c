@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Results of the serving world: the third schema of the database, its views, and LABEL.requests.csv. */
+/* Results of the serving world: version 3 of the database schema, its views, and LABEL.requests.csv. */
 #include "results/report.h"
 #include "results/store.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Results of the spot world: the fourth schema of the database, its views, LABEL.nodes.csv and LABEL.accounts.csv, and the data of
- * its charts. */
+/*
+ * Results of the spot world: version 4 of the database schema, its views, LABEL.nodes.csv and LABEL.accounts.csv, and the data of its
+ * charts.
+ */
 #include "results/report.h"
 #include "results/store.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * After any fault of the disk or the process, the database opens, passes SQLite's integrity check and contains only complete
- * runs. Each run that was reported as stored is in it.
+ * After any fault of the disk or the process, the database opens, passes SQLite's integrity check and contains only complete runs. Each
+ * run that was reported as stored is among them.
  */
 #include "results/store.h"
 
@@ -193,7 +193,7 @@ static _Noreturn void store_for_ever(uint64_t seed, int tell)
 	_exit(1);
 }
 
-/* Starts a child that stores runs, and kills it within `limit_s` after its start. */
+/* Starts a child that stores runs, and kills the child within `limit_s` after its start. */
 static bool kill_one(int signal_number, uint64_t seed, double limit_s)
 {
 	int ends[2], status;

@@ -25,7 +25,7 @@ struct probe_event {
 struct probe {
 	struct probe_event *event;
 	size_t n, cap;
-	/* called in each arrive() and schedule(), if not NULL */
+	/* Called in each arrive() and schedule(); NULL: no call. */
 	void (*seen)(struct orr_serve *w, char what, uint64_t subject);
 	bool naps;   /* flag: no starts in the first second of every ten */
 	bool sleeps; /* flag: no starts at all */

@@ -12,7 +12,7 @@
 #define NOISY(name, latency)                                                                                     \
 	"{\"name\": \"" name "\", \"title\": \"t\", \"source\": \"made up for the test\", \"kind\": \"table\", " \
 	"\"noise\": \"exponential\", \"batch\": [1], \"latency_ms\": [" latency "]}"
-/* a model that takes up to 100 samples at once, always in the same time */
+/* A model that takes the same time for any number of samples up to 100. */
 #define WIDE(name, latency)                                                                                      \
 	"{\"name\": \"" name "\", \"title\": \"t\", \"source\": \"made up for the test\", \"kind\": \"table\", " \
 	"\"between\": \"up\", \"batch\": [1, 100], \"latency_ms\": [" latency ", " latency "]}"
@@ -247,7 +247,7 @@ static void check_scaling(void)
 	r = fleet_must_run(&c, "scaling by rate");
 	log_is("udx", "u1@15 d1@20 x1@20", "by rate: 0.4/s at 10 s, 0.1/s at 20 s");
 	result_free(r);
-	/* A draining replica is reactivated: the target is one replica at 20 s and two at 30 s. */
+	/* The target is one replica at 20 s and two at 30 s: the draining replica is reactivated. */
 	c.requests = "arrival_s\n1\n2\n3\n4\n16\n17\n21\n22\n23\n24\n";
 	c.models[0] = TABLE("m", "25000");
 	c.options = "autoscale=rate scale_target=0.2 scale_interval=10s scale_quiet=0s start_up=5s router=round-robin";

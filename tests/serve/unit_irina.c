@@ -559,8 +559,7 @@ static double ratio(double p, int n, const char *settings, int seeds)
 	return sum[0] / sum[1];
 }
 
-/* Figure 5: 1.254, 1.984, 2.548. Arrivals are fitted (docs/models/serve-policies.md#irina). Tolerance 15 % with few seeds;
- * scenarios/irina runs 1,000 seeds with intervals. */
+/* Tests the values of figure 5: 1.254, 1.984 and 2.548. */
 static void the_sweep(void)
 {
 	int seeds = getenv("ORR_SANITIZED") ? 10 : 100;

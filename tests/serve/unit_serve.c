@@ -103,7 +103,7 @@ static void test_restart(void)
 static enum orr_abort_how abort_how;
 static double abort_at, resume_at, left_at;
 
-/* Starts one run, aborts it and resumes it at given times. */
+/* Starts one run, aborts the run and resumes it at given times. */
 static void timed_schedule(struct orr_serve *w, uint32_t replica)
 {
 	double now = orr_serve_now(w);
@@ -462,7 +462,7 @@ static void test_fifo(void)
 	/* l is loaded in 50 and runs until 150; m is loaded in 30 and runs until 280. l is still loaded and runs again until 380. */
 	fifo_case("models are loaded when needed", L_M, 1, "arrival_s,model\n0,l\n0.01,m\n0.02,l\n", NULL, "preloaded=false",
 		(double[]){ 0.15, 0.28, 0.38 }, 3);
-	/* n has no room next to l and m, so l is unloaded. */
+	/* The memory is too small for l, m and n together, so l is unloaded for n. */
 	fifo_case("models replace others", L_M, 1, "arrival_s,model\n0,l\n0.01,m\n0.02,n\n", NULL, "preloaded=false",
 		(double[]){ 0.15, 0.28, 0.4 }, 3);
 	fifo_case("a language model, one request after the other", llm, 1, "arrival_s,prompt_tokens,output_tokens\n0,5,3\n0.001,2,1\n",

@@ -135,7 +135,7 @@ static void nexus_published_plan(void)
 		"nexus: A with 8 and B with 4 share a GPU, C has its own");
 	near_to(p.n == 2 ? p.node[0].duty_s : 0, 0.125, 1e-12, "nexus: the duty cycle is 125 ms");
 	nexus_plan_free(&p);
-	/* A rate of 3 x 160 + 64 for A: three GPUs are full. */
+	/* A has a rate of 3 x 160 + 64 requests/s, so three GPUs are full. */
 	s[0].rate = 3 * 160 + 64;
 	nexus_plan(s, 3, &p);
 	ok(p.n == 5 && p.node[2].duty_s == 0.1 && p.node[2].part[0].batch == 16, "nexus: full GPUs come first");

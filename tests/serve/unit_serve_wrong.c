@@ -380,7 +380,7 @@ static void test_slo_guard(void)
 	const char *two = "arrival_s\n0\n0.06\n", *early = "arrival_s\n0\n0.04\n";
 	is_to_stack = false;
 	displace_how = ORR_ABORT_RESTART;
-	/* Request 0 runs from 0 to 60 and is aborted, request 1 runs from 60 to 160, then request 0 until 260. */
+	/* Request 0 runs from 0 to 60 and is aborted. Request 1 runs from 60 to 160, then request 0 until 260. */
 	same_text(guarded(two, "slo=0.25", ORR_SLO_GUARDED),
 		LATE(0, "0.260000000", "0.250000000", "0.100000000", "orr_run_abort()",
 			"0.060000000") "ends now: expected an action that makes no request late",

@@ -85,7 +85,7 @@ static size_t intervals(const struct small *c, int64_t start, struct late_interv
 	return n;
 }
 
-/* Returns the cost of a plan, in ticks, or NAN if it breaks the rules. */
+/* Returns the cost of a plan, in ticks; NAN if the plan breaks the rules. */
 static double cost_of(const struct late_problem *p, const struct late_plan *plan)
 {
 	int64_t at = p->from_ns, work = 0;
@@ -125,7 +125,7 @@ static bool is_sanitized(void)
 	return s && *s == '1';
 }
 
-/* Compares the cost of the plan with that of the best sequence, by one of the two functions above. */
+/* Compares the cost of the plan with the least cost, by one of the two functions above. */
 static void test_against(const char *what, double (*best)(const struct small *c), int cases, int least, int most, uint64_t run)
 {
 	int wrong = 0, late = 0, spot_alone = 0, mixed = 0;

@@ -15,7 +15,7 @@ static struct orr_error err;
 static const struct orr_param no_params[] = { ORR_PARAM_END };
 static const char job[] = "{\"name\":\"j\",\"source\":\"a test\",\"samples_per_step\":10,\"steps\":100,\"points\":[[1,1,1000]]}";
 
-static int64_t step_s, first_at, second_at; /* length of steps and times of their start, in s; 0: none */
+static int64_t step_s, first_at, second_at; /* length of a step, and times at which steps start, s; 0: none */
 static uint64_t most;
 
 static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *e)

@@ -113,7 +113,7 @@ ok $((best <= 30 || best >= 240)) "the best number is inside the sweep: $best"
 tuned "far from the start" 1Gbps 90 5 10 15 20 40 90
 ok $((best > 20)) "with links of 1 Gb/s the best number is at most 20"
 
-# Friendster on 32 + 8 servers with 1,600 functions: 20 epochs within 30 CPU s and 1 GB.
+# Friendster on 32 + 8 servers with 1,600 functions must take at most 30 CPU s and 1 GB for 20 epochs.
 (
   [ -n "${ORR_SANITIZED:-}" ] || ulimit -t 30 -v 1000000
   go weight_servers=8 lambdas=50 peers=1 -- gcn_friendster --cluster 32x1:c5n.4xlarge,8x1:c5.2xlarge --network star:bw=15Gbps --set step.iterations=20

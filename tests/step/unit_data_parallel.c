@@ -67,7 +67,7 @@ static struct run run(const char *cluster, const char *model, const struct orr_p
 
 static void all_reduce(void)
 {
-	/* Ring: 2 (n-1) / n x M / B (Patarasu and Yuan 2009). */
+	/* A ring takes 2 (n-1) / n x M / B (Patarasu and Yuan 2009). */
 	struct run r = run("4x1:v100", "resnet50", &orr_policy_allreduce, "fusion=none overlap=false");
 	double ring = 1.5 * r.params * 4 / B;
 	near_to(r.iteration_s, compute_s + ring, 1e-9, "allreduce without overlap: compute + 2 (n-1)/n M/B");
@@ -248,7 +248,7 @@ static void zero(void)
 		   two = run("4x1:v100", "resnet50", &orr_policy_zero, "prefetch=2");
 	ok(two.iteration_s < none.iteration_s && two.peak_bytes >= none.peak_bytes, "prefetching trades memory for time (%.4f, %.4f s)",
 		two.iteration_s, none.iteration_s);
-	/* Mixed-precision Adam has 16 bytes per parameter, 2 + 2 + 12; in stage 3 all of it is sharded except the gathered
+	/* Mixed-precision Adam has 2 + 2 + 12 = 16 bytes per parameter. In stage 3 all of them are sharded except the gathered
 	 * parameters. */
 }
 

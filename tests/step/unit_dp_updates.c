@@ -72,7 +72,7 @@ static int64_t find(enum orr_update_kind kind, bool is_end, uint64_t iteration, 
 	return -1;
 }
 
-/* BSP: gradients, their mean, updates, then the next gradients. */
+/* Returns whether the updates are those of BSP: gradients, their mean, updates, then the next gradients. */
 static bool is_synchronous(void)
 {
 	for (uint64_t k = 0; k < ITERATIONS; k++) {

@@ -11,8 +11,8 @@
 
 #include <stdlib.h>
 
-/* One GPU per node, so that all messages have one bandwidth and no latency. The bandwidth is large enough to hide the gathers of
- * sequence parallelism behind the data gradients, as the closed form assumes. */
+/* Each node has one GPU, so that all messages have one bandwidth and no latency. The bandwidth hides the gathers of sequence
+ * parallelism behind the data gradients, as the closed form assumes. */
 static const double Bps = 100e9;
 static const char network[] = "star:bw=100GBps,lat=0";
 static const char model[] = "gpt:hidden=1024,layers=16,heads=16,seq=512,vocab=8192";

@@ -103,7 +103,7 @@ static void bounds(void)
 	ok(!strcmp(slo_bound(&f.above_misses), "refused"), "refused requests bound the rate");
 	ok(!rate_search(too_long, NULL, 0.8, &f, &err) && !f.is_never && f.factor > 1,
 		"refused requests do not bound the rate if enough others are in time");
-	const struct request_row good = { .first_token_s = 1, .completed_s = 2, .output_tokens = 11 }; /* 0.1 s per token */
+	const struct request_row good = { .first_token_s = 1, .completed_s = 2, .output_tokens = 11 }; /* 0.1 s per token after the first */
 	struct request_row q[5] = { good, good, good, good, good };
 	q[1].first_token_s = q[2].first_token_s = 1.5;
 	q[3].status = REQUEST_REFUSED;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The progress bar on a terminal: 30 characters, the mean of the parts, the remaining time, and a clear line at the end.
- * Without a terminal there is no output. A pseudo terminal replaces the user's.
+ * Tests the progress bar on a terminal, which a pseudo terminal replaces: 30 characters, the mean of the parts, the remaining time, and
+ * a clear line at the end. Without a terminal there is no output.
  */
 #include "study/progress.h"
 

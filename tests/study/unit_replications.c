@@ -149,7 +149,7 @@ static void is_like_a_file(void)
 	scenario_close(s);
 }
 
-/* Only the failures are random. */
+/* Tests replications of a run whose only random input is the failures of nodes. */
 static void failures_differ(void)
 {
 	char text[512];

@@ -59,7 +59,7 @@ static const char mixed_full[] =
 	" \"failures\": {\"mtbf\": \"9h\"}, \"prices\": {\"a100\": 3.5}, \"seed\": 3, \"until\": \"30d\", \"record\": \"all\", "
 	"\"policy_timeout\": 5}";
 
-/* scenario for all tests */
+/* The scenario for all tests. */
 static const char *full;
 
 static struct scenario *resolve(const cJSON *scenario, struct orr_error *err)

@@ -44,7 +44,8 @@ orrery: bad.csv: second removals, skipped: 1, the first on line 4" "repairs are 
 is "$(t info "$work/bad.csv" -O repair=all | sed -n 's/^second removals, skipped  *//p')" "1, the first on line 4" "trace info reports repairs"
 is "$(t convert "zones:x=$d/skypilot.json,y=$d/bamboo.csv" | cut -d, -f1-4 | sed -n '2p;10p' | tr '\n' ' ')" "0,add,y/node1,y 600,add,node6,x " "several files as one"
 
-# synth gives the same rows for the same seed and other rows for another; info of the file equals info of the generator.
+# synth gives equal rows for equal seeds and different rows for different seeds. The info of the file equals that of
+# the generator.
 is "$(t synth hazard --seed 3 | cksum)" "$(t synth hazard --seed 3 | cksum)" "synth: the same seed gives the same rows"
 ok $(($(t synth hazard --seed 3 | cksum | cut -d' ' -f1) == $(t synth hazard --seed 4 | cksum | cut -d' ' -f1))) "synth: another seed gives other rows"
 for g in hazard:p=0.3 "renewal:zones=a|b,nodes=3" churn:length=9h "bulk:zones=a|b" "price:type=p3"; do

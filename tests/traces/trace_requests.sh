@@ -43,7 +43,8 @@ is "$(t info poisson:n=5 --format requests | sed -n 's/^requests  *//p')" 5 "inf
 is "$(t info poisson:n=5 | sed -n 's/^rows  *//p')" 5 "the same name means jobs by default"
 is "$(t info gamma:n=5 | sed -n 's/^requests  *//p')" 5 "info of a generator of requests"
 
-# synth gives the same rows for the same seed and other rows for another; info of the file equals info of the generator.
+# synth gives equal rows for equal seeds and different rows for different seeds. The info of the file equals that of
+# the generator.
 is "$(t synth irina --seed 3 | cksum)" "$(t synth irina --seed 3 | cksum)" "synth: the same seed gives the same rows"
 ok $(($(t synth irina --seed 3 | cksum | cut -d' ' -f1) == $(t synth irina --seed 4 | cksum | cut -d' ' -f1))) "synth: another seed gives other rows"
 g=mmpp:n=500,prompt=azure-conv,output=1-9,model=a\|b

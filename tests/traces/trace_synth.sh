@@ -15,7 +15,7 @@ close_to() {
   ok $? "$4: $1, published $2, within $(awk -v t="$3" 'BEGIN { print t * 100 }') %"
 }
 
-# philly-like against the README of the list, with the same number of jobs.
+# philly-like is compared with the README of the job list, with the same number of jobs.
 info philly-like:days=0,n=82247 --seed 11
 for q in 5:115:10 6:1144:10 7:2932:10 8:11264.8:15 9:43646.2:15; do
   IFS=: read -r i want tolerance <<<"$q"
@@ -40,7 +40,7 @@ done
 info philly-like
 ok "$(awk -v d="$(fact "span days")" 'BEGIN { exit !(d > 29 && d <= 30) }'; echo $?)" "philly-like is a month by default"
 
-# openb-like against the README of the pod list.
+# openb-like is compared with the README of the pod list.
 info openb-like:n=81520,types=0.338 --seed 5
 close_to "$(column "duration s" 6)" 485 0.10 "openb-like, median run (trace info of the list)"
 close_to "$(column "duration s" 8)" 6517.2 0.25 "openb-like, run p90"
@@ -54,7 +54,7 @@ close_to "$(column cpu_milli 2)" 10480.4 0.10 "openb-like, mean CPUs"
 close_to "$(column mem_mib 2)" 37235.8 0.10 "openb-like, mean memory"
 close_to "$(count queue LS)" 46470 0.03 "openb-like, LS pods (x 10)"
 
-# lublin: statistics that follow from its published parameters.
+# lublin is compared with statistics that follow from its published parameters.
 info lublin:n=100000 --seed 2
 close_to "$(count "GPUs of a job" 1)" 24400 0.03 "lublin, serial jobs: 0.244"
 "$ORRERY" trace synth lublin:n=100000 --seed 2 >"$work/l.csv"
@@ -82,7 +82,7 @@ for g in 1:55000 2:12000 4:15000 8:14000 16:4000; do
 done
 is "$(column "duration s" 4) $(column "duration s" 11)" "30 200000" "tiresias-like, durations are clamped"
 
-# The same seed gives the same bytes.
+# Equal seeds give equal bytes.
 for m in philly-like:n=500 openb-like:n=500 lublin:n=500 tiresias-like:n=500 poisson:n=500 mmpp:n=500; do
   a=$("$ORRERY" trace synth "$m" --seed 9 | cksum) b=$("$ORRERY" trace synth "$m" --seed 9 | cksum) c=$("$ORRERY" trace synth "$m" --seed 10 | cksum)
   is "$a" "$b" "$m repeats"

@@ -234,7 +234,8 @@ static void test_unshared(void)
 	}
 }
 
-/* A row has the largest request, and the time of all stages on it. Rows are in order of submission. */
+/* Tests rows of flows: a row has the largest request of the flow, and the time of all stages on this request. Rows are in order of
+ * submission. */
 static void test_rows(void)
 {
 	static const char text[] =

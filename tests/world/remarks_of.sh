@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# remarks_of.sh - source it after tap.sh: remarks_of WORLD runs the scenarios of that world in tests/world/cases/remarks.json
-# at the
-# command line. Each must give exactly the remarks on options without effect that the file lists, and contain its notes.
+# remarks_of.sh - source it after tap.sh; remarks_of WORLD runs the scenarios of this world in
+# tests/world/cases/remarks.json at the command line. Each scenario must give exactly the listed remarks on options
+# without effect, and contain the listed notes.
 remarks_of() {
   local world=$1 program n i one name got
   program=$(realpath "$ORRERY")

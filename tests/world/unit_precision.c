@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Replications until a precision is reached (precision.h): their number, the metrics that count, and the remark. The test gives
- * the intervals. The rule: 10 replications, then twice as many each time, until the widest interval was narrow enough twice in
- * a row.
+ * Replications until a precision is reached (precision.h): their number, the metrics that count, and the remark. The test provides the
+ * intervals. The rule starts with 10 replications and doubles them until the widest interval was narrow enough twice in a row.
  */
 #include "world/precision.h"
 
