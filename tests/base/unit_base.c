@@ -316,19 +316,19 @@ static void nearest(void)
 	static const struct {
 		const char *name, *candidates[3], *expected;
 	} cases[] = { { "abcd", { "abxx", "abdc", NULL },
-			      "abdc" },                        /* distances 2 (2 changed letters) and 1 (2 swapped letters count as 1). */
-		{ "abcd", { "xbcd", "abdc", NULL }, "xbcd" },  /* distances 1 and 1 */
-		{ "abcd", { "abcxx", "bacd", NULL }, "bacd" }, /* distances 2 and 1 */
-		{ "abcd", { "abcdxx", "abcdx", NULL }, "abcdx" },       /* distances 2 (2 additional letters) and 1. */
-		{ "abcd", { "abcdx", "abcxd", NULL }, "abcdx" },        /* distances 1 and 1 */
-		{ "abcd", { "ab", "abd", NULL }, "abd" },               /* distances 2 (2 missing letters) and 1. */
-		{ "abcd", { "abd", "bcd", NULL }, "abd" },              /* distances 1 and 1 */
-		{ "abcd", { "axxd", "xabcd", NULL }, "xabcd" },         /* distances 2 and 1 */
-		{ "abcd", { "abcd", "abce", NULL }, "abcd" },           /* distances 0 and 1 */
-		{ "abcdef", { "badcef", "abcdxef", NULL }, "abcdxef" }, /* distances 2 (2 swaps) and 1. */
-		{ "abcdef", { "abyyyy", "badcfe", NULL }, "badcfe" },   /* distances 4 and 3 (3 swaps). */
+			      "abdc" },                           /* distances 2 (2 changed letters) and 1 (2 swapped letters count as 1) */
+		{ "abcd", { "xbcd", "abdc", NULL }, "xbcd" },     /* distances 1 and 1 */
+		{ "abcd", { "abcxx", "bacd", NULL }, "bacd" },    /* distances 2 and 1 */
+		{ "abcd", { "abcdxx", "abcdx", NULL }, "abcdx" }, /* distances 2 (2 additional letters) and 1 */
+		{ "abcd", { "abcdx", "abcxd", NULL }, "abcdx" },  /* distances 1 and 1 */
+		{ "abcd", { "ab", "abd", NULL }, "abd" },         /* distances 2 (2 missing letters) and 1 */
+		{ "abcd", { "abd", "bcd", NULL }, "abd" },        /* distances 1 and 1 */
+		{ "abcd", { "axxd", "xabcd", NULL }, "xabcd" },   /* distances 2 and 1 */
+		{ "abcd", { "abcd", "abce", NULL }, "abcd" },     /* distances 0 and 1 */
+		{ "abcdef", { "badcef", "abcdxef", NULL }, "abcdxef" }, /* distances 2 (2 swaps) and 1 */
+		{ "abcdef", { "abyyyy", "badcfe", NULL }, "badcfe" },   /* distances 4 and 3 (3 swaps) */
 		{ "abcdef", { "abxxxx", "xxxxef", NULL }, NULL },       /* Both distances are 4, above the limit of 3. */
-		{ "abc", { "axxx", "xbx", NULL }, "xbx" },              /* distances 3 and 2; the limit is 2. */
+		{ "abc", { "axxx", "xbx", NULL }, "xbx" },              /* distances 3 and 2; the limit is 2 */
 		{ "ab", { "xy", "axx", NULL }, NULL },                  /* Both distances are 2, above the limit of 1. */
 		{ "ab", { "ax", "ab", NULL }, "ab" } };
 	for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {

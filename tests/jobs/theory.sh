@@ -3,9 +3,9 @@
 # Queues with known results: mean wait, mean queue length and utilisation are inside the reported 99 % interval, which must be
 # narrow. The memory of a streamed trace does not grow with its length.
 #
-# Wq of M/M/1: rho / (mu - lambda). Of M/D/1: half of that (Pollaczek-Khinchine). Of M/M/c: C / (c mu - lambda) with
-# Erlang's C. Lq = lambda Wq (Little), utilisation = rho. (Kleinrock, Queueing Systems I, 3.2, 3.5, 5.6.) All at rho =
-# 0.5, mean service 1 s.
+# Mean wait Wq: rho / (mu - lambda) for M/M/1; half of this for M/D/1 (Pollaczek-Khinchine); C / (c mu - lambda) for
+# M/M/c, with Erlang's C. Mean queue length: lambda Wq (Little). Utilisation: rho. (Kleinrock, Queueing Systems I, 3.2,
+# 3.5, 5.6.) All queues have rho = 0.5 and a mean service of 1 s.
 . "${srcdir:-.}/tests/tap.sh"
 
 # The waits of M/M/4 vary more from job to job, so a precision of 2.5 % requires more jobs.

@@ -214,7 +214,7 @@ static void spin(struct orr_serve *w)
 static void nothing(struct orr_serve *w)
 {
 	(void)w;
-	script.req = 1; /* names request 1 again; later actions must have no effect */
+	script.req = 1; /* the policy starts nothing from now on */
 	script.seen = 0;
 }
 

@@ -114,7 +114,7 @@ static void test_order(void)
 	}
 }
 
-/* Takes an instance again that was released after its notice. It is offered with its known end; when it is taken, it is given notice
+/* Releases an instance at its notice. The instance is then offered with its known end; when it is taken again, it is given notice
  * again. */
 static void again_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_event event)
 {
@@ -511,7 +511,7 @@ static void test_price_first(void)
 
 /* ---- handles ---- */
 
-/* Passes the handle of an instance as a timer. It has the form of an event of the engine, and must be refused. */
+/* Cancels all small numbers as timers. Timers are cancelled; handles of instances, which have the same form, stay in effect. */
 static void handles_timer(void *self, struct orr_spot *w, uint64_t tag)
 {
 	(void)self;
