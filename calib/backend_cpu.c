@@ -305,7 +305,10 @@ static struct task *interference(struct cpu *cpu, const struct kernel *k, struct
 	if (t && (t->pair || !strcmp(k->variant, "alone")))
 		return t;
 	task_free(t);
-	orr_fail(err, ORR_EINPUT, "expected a known pair of kernels and a free thread for the second kernel");
+	orr_fail(err, ORR_EINPUT,
+		"variant: expected alone or with-OP, OP a kernel of the CPU backend, and a free thread for the second kernel, found "
+		"\"%.40s\"",
+		k->variant);
 	return NULL;
 }
 
@@ -439,7 +442,7 @@ static void *cpu_prepare(void *device, const struct kernel *k, struct orr_error 
 	if (strcmp(k->precision, "fp32") && *k->precision) {
 		orr_fail(err, ORR_EINPUT, "precision: the CPU backend expects fp32");
 	} else if (!choose(t)) {
-		orr_fail(err, ORR_EINPUT, "the CPU backend does not support this kernel: expected one of its kernels");
+		orr_fail(err, ORR_EINPUT, "%.40s: expected a kernel of the CPU backend", k->op);
 	} else if (!fill(t)) {
 		orr_fail(err, ORR_EINPUT, "too large: expected at most %.3g MB, the memory that the CPU backend reserves",
 			4e-6 * (double)cpu->arena_floats);

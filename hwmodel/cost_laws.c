@@ -31,7 +31,7 @@ struct laws {
 	uint32_t n_layers, n_slots;
 	struct slot *slot;        /* slots [1 ..]; 0: no slot */
 	uint32_t *of;             /* slot number, [layer * PASSES + pass] */
-	uint32_t update[UPDATES]; /* updates: plain SGD or momentum; Adam */
+	uint32_t update[UPDATES]; /* slot numbers of optimizer updates: [0] SGD, with or without momentum; [1] Adam */
 	uint32_t sample;
 	double (*z)[LAW_PARAMS]; /* standard normal draws by law, if sample > 0 */
 	uint64_t *residual;      /* seeds of residuals by law, if sample > 0 */

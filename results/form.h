@@ -30,7 +30,7 @@ struct report_file {
 struct report_form {
 	const struct report_file *files; /* files; ends with an entry whose table is NULL */
 	bool series_if_any;              /* LABEL.series.csv only if there are series */
-	bool has_marks;                  /* marks that the policy sets at any time are events; notes on the run are separate */
+	bool has_marks;                  /* notes that the policy sets during a run are reported as events */
 	const char *cost_title;          /* text before the source of times; NULL: the text "times of layers" */
 	const char *oracle;              /* text for durations that the policy may see; NULL: the text "true durations" */
 	/* Table whose rows run_result.rows_total counts, and metric of that number. A run of several worlds has the metric

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
 # summary.sh - counts test points: N passed, N failed, N skipped
 #
 # Usage: tests/summary.sh [--status N] [--quiet] BUILD...
@@ -6,7 +7,6 @@
 # Reads the .trs files that `make check` left in the build folders. Prints the log of every failed test (unless
 # --quiet), then the counts. --status is the exit status of make: a failure of make without a failed test counts as
 # one failure. Exits with 1 on any failure.
-# SPDX-License-Identifier: GPL-3.0-or-later
 set -u
 status=0 quiet=0
 while :; do

@@ -96,7 +96,7 @@ static void *gpu_open(const struct backend_options *o, struct orr_error *err)
 	if (count_gpus(&count, err))
 		return NULL;
 	if ((int)o->device >= count) {
-		cuda_fail(err, ORR_EDEVICE, "no usable GPU: device %u: expected a number below %d, the number of GPUs", o->device, count);
+		cuda_fail(err, ORR_EDEVICE, "device %u does not exist: expected a number below %d, the number of GPUs", o->device, count);
 		return NULL;
 	}
 	struct gpu *g = (struct gpu *)calloc(1, sizeof *g);

@@ -297,8 +297,8 @@ static int search(struct orr_plan *p, const struct orr_args *args, struct orr_er
 	bool is_general = !strcmp(orr_arg_text(args, "search"), "general");
 	d.most_stages = (uint32_t)orr_arg_int(args, "max_stages");
 	if (!is_general && (d.f.gpus < 2 || d.f.pieces < 2))
-		return orr_fail(
-			err, ORR_EINPUT, "two stages: expected at least 2 GPUs and 2 pieces, found %u and %u", d.f.gpus, d.f.pieces);
+		return orr_fail(err, ORR_EINPUT, "search=bipartition: expected at least 2 GPUs and 2 pieces of the model, found %u and %u",
+			d.f.gpus, d.f.pieces);
 	published_new(&d.u, p, args);
 	d.best.gpu = orr_alloc(d.f.gpus, sizeof *d.best.gpu);
 	uint32_t n = chain_micro_batches(&d.f, &micro);

@@ -11,7 +11,7 @@
 
 #include <orrery/serve.h>
 
-/* Returns whether every decode gets the block that it needs and a block is still free for the last one. */
+/* Returns whether more blocks are free than the decodes need for their next token. */
 static inline bool evict_is_needless(const struct orr_serve *w, uint32_t replica)
 {
 	return orr_kv_free(w, replica) > orr_decodes_need(w, replica);

@@ -105,7 +105,7 @@ static bool in_time(const struct irina *s, const struct orr_serve *w, double dea
 	return !s->has_guard || orr_serve_now(w) + end_s <= deadline_s + 1e-9;
 }
 
-/* Returns whether waiting tasks still meet their deadlines if the last run ends that many seconds later. */
+/* Returns whether waiting tasks still meet their deadlines if the last run ends `later` seconds later. */
 static bool queue_in_time(const struct irina *s, const struct orr_serve *w, struct irina_gpu *g, double later)
 {
 	return !s->gpus.keeps_heaps || later <= irina_spare(w, g);

@@ -41,7 +41,7 @@ struct irina_gpu {
 	struct task *first, *last;
 	double weight, span;
 	double weight_pushed, span_pushed; /* sums over all tasks ever queued at the end; reference of weight_to and span_to */
-	double weight_popped, span_popped; /* sums over all tasks that left at the front */
+	double weight_popped, span_popped; /* sums over tasks removed from the front, without those put back there */
 	struct task **heap;                /* heap of waiting tasks that may be in time, least slack first */
 	uint32_t n_heap, cap_heap;
 	struct task **open; /* last queued task of each model, open to merges */

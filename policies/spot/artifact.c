@@ -29,7 +29,7 @@ void artifact_free(struct artifact *a)
 	rdv_free(&a->rdv);
 }
 
-/* Accounts for the steps of the run that ended by t and returns their number. */
+/* Adds the run's steps that have ended by t to the totals; returns their number. */
 static uint64_t sync_at(struct artifact *a, int64_t t)
 {
 	if (!a->has_run)

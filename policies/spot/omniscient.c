@@ -30,7 +30,7 @@ static enum late_state rule(struct late *l, struct orr_spot *w)
 		return LATE_IDLE;
 	o->has_course = true;
 	const struct late_stint *s = late_follow(w, &o->course);
-	/* After the end of the plan no work is left. */
+	/* The plan has ended and no work is left, so the state has no effect. */
 	if (!s)
 		return LATE_ON_DEMAND;
 	return now < s->from_ns ? LATE_IDLE : s->is_spot ? LATE_SPOT : LATE_ON_DEMAND;

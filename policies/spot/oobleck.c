@@ -269,7 +269,7 @@ static void artifact_timer(struct oobleck *v, struct orr_spot *w, uint64_t tag)
 		artifact_run(&v->artifact, w, 0);
 }
 
-/* ---- the object ---- */
+/* ---- calls of the world ---- */
 
 static void oobleck_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_event event)
 {

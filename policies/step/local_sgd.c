@@ -39,7 +39,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	l->post_local = orr_arg_int(args, "post_local");
 	l->per_node = replicas_per_node(&l->r, s);
 	if (l->node_averages > 1 && !l->per_node) {
-		orr_fail(err, ORR_EINPUT, "node_averages: expected 1: the nodes have different numbers of GPUs");
+		orr_fail(err, ORR_EINPUT, "node_averages: the nodes have different numbers of GPUs: expected 1");
 		destroy(l);
 		return NULL;
 	}

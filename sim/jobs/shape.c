@@ -206,7 +206,7 @@ struct place *place_reference(const struct ground *g, uint32_t gpus, uint32_t ty
 		left -= list[k].gpus < left ? list[k].gpus : left;
 		k++;
 	}
-	/* If racks have nodes of different sizes, a solution may need more nodes than the k widest nodes of the whole cluster. */
+	/* The k widest nodes of the cluster suffice without regard to racks. Within racks, more nodes may be needed. */
 	for (uint32_t most = k; !left && gpus && !chosen && most <= n; most++) {
 		struct place_node *copy = mem_alloc((n + 1) * sizeof *copy);
 		memcpy(copy, list, n * sizeof *copy);

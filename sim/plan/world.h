@@ -42,9 +42,9 @@ struct plan_problem {
 	const struct orr_policy *dapple, *megatron; /* the executor's policies */
 	const struct embed_table *table;            /* embeddings only (budget and seed above apply); else NULL */
 	struct embed_task task;
-	/* Embeddings: the device that looks vectors up, NULL: unknown; seconds of a read of the map on top of its bytes. */
-	const struct device *server;
-	double indirection_s;
+	/* Embeddings only. */
+	const struct device *server; /* device that performs the lookups; NULL: unknown */
+	double indirection_s;        /* time to read an id from the map, in addition to the time of its bytes */
 };
 
 /* A copy of a plan, whose memory is in `gpu` and `share`. */

@@ -22,7 +22,8 @@ static const char prefix[] = "boost:";
 static struct quality *wrong(struct quality *q, const char *text, struct orr_error *err)
 {
 	orr_fail(err, ORR_EINPUT,
-		"serve.quality: expected boost:NAME=VALUE,.. or 2, 4, 8, .. accuracies from 0 to 1 (by received answers), found \"%.80s\"",
+		"serve.quality: expected boost:NAME=VALUE,.. or a list of 2^n accuracies from 0 to 1, one for each set of received "
+		"answers, found \"%.80s\"",
 		text);
 	quality_free(q);
 	return NULL;

@@ -98,7 +98,7 @@ struct step_result {
 	size_t n_spans;
 	char **name; /* [endpoint] name of its row in timelines, owned by the result; NULL: its number */
 	uint32_t n_names;
-	double samples_per_s; /* rate after the first iteration, if there are more */
+	double samples_per_s; /* rate; without the first iteration if the run has several */
 	double iteration_s;   /* mean, likewise */
 	bool was_merged;
 	uint64_t flows;   /* number of flows started in the network */

@@ -34,7 +34,7 @@ like "$(o scenario --help)" '^  --world W            jobs, step, serve, spot, mi
 # ---- options ----
 jobs=(jobs three.csv --cluster 1x1 --policy fifo)
 is "$(refused jobs)" "orrery: jobs: expected TRACE (a file, or a generator such as philly-like); see --help" "no trace"
-is "$(refused "${jobs[@]}" more)" 'orrery: expected at most one argument, found also "more"' "one argument too many"
+is "$(refused "${jobs[@]}" more)" 'orrery: expected at most one argument, found a second one: "more"' "one argument too many"
 is "$(refused "${jobs[@]}" --sed 3)" 'orrery: unknown option "--sed"; did you mean --set' "the nearest option"
 is "$(refused "${jobs[@]}" --qqqqqqqqqqqq)" 'orrery: unknown option "--qqqqqqqqqqqq"; --help lists them' "or none"
 is "$(refused "${jobs[@]}" -x)" 'orrery: unknown option -x; --help lists them' "a letter"

@@ -1,9 +1,9 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 # Tests that a world consists of its folders, its header, one line in worlds.def and one in Makefile.am; its
 # descriptor provides the rest.
 #
 # Adds the world of tests/house/toy to a copy of the tree, builds it in a copy of the build folder and tests its
 # features.
-# SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
 not_sanitized "a test of the tree and its build, not of the program"

@@ -91,7 +91,7 @@ refused <<'EOT'
 jobs|2 orrery: jobs: expected TRACE
 jobs t.csv --cluster 1x2|2 orrery: expected a policy
 jobs t.csv --policy fifo|2 orrery: scenario: expected a cluster
-jobs t.csv more --cluster 1x2 --policy fifo|2 orrery: expected at most one argument, found also "more"
+jobs t.csv more --cluster 1x2 --policy fifo|2 orrery: expected at most one argument, found a second one: "more"
 jobs t.csv --cluster 1x2 --plicy fifo|2 orrery: unknown option "--plicy"; did you mean --policy
 jobs t.csv --cluster 1x2 --policy|2 orrery: option --policy: expected a value
 jobs t.csv --cluster 1x2 --policy fifo -z|2 orrery: unknown option -z

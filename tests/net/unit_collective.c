@@ -345,8 +345,8 @@ static void trees_over_nodes(void)
 	ok(!bad_time, "trees over two nodes: closed form with free links inside");
 }
 
-/* Tests the bus bandwidth, 2 (n - 1) / n x bytes / time. Without latency it is the smaller of a GPU's link and all NICs of a node
- * (closed form of NCCL's rings over all NICs, docs/models/net.md). */
+/* Tests the bus bandwidth, 2 (n - 1) / n x bytes / time. Without latency it is the minimum of the bandwidth of a GPU's link and
+ * the total NIC bandwidth of a node (closed form of NCCL's rings over all NICs, docs/models/net.md). */
 static void bus_bandwidth(void)
 {
 	static const struct {

@@ -28,7 +28,7 @@ is $? 0 "three threads give the same bytes"
 
 refused() { run "$@" 2>&1 >/dev/null | tail -1; }
 is "$(refused 2 --set serve.quality=0.1,0.2,0.3)" \
-  'orrery: serve.quality: expected boost:NAME=VALUE,.. or 2, 4, 8, .. accuracies from 0 to 1 (by received answers), found "0.1,0.2,0.3"' "three accuracies"
+  'orrery: serve.quality: expected boost:NAME=VALUE,.. or a list of 2^n accuracies from 0 to 1, one for each set of received answers, found "0.1,0.2,0.3"' "three accuracies"
 is "$(refused 2 --set serve.quality=0.1,1.2 | cut -c1-46)" "orrery: serve.quality: expected boost:NAME=VAL" "an accuracy above 1"
 is "$(refused 2 --set serve.quality=boost:widths=4)" "orrery: boost: sizes: expected 1 values, one per width, found 4" "a width without size"
 is "$(refused 2 --set serve.quality=0.1,0.9)" "orrery: policy mdp: at 0.000000000 s: serve.quality: expected 2 sub-learners, one per device, found 1" "fewer sub-learners than devices"

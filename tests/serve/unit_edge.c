@@ -103,7 +103,7 @@ static void deadlines(void)
 	ENDS(two, 2, "submodels=a+c deadline=60ms", "front=per-replica " LINK, "two requests in time: 45 and 42 + 30 + 3 ms", 0.045, 0.075);
 	ENDS(two, 2, "submodels=a+c deadline=30ms late=detach", "front=per-replica " LINK, "late=detach", 0.030, 0.050);
 
-	/* At 5 ms, each input has drained half of its bytes. */
+	/* At 5 ms, half of the bytes of each input have been sent. */
 	r = serve(one, 2, &orr_policy_serve_mdp, "submodels=a deadline=5ms late=cancel", "front=per-replica " LINK);
 	near_to(r ? serve_metric(r, "front_lost_bytes") : NAN, 1000, 1e-9, "a cancelled transfer loses the bytes that it has sent");
 	near_to(r ? serve_metric(r, "unanswered_share") : NAN, 1, 0, "no answer: shed");
