@@ -271,7 +271,8 @@ static const char nested[] = "{\"operators\":[{\"name\":\"p\",\"work_s\":1},{\"n
 
 static void kills(const uint64_t *number, size_t n, double completed, double stages, double ended, double kept, const char *what)
 {
-	memcpy(killed, number, n * sizeof *number);
+	if (n)
+		memcpy(killed, number, n * sizeof *number);
 	n_killed = n;
 	struct run_result *r = flow_run(nested, "1x8", &killer, DATASETS_NONE, false, "");
 	double score = flow_metric(r, "score_kept");
