@@ -139,7 +139,7 @@ step two.json --policy allreduce|2 orrery: scenario: expected a cluster
 step two.json --cluster 1x2:v100 --policy fifo|2 orrery: policy fifo: is a jobs policy .for orrery jobs.: expected a step policy
 jobs philly-like --cluster 1x2 --policy allreduce|2 orrery: policy allreduce: is a step policy .for orrery step.: expected a jobs policy
 step two.json --cluster 1x2:v100 --policy allreduc|2 orrery: no policy "allreduc"; did you mean allreduce
-step two.json more --cluster 1x2:v100 --policy allreduce|2 orrery: expected at most one argument, found also "more"
+step two.json more --cluster 1x2:v100 --policy allreduce|2 orrery: expected at most one argument, found a second one: "more"
 step two.json --cluster 1x2:v100 --plicy allreduce|2 orrery: unknown option "--plicy"; did you mean --policy
 step two.json --cluster 1x2:v100 --placement spread|2 orrery: unknown option "--placement"
 step resnet51 --cluster 1x2:v100 --policy allreduce|2 orrery: .*resnet51.*resnet
