@@ -4,6 +4,7 @@
 #include "base/sbuf.h"
 
 #include "base/mem.h"
+#include "results/overrides.h"
 
 #include <errno.h>
 #include <math.h>
@@ -83,6 +84,21 @@ int db_prepare(const struct store *s, const char *sql, const char *doing, sqlite
 	return ORR_OK;
 }
 
+int db_statement(struct store *s, int which, const char *sql, const char *doing, sqlite3_stmt **out, struct orr_error *err)
+{
+	int code = s->statement[which] ? ORR_OK : db_prepare(s, sql, doing, &s->statement[which], err);
+	*out = s->statement[which];
+	return code;
+}
+
+void db_finalize_statements(struct store *s)
+{
+	for (size_t i = 0; i < DB_STATEMENTS; i++) {
+		sqlite3_finalize(s->statement[i]);
+		s->statement[i] = NULL;
+	}
+}
+
 int db_step(const struct store *s, sqlite3_stmt *st, const char *doing, struct orr_error *err)
 {
 	int rc = sqlite3_step(st);
@@ -143,6 +159,48 @@ bool db_lacks_columns(const struct store *s)
 	return lacks;
 }
 
+/* orr_scenario(run, text, overrides): the whole scenario of a run from its base and its overrides. */
+static void whole_scenario(sqlite3_context *c, int n, sqlite3_value **value)
+{
+	(void)n;
+	const char *text = (const char *)sqlite3_value_text(value[1]), *overrides = (const char *)sqlite3_value_text(value[2]);
+	char why[128];
+	if (!text) {
+		sqlite3_snprintf(sizeof why, why, "run %lld refers to a base scenario that is missing: expected an undamaged file",
+			(long long)sqlite3_value_int64(value[0]));
+		sqlite3_result_error(c, why, -1);
+		return;
+	}
+	if (!overrides) {
+		sqlite3_result_value(c, value[1]);
+		return;
+	}
+	struct sbuf whole = { 0 };
+	if (overrides_apply(&whole, text, overrides)) {
+		sqlite3_result_text(c, sbuf_text(&whole), (int)whole.len, SQLITE_TRANSIENT);
+	} else {
+		sqlite3_snprintf(sizeof why, why, "the overrides of run %lld are not a JSON object: expected an undamaged file",
+			(long long)sqlite3_value_int64(value[0]));
+		sqlite3_result_error(c, why, -1);
+	}
+	sbuf_free(&whole);
+}
+
+int db_add_functions(const struct store *s)
+{
+	return sqlite3_create_function(s->db, "orr_scenario", 3, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, whole_scenario, NULL, NULL);
+}
+
+const char *db_scenario_sql(const struct store *s)
+{
+	int64_t has = 0;
+	struct orr_error ignored = { 0 };
+	/* Up to schema 5 each run had its whole scenario. */
+	return !db_has_column(s, "runs", "base", &has, &ignored) && !has
+		       ? "r.scenario"
+		       : "orr_scenario(r.run, (SELECT text FROM scenarios WHERE base = r.base), r.overrides)";
+}
+
 int db_select_rows(const struct store *s, const struct row_table *t, const char *doing, sqlite3_stmt **st, struct orr_error *err)
 {
 	struct sbuf sql = { 0 };
@@ -150,17 +208,21 @@ int db_select_rows(const struct store *s, const struct row_table *t, const char 
 	int code = ORR_OK;
 	*st = NULL;
 	for (size_t i = 0; !code && i < t->n_columns; i++) {
-		if (!column_is_stored(&t->columns[i]))
+		const struct column *c = &t->columns[i];
+		if (!column_is_stored(c))
 			continue;
-		code = db_has_column(s, t->name, t->columns[i].name, &has, err);
+		code = db_has_column(s, t->name, c->name, &has, err);
 		any |= has;
-		sbuf_printf(&sql, "%s%s", sql.len ? ", " : "SELECT ", has ? t->columns[i].name : "NULL");
+		sbuf_printf(&sql, has ? "%s%s" : "%sNULL AS %s", sql.len ? ", " : "SELECT ", c->name);
 	}
+	if (!code && t->key == KEY_PACKED)
+		code = db_has_column(s, t->name, "key", &has, err); /* the first files of schema 1 had run and number */
+	bool is_packed = t->key == KEY_PACKED && has;
 	sbuf_printf(&sql, " FROM %s WHERE %s", t->name,
-		t->key == KEY_PACKED     ? "key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY key"
+		is_packed                ? "key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY key"
 		: t->key == KEY_POSITION ? "run = ?1 ORDER BY position"
 					 : "run = ?1 ORDER BY ");
-	if (t->key == KEY_FIRST)
+	if (t->key != KEY_POSITION && !is_packed)
 		sbuf_puts(&sql, t->columns[0].name);
 	if (!code && any)
 		code = db_prepare(s, sbuf_text(&sql), doing, st, err);

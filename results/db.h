@@ -15,7 +15,12 @@
 #include <sqlite3.h>
 
 /* "orry" in ASCII: distinguishes databases of orrery from other SQLite databases */
-enum { DB_APPLICATION_ID = 0x6f727279, DB_SCHEMA_VERSION = 5, DB_BUSY_MS = 30000 };
+enum { DB_APPLICATION_ID = 0x6f727279, DB_SCHEMA_VERSION = 6, DB_BUSY_MS = 30000 };
+
+/* Statements that a store prepares once; of the last two kinds one for each table of rows. */
+enum { DB_FIND_RUN, DB_INSERT_RUN, DB_INSERT_SCENARIO, DB_SET_CHECKSUM, DB_INSERT_SERIES, DB_INSERT_POINT, DB_READ_RUN, DB_READ_SERIES,
+	DB_READ_POINTS, DB_MOST_TABLES = 32, DB_INSERT_ROWS = 9, DB_READ_ROWS = DB_INSERT_ROWS + DB_MOST_TABLES,
+	DB_STATEMENTS = DB_READ_ROWS + DB_MOST_TABLES, DB_BASES = 8 };
 
 /* jobs.key and requests.key = run << 32 | number. */
 static inline int64_t db_row_key(int64_t run, uint64_t number)
@@ -23,8 +28,18 @@ static inline int64_t db_row_key(int64_t run, uint64_t number)
 	return (int64_t)((uint64_t)run << 32 | (number & UINT32_MAX));
 }
 
+/* A base scenario: the key and the text of a row of `scenarios`. */
+struct db_base {
+	int64_t key;
+	char *text;
+};
+
 struct store {
 	sqlite3 *db;
+	sqlite3_stmt *statement[DB_STATEMENTS]; /* NULL: not yet prepared */
+	struct db_base base[DB_BASES];          /* base scenarios that new runs may refer to */
+	size_t n_bases, last_base;
+	bool has_looked_for_bases;
 	char *path;
 	int busy_ms;
 	bool is_readonly, replaces;
@@ -39,6 +54,9 @@ int db_exec(const struct store *s, const char *sql, const char *doing, struct or
 void db_rollback(const struct store *s);
 /* Prepares a statement. The caller finalizes *out, which is NULL on failure. */
 int db_prepare(const struct store *s, const char *sql, const char *doing, sqlite3_stmt **out, struct orr_error *err);
+/* Sets *out to statement number `which` of the store, prepared once. The caller resets it and does not finalize it. */
+int db_statement(struct store *s, int which, const char *sql, const char *doing, sqlite3_stmt **out, struct orr_error *err);
+void db_finalize_statements(struct store *s);
 /* Runs a statement that returns no rows and resets it. */
 int db_run(const struct store *s, sqlite3_stmt *st, const char *doing, struct orr_error *err);
 /* Returns SQLITE_ROW or SQLITE_DONE; for other values err is set. */
@@ -46,13 +64,17 @@ int db_step(const struct store *s, sqlite3_stmt *st, const char *doing, struct o
 /* Reads the number that sql returns; 0 if it returns no row. */
 int db_number(const struct store *s, const char *sql, int64_t *out, const char *doing, struct orr_error *err);
 
-/* Creates missing tables, adds missing columns to existing tables, and recreates the views. */
-int db_make_tables(const struct store *s, struct orr_error *err);
+/* Creates missing tables, adds missing columns to existing tables, recreates the views, and converts the tables of an older schema. */
+int db_make_tables(struct store *s, struct orr_error *err);
 /* Sets *has to 1 if the table has the column, else to 0. */
 int db_has_column(const struct store *s, const char *table, const char *column, int64_t *has, struct orr_error *err);
 /* Returns whether a table of rows, or a column of such a table, is missing because an earlier version of the program created the
  * file. */
 bool db_lacks_columns(const struct store *s);
+/* Returns the expression for the whole scenario of a row r of `runs`. */
+const char *db_scenario_sql(const struct store *s);
+/* Adds the SQL functions that db_scenario_sql() uses to a connection. */
+int db_add_functions(const struct store *s);
 /* Prepares a statement that returns the stored columns of run ?1's rows, in order. Columns missing in the file are NULL. If the table is
  * missing, *st is NULL without an error. */
 int db_select_rows(const struct store *s, const struct row_table *t, const char *doing, sqlite3_stmt **st, struct orr_error *err);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "results/store.h"
+#include "results/digest.h"
 
 #include "base/sbuf.h"
 #include "results/columns.h"
-#include "results/db.h"
+#include "results/store.h"
 
+#include <inttypes.h>
 #include <nettle/sha2.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char doing[] = "hashing the runs";
@@ -19,6 +21,14 @@ static const char doing[] = "hashing the runs";
 struct digest {
 	struct sha256_ctx sha;
 	struct sbuf row;
+};
+
+/* One part of a run while its rows are read. */
+struct part {
+	struct digest *digest;  /* digest of the database; NULL: only the checksum */
+	struct sha256_ctx sha;  /* checksum of the part */
+	struct sbuf row;
+	bool has_rows;
 };
 
 static void put_column(struct sbuf *row, sqlite3_stmt *st, int column)
@@ -43,86 +53,255 @@ static void put_column(struct sbuf *row, sqlite3_stmt *st, int column)
 	}
 }
 
-static void put_row(struct digest *d, sqlite3_stmt *st, const char *table)
+static void put_number(struct sbuf *row, char type, uint64_t bits)
 {
+	char text[9] = { type };
+	for (int i = 0; i < 8; i++)
+		text[i + 1] = (char)(bits >> 8 * i);
+	sbuf_add(row, text, sizeof text);
+}
+
+/* Appends a value to the text of the checksum: the column's name and the value, as bytes that all machines write alike. */
+static void put_value(struct sbuf *row, sqlite3_stmt *st, int column)
+{
+	int type = sqlite3_column_type(st, column);
+	if (type == SQLITE_NULL)
+		return;
+	sbuf_puts(row, sqlite3_column_name(st, column));
+	if (type == SQLITE_INTEGER) {
+		put_number(row, 'i', (uint64_t)sqlite3_column_int64(st, column));
+	} else if (type == SQLITE_FLOAT) {
+		double value = sqlite3_column_double(st, column);
+		uint64_t bits;
+		memcpy(&bits, &value, sizeof bits);
+		put_number(row, 'r', bits);
+	} else {
+		const char *text = (const char *)sqlite3_column_text(st, column);
+		int len = sqlite3_column_bytes(st, column);
+		put_number(row, 't', (uint64_t)len);
+		sbuf_add(row, text ? text : "", (size_t)len);
+	}
+}
+
+/* Sets out to the hash in hex digits, as many as fit before the final NUL. */
+static void put_hex(struct sha256_ctx *sha, char *out, size_t size)
+{
+	uint8_t sum[SHA256_DIGEST_SIZE];
+	sha256_digest(sha, sizeof sum, sum);
+	for (size_t i = 0; i + 1 < size; i++)
+		out[i] = "0123456789abcdef"[sum[i / 2] >> (i % 2 ? 0 : 4) & 15];
+	out[size - 1] = '\0';
+}
+
+/* ---- the parts of a run ---- */
+
+/* Reads all columns except run numbers, version, wall and CPU time, host and date. The digest of a database leaves out the hash, the last
+ * column of `run`. */
+static const struct {
+	const char *name, *digest, *sql;
+	int statement;
+} fixed[] = {
+	[DIGEST_RUN] = { "run", "run", "SELECT label, policy, world, is_oracle, %s AS scenario, seed, rows_total, hash FROM runs r WHERE run = ?1",
+		DB_READ_RUN },
+	[DIGEST_SERIES] = { "series", "series", "SELECT name FROM series WHERE run = ?1 ORDER BY series", DB_READ_SERIES },
+	[DIGEST_POINTS] = { "series_points", "point", "SELECT series, time_ns, value FROM series_points WHERE run = ?1 ORDER BY series, point",
+		DB_READ_POINTS },
+};
+
+const char *digest_part(size_t part)
+{
+	if (part < DIGEST_ROWS)
+		return fixed[part].name;
+	return part - DIGEST_ROWS < n_row_tables ? row_tables[part - DIGEST_ROWS].name : NULL;
+}
+
+static int prepare_part(struct store *s, size_t part, sqlite3_stmt **st, struct orr_error *err)
+{
+	if (part >= DIGEST_ROWS) {
+		size_t i = part - DIGEST_ROWS;
+		sqlite3_stmt **slot = &s->statement[DB_READ_ROWS + i];
+		int code = *slot ? ORR_OK : db_select_rows(s, &row_tables[i], doing, slot, err);
+		*st = *slot;
+		return code;
+	}
+	char sql[320];
+	snprintf(sql, sizeof sql, fixed[part].sql, db_scenario_sql(s));
+	return db_statement(s, fixed[part].statement, sql, doing, st, err);
+}
+
+static void put_row(struct part *p, sqlite3_stmt *st, const char *table, int left_out)
+{
+	sbuf_clear(&p->row);
+	int n = sqlite3_column_count(st);
+	for (int c = 0; c < n; c++)
+		put_value(&p->row, st, c);
+	sbuf_putc(&p->row, '\n');
+	sha256_update(&p->sha, p->row.len, (const uint8_t *)p->row.text);
+	struct digest *d = p->digest;
+	if (!d)
+		return;
 	sbuf_clear(&d->row);
 	sbuf_printf(&d->row, "%s ", table);
-	for (int c = 0; c < sqlite3_column_count(st); c++)
+	for (int c = 0; c < n - left_out; c++)
 		put_column(&d->row, st, c);
 	sbuf_putc(&d->row, '\n');
 	sha256_update(&d->sha, d->row.len, (const uint8_t *)d->row.text);
 }
 
-/* Digests all columns except run numbers, hash, version, wall and CPU time, host and date. Order: jobs, metrics, series, points. */
-static const struct {
-	const char *digest, *sql;
-} fixed[] = {
-	{ "run", "SELECT label, policy, world, is_oracle, scenario, seed, rows_total"
-		 " FROM runs WHERE run = ?" },
-	{ "series", "SELECT name FROM series WHERE run = ? ORDER BY series" },
-	{ "point", "SELECT series, time_ns, value FROM series_points WHERE run = ? ORDER BY series, point" },
-};
-enum { RUN, SERIES, POINTS, FIXED, MOST = 32 };
-
-/* Prepared statements of all tables. */
-struct statements {
-	sqlite3_stmt *fixed[FIXED], *rows[MOST];
-};
-
-static int prepare_all(struct store *s, struct statements *t, struct orr_error *err)
+static int put_rows(struct store *s, struct part *p, size_t part, int64_t run, struct orr_error *err)
 {
-	int code = ORR_OK;
-	for (int i = 0; !code && i < FIXED; i++)
-		code = db_prepare(s, fixed[i].sql, doing, &t->fixed[i], err);
-	for (size_t i = 0; !code && i < n_row_tables && i < MOST; i++)
-		code = db_select_rows(s, &row_tables[i], doing, &t->rows[i], err);
-	return code;
-}
-
-static void finalize_all(struct statements *t)
-{
-	for (int i = 0; i < FIXED; i++)
-		sqlite3_finalize(t->fixed[i]);
-	for (int i = 0; i < MOST; i++)
-		sqlite3_finalize(t->rows[i]);
-}
-
-static int put_rows(struct store *s, struct digest *d, sqlite3_stmt *st, const char *table, int64_t run, struct orr_error *err)
-{
-	if (!st)
-		return ORR_OK; /* an older schema lacks this table */
+	const char *table = part < DIGEST_ROWS ? fixed[part].digest : row_tables[part - DIGEST_ROWS].digest;
+	sqlite3_stmt *st;
+	int code = prepare_part(s, part, &st, err);
+	if (code || !st)
+		return code; /* an older schema lacks this table */
 	int rc;
 	sqlite3_bind_int64(st, 1, run);
-	while ((rc = db_step(s, st, doing, err)) == SQLITE_ROW)
-		put_row(d, st, table);
+	while ((rc = db_step(s, st, doing, err)) == SQLITE_ROW) {
+		p->has_rows = true;
+		put_row(p, st, table, part == DIGEST_RUN);
+	}
 	sqlite3_reset(st);
 	return rc == SQLITE_DONE ? ORR_OK : ORR_EFAIL;
 }
 
-static int put_run(struct store *s, struct digest *d, struct statements *t, int64_t run, struct orr_error *err)
+/* Returns part i of a run in the order of the digest: the run, then the tables in order, with the series after the metrics. */
+static size_t part_in_order(size_t i)
 {
-	int code = put_rows(s, d, t->fixed[RUN], fixed[RUN].digest, run, err);
-	for (size_t i = 0; !code && i < n_row_tables && i < MOST; i++) {
-		code = put_rows(s, d, t->rows[i], row_tables[i].digest, run, err);
-		if (strcmp(row_tables[i].name, "metrics") != 0)
-			continue;
-		for (int k = SERIES; !code && k <= POINTS; k++)
-			code = put_rows(s, d, t->fixed[k], fixed[k].digest, run, err);
+	size_t metrics = (size_t)(row_table_find("metrics") - row_tables);
+	if (i == 0)
+		return DIGEST_RUN;
+	if (i <= metrics + 1)
+		return DIGEST_ROWS + i - 1;
+	if (i <= metrics + 3)
+		return i - metrics - 1; /* series, points */
+	return DIGEST_ROWS + i - 3;
+}
+
+static int put_run(struct store *s, struct digest *d, int64_t run, struct checksums *sums, size_t *failed, struct orr_error *err)
+{
+	struct part p = { .digest = d };
+	int code = ORR_OK;
+	*sums = (struct checksums){ 0 };
+	for (size_t i = 0; !code && i < DIGEST_ROWS + n_row_tables; i++) {
+		size_t part = part_in_order(i);
+		p.has_rows = false;
+		sha256_init(&p.sha);
+		code = put_rows(s, &p, part, run, err);
+		if (code)
+			*failed = part;
+		if (p.has_rows)
+			put_hex(&p.sha, sums->hex[part], sizeof sums->hex[part]);
 	}
+	sbuf_free(&p.row);
 	return code;
+}
+
+int digest_run(struct store *s, int64_t run, struct checksums *out, size_t *part, struct orr_error *err)
+{
+	return put_run(s, NULL, run, out, part, err);
+}
+
+/* ---- texts of checksums ---- */
+
+void digest_text(struct sbuf *out, const struct checksums *c)
+{
+	size_t begin = out->len;
+	for (size_t i = 0; i < DIGEST_ROWS + n_row_tables; i++)
+		if (*c->hex[i])
+			sbuf_printf(out, "%s%s:%s", out->len > begin ? " " : "", digest_part(i), c->hex[i]);
+}
+
+size_t digest_differing(const struct checksums *c, const char *text, size_t from)
+{
+	for (size_t i = from; i < DIGEST_ROWS + n_row_tables; i++) {
+		const char *name = digest_part(i), *at = text;
+		size_t n = strlen(name), len = 0;
+		while (*at && !(!strncmp(at, name, n) && at[n] == ':')) {
+			at += strcspn(at, " ");
+			at += *at == ' ';
+		}
+		if (*at) {
+			at += n + 1;
+			len = strcspn(at, " ");
+		}
+		if (len != strlen(c->hex[i]) || memcmp(at, c->hex[i], len) != 0)
+			return i;
+	}
+	return DIGEST_PARTS;
+}
+
+int digest_set_checksum(struct store *s, int64_t run, struct orr_error *err)
+{
+	struct checksums sums;
+	struct sbuf text = { 0 };
+	sqlite3_stmt *st;
+	size_t part;
+	int code = digest_run(s, run, &sums, &part, err);
+	if (!code)
+		code = db_statement(s, DB_SET_CHECKSUM, "UPDATE runs SET checksum = ? WHERE run = ?", doing, &st, err);
+	if (code)
+		return code;
+	digest_text(&text, &sums);
+	db_bind_text(st, 1, sbuf_text(&text));
+	sqlite3_bind_int64(st, 2, run);
+	code = db_run(s, st, doing, err);
+	sbuf_free(&text);
+	return code;
+}
+
+int digest_set_all_checksums(struct store *s, struct orr_error *err)
+{
+	sqlite3_stmt *runs;
+	int code = db_prepare(s, "SELECT run FROM runs WHERE run > ? ORDER BY run LIMIT 1", doing, &runs, err);
+	int rc = SQLITE_DONE;
+	for (int64_t run = INT64_MIN; !code;) {
+		sqlite3_bind_int64(runs, 1, run);
+		rc = db_step(s, runs, doing, err);
+		run = sqlite3_column_int64(runs, 0);
+		sqlite3_reset(runs); /* before the row is changed */
+		if (rc != SQLITE_ROW)
+			break;
+		code = digest_set_checksum(s, run, err);
+	}
+	sqlite3_finalize(runs);
+	return code || rc == SQLITE_ROW || rc == SQLITE_DONE ? code : ORR_EFAIL;
+}
+
+/* ---- the digest of a database ---- */
+
+static int compare_checksum(const struct store *s, int64_t run, const char *label, const char *text, const struct checksums *sums,
+	struct orr_error *err)
+{
+	size_t part = digest_differing(sums, text, 0);
+	if (part == DIGEST_PARTS)
+		return ORR_OK;
+	return orr_fail(err, ORR_EFAIL,
+		"%s: run %" PRId64 " (%.60s): %s differs from its checksum: the file is damaged or was edited; 'orrery db check' lists all damage",
+		s->path, run, label, digest_part(part));
 }
 
 static int put_runs(struct store *s, struct digest *d, struct orr_error *err)
 {
 	sqlite3_stmt *runs;
-	struct statements t = { 0 };
-	int code = db_prepare(s, "SELECT run FROM runs ORDER BY scenario, label, hash", doing, &runs, err);
-	if (!code)
-		code = prepare_all(s, &t, err);
+	int64_t has_checksum;
+	char sql[320];
+	int code = db_has_column(s, "runs", "checksum", &has_checksum, err);
+	if (code)
+		return code;
+	snprintf(sql, sizeof sql, "SELECT run, label, %s FROM runs r ORDER BY %s, label, hash", has_checksum ? "checksum" : "NULL",
+		db_scenario_sql(s));
+	code = db_prepare(s, sql, doing, &runs, err);
 	int rc = SQLITE_DONE;
-	while (!code && (rc = db_step(s, runs, doing, err)) == SQLITE_ROW)
-		code = put_run(s, d, &t, sqlite3_column_int64(runs, 0), err);
-	finalize_all(&t);
+	while (!code && (rc = db_step(s, runs, doing, err)) == SQLITE_ROW) {
+		struct checksums sums;
+		size_t part;
+		int64_t run = sqlite3_column_int64(runs, 0);
+		const char *label = (const char *)sqlite3_column_text(runs, 1), *text = (const char *)sqlite3_column_text(runs, 2);
+		code = put_run(s, d, run, &sums, &part, err);
+		if (!code && has_checksum)
+			code = compare_checksum(s, run, label ? label : "", text ? text : "", &sums, err);
+	}
 	sqlite3_finalize(runs);
 	return code || rc == SQLITE_DONE ? code : ORR_EFAIL;
 }
@@ -140,12 +319,6 @@ int store_digest(struct store *s, char out[65], struct orr_error *err)
 	sbuf_free(&d.row);
 	if (code)
 		return code;
-	uint8_t sum[SHA256_DIGEST_SIZE];
-	sha256_digest(&d.sha, sizeof sum, sum);
-	for (size_t i = 0; i < sizeof sum; i++) {
-		out[2 * i] = "0123456789abcdef"[sum[i] >> 4];
-		out[2 * i + 1] = "0123456789abcdef"[sum[i] & 15];
-	}
-	out[64] = '\0';
+	put_hex(&d.sha, out, 65);
 	return ORR_OK;
 }

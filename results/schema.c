@@ -6,17 +6,22 @@
  */
 #include "results/columns.h"
 #include "results/db.h"
+#include "results/digest.h"
+#include "results/scenarios.h"
 
 #include <string.h>
 
-static const char fixed_tables[] = "CREATE TABLE IF NOT EXISTS runs(\n"
+static const char fixed_tables[] = "CREATE TABLE IF NOT EXISTS scenarios(\n"
+				   "  base INTEGER PRIMARY KEY,\n"
+				   "  text TEXT NOT NULL);\n"
+
+				   "CREATE TABLE IF NOT EXISTS runs(\n"
 				   "  run INTEGER PRIMARY KEY,\n"
 				   "  hash TEXT NOT NULL,\n"
 				   "  label TEXT NOT NULL,\n"
 				   "  policy TEXT NOT NULL,\n"
 				   "  world TEXT NOT NULL,\n"
 				   "  is_oracle INTEGER NOT NULL,\n"
-				   "  scenario TEXT NOT NULL,\n"
 				   "  seed TEXT NOT NULL,\n"
 				   "  version TEXT NOT NULL,\n"
 				   "  rows_total INTEGER NOT NULL,\n"
@@ -24,6 +29,9 @@ static const char fixed_tables[] = "CREATE TABLE IF NOT EXISTS runs(\n"
 				   "  cpu_s REAL,\n"
 				   "  host TEXT NOT NULL,\n"
 				   "  created_at TEXT NOT NULL,\n"
+				   "  base INTEGER NOT NULL REFERENCES scenarios(base),\n"
+				   "  overrides TEXT,\n"
+				   "  checksum TEXT NOT NULL,\n"
 				   "  UNIQUE(hash, label));\n"
 
 				   "CREATE TABLE IF NOT EXISTS series(\n"
@@ -40,7 +48,14 @@ static const char fixed_tables[] = "CREATE TABLE IF NOT EXISTS runs(\n"
 				   "  value REAL,\n"
 				   "  PRIMARY KEY(run, series, point)) WITHOUT ROWID;\n";
 
-static const char fixed_views[] = "DROP VIEW IF EXISTS summary;\n"
+static const char fixed_views[] = "DROP VIEW IF EXISTS runs_s;\n"
+				  "CREATE VIEW runs_s AS\n"
+				  "  SELECT r.run, r.label, r.policy, r.world, r.is_oracle, r.seed, r.hash, r.version,\n"
+				  "    r.rows_total, r.wall_s, r.cpu_s, r.host, r.created_at,\n"
+				  "    CASE WHEN r.overrides IS NULL THEN b.text ELSE json_patch(b.text, r.overrides) END AS scenario\n"
+				  "  FROM runs r LEFT JOIN scenarios b USING(base);\n"
+
+				  "DROP VIEW IF EXISTS summary;\n"
 				  "CREATE VIEW summary AS\n"
 				  "  SELECT r.run, r.label, r.policy, r.is_oracle, r.seed,\n"
 				  "    m.name AS metric, m.value, m.ci_low, m.ci_high\n"
@@ -187,14 +202,103 @@ static void create_view(struct sbuf *sql, const struct row_table *t)
 		sbuf_printf(sql, "\n  FROM %s t JOIN runs r USING(run);\n", t->name);
 }
 
-int db_make_tables(const struct store *s, struct orr_error *err)
+/* ---- files of older schemas ---- */
+
+static const char migrating[] = "converting the tables of an older schema";
+
+/* Copies `runs` of schema 1 to 5, where each run has its whole scenario, to its present form without checksums. */
+static int copy_runs(struct store *s, struct orr_error *err)
+{
+	sqlite3_stmt *read, *write = NULL;
+	struct sbuf overrides = { 0 };
+	int rc = SQLITE_DONE;
+	int code = db_prepare(s, "SELECT run, scenario FROM temp.old_runs ORDER BY run", migrating, &read, err);
+	if (!code)
+		code = db_prepare(s,
+			"INSERT INTO runs(run, hash, label, policy, world, is_oracle, seed, version, rows_total, wall_s, cpu_s, host,"
+			" created_at, base, overrides, checksum)"
+			" SELECT run, hash, label, policy, world, is_oracle, seed, version, rows_total, wall_s, cpu_s, host, created_at,"
+			" ?2, ?3, '' FROM temp.old_runs WHERE run = ?1",
+			migrating, &write, err);
+	while (!code && (rc = db_step(s, read, migrating, err)) == SQLITE_ROW) {
+		const char *text = (const char *)sqlite3_column_text(read, 1);
+		int64_t base;
+		code = scenarios_put(s, text ? text : "", &base, &overrides, err);
+		if (code)
+			break;
+		sqlite3_bind_int64(write, 1, sqlite3_column_int64(read, 0));
+		sqlite3_bind_int64(write, 2, base);
+		db_bind_text(write, 3, overrides.len ? sbuf_text(&overrides) : NULL);
+		code = db_run(s, write, migrating, err);
+	}
+	sqlite3_finalize(read);
+	sqlite3_finalize(write);
+	sbuf_free(&overrides);
+	return code || rc == SQLITE_DONE ? code : ORR_EFAIL;
+}
+
+/* Makes room for the present form of a table: moves its rows to temp.old_NAME. */
+static int set_aside(struct store *s, const char *name, const char *key, struct orr_error *err)
+{
+	char sql[256];
+	sqlite3_snprintf(sizeof sql, sql,
+		"CREATE TEMP TABLE old_%s AS SELECT * FROM main.%s; CREATE UNIQUE INDEX temp.old_%s_key ON old_%s(%s); DROP TABLE main.%s",
+		name, name, name, name, key, name);
+	return db_exec(s, sql, migrating, err);
+}
+
+/* The first files of schema 1 had jobs with run and number instead of the packed key. */
+static const char copy_jobs[] =
+	"INSERT INTO jobs(key, job_id, user, queue, model, submit_ns, start_ns, end_ns, wait_ns, run_ns, duration_ns, recorded_wait_ns,"
+	" gpus, gpu_milli, preemptions, migrations, restarts, status)"
+	" SELECT run << 32 | number, job_id, user, queue, model, submit_ns, start_ns, end_ns, wait_ns, run_ns, duration_ns,"
+	" recorded_wait_ns, gpus, gpu_milli, preemptions, migrations, restarts, status FROM temp.old_jobs; DROP TABLE temp.old_jobs";
+
+/* What a file of an older schema needs beside new tables and columns. */
+struct migration {
+	int64_t has_scenarios, has_numbers; /* runs with whole scenarios; jobs without a packed key */
+};
+
+static int begin_migration(struct store *s, struct migration *m, struct orr_error *err)
+{
+	int64_t has_number, has_key;
+	int code = db_has_column(s, "runs", "scenario", &m->has_scenarios, err);
+	if (!code)
+		code = db_has_column(s, "jobs", "number", &has_number, err);
+	if (!code)
+		code = db_has_column(s, "jobs", "key", &has_key, err);
+	if (code)
+		return code;
+	m->has_numbers = has_number && !has_key;
+	if (m->has_scenarios)
+		code = set_aside(s, "runs", "run", err);
+	if (!code && m->has_numbers)
+		code = set_aside(s, "jobs", "run, number", err);
+	return code;
+}
+
+static int end_migration(struct store *s, const struct migration *m, struct orr_error *err)
+{
+	int code = m->has_numbers ? db_exec(s, copy_jobs, migrating, err) : ORR_OK;
+	if (code || !m->has_scenarios)
+		return code;
+	code = copy_runs(s, err);
+	if (!code)
+		code = db_exec(s, "DROP TABLE temp.old_runs", migrating, err);
+	return code ? code : digest_set_all_checksums(s, err);
+}
+
+int db_make_tables(struct store *s, struct orr_error *err)
 {
 	static const char doing[] = "making the tables";
 	struct sbuf sql = { 0 };
+	struct migration m = { 0 };
+	int code = begin_migration(s, &m, err);
 	sbuf_puts(&sql, fixed_tables);
 	for (size_t i = 0; i < n_row_tables; i++)
 		create_table(&sql, &row_tables[i]);
-	int code = db_exec(s, sbuf_text(&sql), doing, err);
+	if (!code)
+		code = db_exec(s, sbuf_text(&sql), doing, err);
 	sbuf_clear(&sql);
 	for (size_t i = 0; !code && i < n_row_tables; i++)
 		code = add_columns(&sql, s, &row_tables[i], err);
@@ -204,5 +308,5 @@ int db_make_tables(const struct store *s, struct orr_error *err)
 	if (!code)
 		code = db_exec(s, sbuf_text(&sql), doing, err);
 	sbuf_free(&sql);
-	return code;
+	return code ? code : end_migration(s, &m, err);
 }

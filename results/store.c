@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/sbuf.h"
 #include "results/db.h"
+#include "results/scenarios.h"
 
 #include "config.h"
 
@@ -106,6 +107,8 @@ static struct store *store_new(const char *path, bool is_readonly)
 
 static void store_free(struct store *s)
 {
+	db_finalize_statements(s);
+	scenarios_forget(s);
 	sqlite3_close(s->db);
 	mem_free(s->path);
 	mem_free(s);
@@ -120,6 +123,7 @@ static int open_for_writing(struct store *s, const char *vfs, struct orr_error *
 		return db_fail(s, rc, doing, err);
 	sqlite3_extended_result_codes(s->db, 1);
 	sqlite3_busy_timeout(s->db, s->busy_ms);
+	db_add_functions(s);
 	int code = identify(s, err);
 	if (code)
 		return code;
@@ -191,6 +195,7 @@ static int open_for_reading(struct store *s, struct orr_error *err)
 	if (rc)
 		return db_fail(s, rc, doing, err);
 	sqlite3_extended_result_codes(s->db, 1);
+	db_add_functions(s);
 	int code = identify(s, err);
 	if (!code && !s->version)
 		code = orr_fail(err, ORR_EINPUT, "%s: empty file: expected a database of orrery, or another file name", s->path);

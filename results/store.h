@@ -25,6 +25,8 @@ int store_close(struct store *s, struct orr_error *err);
 
 /* Stores a run. Keeps an existing run of the same hash and label unchanged. */
 int store_write(struct store *s, const struct run_result *r, struct orr_error *err);
+/* Stores runs in one transaction: all of them or, on failure, none. */
+int store_write_all(struct store *s, const struct run_result *const *r, size_t n, struct orr_error *err);
 /* Reads a run by hash and label; *out is NULL if the store lacks it. */
 int store_read(struct store *s, const char *hash, const char *label, struct run_result **out, struct orr_error *err);
 /* Reads a run by its number in store_list() and in the database. */
@@ -43,7 +45,8 @@ struct stored_run {
 int store_list(struct store *s, struct stored_run **out, size_t *n, struct orr_error *err);
 void store_list_free(struct stored_run *list, size_t n);
 
-/* Computes the digest, 64 hex digits, of all runs in canonical order. Excludes wall time, host, thread count and row ids. */
+/* Computes the digest, 64 hex digits, of all runs in canonical order. Excludes wall time, host, thread count and row ids. Fails if the
+ * contents of a run differ from its checksum. */
 int store_digest(struct store *s, char out[65], struct orr_error *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include "results/columns.h"
 #include "results/db.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,11 +137,11 @@ static void take_point(struct reader *d, sqlite3_stmt *st)
 }
 
 static const struct part {
-	const char *sql; /* query whose only parameter is the run */
+	const char *sql; /* query whose only parameter is the run; %s: the whole scenario */
 	void (*take)(struct reader *, sqlite3_stmt *);
 } parts[] = {
-	{ "SELECT hash, label, policy, world, is_oracle, scenario, seed, rows_total, wall_s, cpu_s"
-	  " FROM runs WHERE run = ?",
+	{ "SELECT hash, label, policy, world, is_oracle, %s, seed, rows_total, wall_s, cpu_s"
+	  " FROM runs r WHERE run = ?",
 		take_run },
 	{ "SELECT name FROM series WHERE run = ? ORDER BY series", take_series },
 	{ "SELECT series, time_ns, value FROM series_points WHERE run = ? ORDER BY series, point", take_point },
@@ -149,7 +150,9 @@ static const struct part {
 static int read_part(struct reader *d, const struct part *p)
 {
 	sqlite3_stmt *st;
-	int code = db_prepare(d->s, p->sql, doing, &st, d->err);
+	char sql[320];
+	snprintf(sql, sizeof sql, p->sql, p->take == take_run ? db_scenario_sql(d->s) : "");
+	int code = db_prepare(d->s, sql, doing, &st, d->err);
 	if (code)
 		return code;
 	d->cap = 0;

@@ -4,6 +4,8 @@
 #include "base/sbuf.h"
 #include "results/columns.h"
 #include "results/db.h"
+#include "results/digest.h"
+#include "results/scenarios.h"
 
 #include "config.h"
 
@@ -13,9 +15,11 @@
 
 static const char doing[] = "storing a run";
 
+enum { USUAL_CHECKSUM = 72 }; /* length of the checksum of a run with metrics and events, in bytes */
+
 /* Shared state of the write_ functions: one transaction on one store. */
 struct writer {
-	const struct store *s;
+	struct store *s;
 	const struct run_result *r;
 	int64_t run;
 	struct orr_error *err;
@@ -25,7 +29,7 @@ struct writer {
 static int find_run(struct writer *w, int64_t *run)
 {
 	sqlite3_stmt *st;
-	int code = db_prepare(w->s, "SELECT run FROM runs WHERE hash = ? AND label = ?", doing, &st, w->err);
+	int code = db_statement(w->s, DB_FIND_RUN, "SELECT run FROM runs WHERE hash = ? AND label = ?", doing, &st, w->err);
 	if (code)
 		return code;
 	db_bind_text(st, 1, w->r->hash ? w->r->hash : "");
@@ -34,7 +38,7 @@ static int find_run(struct writer *w, int64_t *run)
 	int rc = db_step(w->s, st, doing, w->err);
 	if (rc == SQLITE_ROW)
 		*run = sqlite3_column_int64(st, 0);
-	sqlite3_finalize(st);
+	sqlite3_reset(st);
 	return rc == SQLITE_ROW || rc == SQLITE_DONE ? ORR_OK : ORR_EFAIL;
 }
 
@@ -64,29 +68,38 @@ static int write_run(struct writer *w)
 {
 	const struct run_result *r = w->r;
 	sqlite3_stmt *st;
-	int code = db_prepare(w->s,
-		"INSERT INTO runs(hash, label, policy, world, is_oracle, scenario, seed, version,"
-		" rows_total, wall_s, cpu_s, host, created_at) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
-		doing, &st, w->err);
-	if (code)
+	struct sbuf overrides = { 0 };
+	int64_t base;
+	int code = scenarios_put(w->s, r->scenario ? r->scenario : "", &base, &overrides, w->err);
+	if (!code)
+		code = db_statement(w->s, DB_INSERT_RUN,
+			"INSERT INTO runs(hash, label, policy, world, is_oracle, seed, version, rows_total, wall_s, cpu_s, host, created_at,"
+			" base, overrides, checksum) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,zeroblob(?))",
+			doing, &st, w->err);
+	if (code) {
+		sbuf_free(&overrides);
 		return code;
+	}
 	char host[256] = "", created[32] = "";
 	gethostname(host, sizeof host - 1);
 	time_t now = time(NULL);
 	struct tm utc;
 	strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-	const char *texts[] = { r->hash, r->label, r->policy, r->world, NULL, r->scenario, r->seed_text, PACKAGE_VERSION };
-	for (int i = 0; i < 8; i++)
+	const char *texts[] = { r->hash, r->label, r->policy, r->world, NULL, r->seed_text, PACKAGE_VERSION };
+	for (int i = 0; i < 7; i++)
 		if (i != 4)
 			db_bind_text(st, i + 1, texts[i] ? texts[i] : "");
 	sqlite3_bind_int(st, 5, r->is_oracle);
-	sqlite3_bind_int64(st, 9, (int64_t)r->rows_total);
-	sqlite3_bind_double(st, 10, r->wall_s);
-	sqlite3_bind_double(st, 11, r->cpu_s);
-	db_bind_text(st, 12, host);
-	db_bind_text(st, 13, created);
+	sqlite3_bind_int64(st, 8, (int64_t)r->rows_total);
+	sqlite3_bind_double(st, 9, r->wall_s);
+	sqlite3_bind_double(st, 10, r->cpu_s);
+	db_bind_text(st, 11, host);
+	db_bind_text(st, 12, created);
+	sqlite3_bind_int64(st, 13, base);
+	db_bind_text(st, 14, overrides.len ? sbuf_text(&overrides) : NULL);
+	sqlite3_bind_int(st, 15, USUAL_CHECKSUM); /* the checksum replaces these bytes in place */
 	code = db_run(w->s, st, doing, w->err);
-	sqlite3_finalize(st);
+	sbuf_free(&overrides);
 	w->run = sqlite3_last_insert_rowid(w->s->db);
 	return code;
 }
@@ -137,6 +150,9 @@ static void bind_cell(sqlite3_stmt *st, int at, const struct column *c, const ch
 /* Prepares "INSERT INTO t(key, ..) VALUES(?, ..)" for the key, then the stored columns except the number of a packed key. */
 static int prepare_insert(struct writer *w, const struct row_table *t, sqlite3_stmt **st)
 {
+	*st = w->s->statement[DB_INSERT_ROWS + (t - row_tables)];
+	if (*st)
+		return ORR_OK;
 	struct sbuf sql = { 0 };
 	sbuf_printf(&sql, "INSERT INTO %s(%s", t->name, t->key == KEY_PACKED ? "key" : t->key == KEY_POSITION ? "run, position" : "run");
 	int values = t->key == KEY_POSITION ? 2 : 1;
@@ -151,7 +167,7 @@ static int prepare_insert(struct writer *w, const struct row_table *t, sqlite3_s
 	for (int i = 1; i < values; i++)
 		sbuf_puts(&sql, ",?");
 	sbuf_putc(&sql, ')');
-	int code = db_prepare(w->s, sbuf_text(&sql), doing, st, w->err);
+	int code = db_statement(w->s, DB_INSERT_ROWS + (int)(t - row_tables), sbuf_text(&sql), doing, st, w->err);
 	sbuf_free(&sql);
 	return code;
 }
@@ -182,7 +198,6 @@ static int write_rows(struct writer *w, const struct row_table *t)
 		return code;
 	for (size_t i = 0; !code && i < n; i++)
 		code = write_row(w, t, st, i);
-	sqlite3_finalize(st);
 	return code;
 }
 
@@ -204,9 +219,9 @@ static int write_points(struct writer *w, sqlite3_stmt *st, size_t number)
 static int write_series(struct writer *w)
 {
 	sqlite3_stmt *names, *points = NULL;
-	int code = db_prepare(w->s, "INSERT INTO series VALUES(?,?,?)", doing, &names, w->err);
+	int code = db_statement(w->s, DB_INSERT_SERIES, "INSERT INTO series VALUES(?,?,?)", doing, &names, w->err);
 	if (!code)
-		code = db_prepare(w->s, "INSERT INTO series_points VALUES(?,?,?,?,?)", doing, &points, w->err);
+		code = db_statement(w->s, DB_INSERT_POINT, "INSERT INTO series_points VALUES(?,?,?,?,?)", doing, &points, w->err);
 	for (size_t i = 0; !code && i < w->r->n_series; i++) {
 		sqlite3_bind_int64(names, 1, w->run);
 		sqlite3_bind_int64(names, 2, (int64_t)i);
@@ -215,8 +230,6 @@ static int write_series(struct writer *w)
 		if (!code)
 			code = write_points(w, points, i);
 	}
-	sqlite3_finalize(names);
-	sqlite3_finalize(points);
 	return code;
 }
 
@@ -235,21 +248,26 @@ static int write_all(struct writer *w)
 		code = write_rows(w, &row_tables[i]);
 	if (!code)
 		code = write_series(w);
-	return code;
+	return code ? code : digest_set_checksum(w->s, w->run, w->err);
 }
 
-int store_write(struct store *s, const struct run_result *r, struct orr_error *err)
+int store_write_all(struct store *s, const struct run_result *const *r, size_t n, struct orr_error *err)
 {
-	struct writer w = { .s = s, .r = r, .err = err };
 	if (s->is_readonly)
 		return db_fail(s, SQLITE_READONLY, doing, err);
 	int code = db_exec(s, "BEGIN IMMEDIATE", doing, err);
 	if (code)
 		return code;
-	code = write_all(&w);
+	for (size_t i = 0; !code && i < n; i++)
+		code = write_all(&(struct writer){ .s = s, .r = r[i], .err = err });
 	if (!code)
 		code = db_exec(s, "COMMIT", doing, err);
 	if (code)
 		db_rollback(s);
 	return code;
+}
+
+int store_write(struct store *s, const struct run_result *r, struct orr_error *err)
+{
+	return store_write_all(s, &r, 1, err);
 }

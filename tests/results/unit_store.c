@@ -456,8 +456,8 @@ static void views(void)
 	ok(!scans, "job_pairs of two runs reads no others");
 	sqlite3_finalize(st);
 	ok(!sqlite3_exec(db,
-		   "INSERT INTO runs SELECT 9, hash, 'again', policy, world, is_oracle, scenario, seed, version,"
-		   " rows_total, wall_s, cpu_s, host, created_at FROM runs WHERE run = 1;"
+		   "INSERT INTO runs SELECT 9, hash, 'again', policy, world, is_oracle, seed, version,"
+		   " rows_total, wall_s, cpu_s, host, created_at, base, overrides, checksum FROM runs WHERE run = 1;"
 		   "INSERT INTO jobs(key, job_id, gpus, gpu_milli, submit_ns, end_ns, preemptions, migrations, restarts, status)"
 		   " SELECT (9 << 32) + number, job_id, gpus, gpu_milli, submit_ns, end_ns, 0, 0, 0, 0 FROM jobs WHERE run = 1",
 		   NULL, NULL, NULL),

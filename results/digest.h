@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * digest.h - checksums of the contents of a run, one per table
+ *
+ * Private to results/; store.h has the digest of a database. A checksum is the text "run:HEX metrics:HEX ..": for each table in which the
+ * run has rows, the first 64 bits of the SHA-256 of these rows, as they are read from the database. `run` stands for the run's row, with
+ * the whole scenario and without wall time, host, date and version. NULLs are left out, so a column that a later version adds to the table
+ * changes no checksum.
+ */
+#ifndef ORR_RESULTS_DIGEST_H
+#define ORR_RESULTS_DIGEST_H
+
+#include "results/db.h"
+
+/* Parts of a run: its row, the tables of columns.def, series and their points. */
+enum { DIGEST_RUN, DIGEST_SERIES, DIGEST_POINTS, DIGEST_ROWS, DIGEST_PARTS = DIGEST_ROWS + DB_MOST_TABLES };
+
+struct checksums {
+	char hex[DIGEST_PARTS][17]; /* empty: no rows */
+};
+
+/* Returns the name of a part: the table's, or "run"; NULL: no such part. */
+const char *digest_part(size_t part);
+/* Computes the checksums of a stored run. The caller holds an open transaction. If the run cannot be read, *part is the part at which
+ * reading failed. */
+int digest_run(struct store *s, int64_t run, struct checksums *out, size_t *part, struct orr_error *err);
+/* Appends the text of the checksums. */
+void digest_text(struct sbuf *out, const struct checksums *c);
+/* Returns the first part, from `from` on, whose checksum differs from that in the text; DIGEST_PARTS: none. */
+size_t digest_differing(const struct checksums *c, const char *text, size_t from);
+/* Stores the checksums of a run, or of all runs. The caller holds an open transaction. */
+int digest_set_checksum(struct store *s, int64_t run, struct orr_error *err);
+int digest_set_all_checksums(struct store *s, struct orr_error *err);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * overrides.h - a scenario as overrides of a base scenario: JSON merge patches (RFC 7396)
+ *
+ * Works on canonical texts: JSON objects without white space. Members keep their order and values keep their bytes. A merge patch
+ * cannot express a null, and moves added members to the end, so the maker of a patch checks that it restores the text.
+ */
+#ifndef ORR_RESULTS_OVERRIDES_H
+#define ORR_RESULTS_OVERRIDES_H
+
+#include "base/sbuf.h"
+
+#include <stdbool.h>
+
+/* Appends the patch that turns base into text. Returns false, possibly with an incomplete patch, if either is not a JSON object. */
+bool overrides_make(struct sbuf *out, const char *base, const char *text);
+/* Appends base with the patch applied. Returns false, possibly with an incomplete text, if either is not a JSON object. */
+bool overrides_apply(struct sbuf *out, const char *base, const char *patch);
+
+#endif
