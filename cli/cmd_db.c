@@ -153,7 +153,7 @@ const struct cli_command cmd_db = {
 		"export  writes the CSV files of a run, as --out does.\n"
 		"columns prints every table and column with its unit and meaning, as Markdown.\n"
 		"\n"
-		"The file is opened for reading only. It is an SQLite database (docs/reference/schema.md), readable\nwith sqlite3 and the "
+		"The file is opened for reading only. It is an SQLite database (docs/reference/database.md), readable\nwith sqlite3 and the "
 		"SQLite library of any language.\n"
 		"\n"
 		"example:\n"

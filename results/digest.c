@@ -25,8 +25,8 @@ struct digest {
 
 /* One part of a run while its rows are read. */
 struct part {
-	struct digest *digest;  /* digest of the database; NULL: only the checksum */
-	struct sha256_ctx sha;  /* checksum of the part */
+	struct digest *digest; /* digest of the database; NULL: only the checksum */
+	struct sha256_ctx sha; /* checksum of the part */
 	struct sbuf row;
 	bool has_rows;
 };
@@ -101,11 +101,11 @@ static const struct {
 	const char *name, *digest, *sql;
 	int statement;
 } fixed[] = {
-	[DIGEST_RUN] = { "run", "run", "SELECT label, policy, world, is_oracle, %s AS scenario, seed, rows_total, hash FROM runs r WHERE run = ?1",
-		DB_READ_RUN },
+	[DIGEST_RUN] = { "run", "run",
+		"SELECT label, policy, world, is_oracle, %s AS scenario, seed, rows_total, hash FROM runs r WHERE run = ?1", DB_READ_RUN },
 	[DIGEST_SERIES] = { "series", "series", "SELECT name FROM series WHERE run = ?1 ORDER BY series", DB_READ_SERIES },
-	[DIGEST_POINTS] = { "series_points", "point", "SELECT series, time_ns, value FROM series_points WHERE run = ?1 ORDER BY series, point",
-		DB_READ_POINTS },
+	[DIGEST_POINTS] = { "series_points", "point",
+		"SELECT series, time_ns, value FROM series_points WHERE run = ?1 ORDER BY series, point", DB_READ_POINTS },
 };
 
 const char *digest_part(size_t part)
@@ -270,14 +270,15 @@ int digest_set_all_checksums(struct store *s, struct orr_error *err)
 
 /* ---- the digest of a database ---- */
 
-static int compare_checksum(const struct store *s, int64_t run, const char *label, const char *text, const struct checksums *sums,
-	struct orr_error *err)
+static int compare_checksum(
+	const struct store *s, int64_t run, const char *label, const char *text, const struct checksums *sums, struct orr_error *err)
 {
 	size_t part = digest_differing(sums, text, 0);
 	if (part == DIGEST_PARTS)
 		return ORR_OK;
 	return orr_fail(err, ORR_EFAIL,
-		"%s: run %" PRId64 " (%.60s): %s differs from its checksum: the file is damaged or was edited; 'orrery db check' lists all damage",
+		"%s: run %" PRId64
+		" (%.60s): %s differs from its checksum: the file is damaged or was edited; 'orrery db check' lists all damage",
 		s->path, run, label, digest_part(part));
 }
 

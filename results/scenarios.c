@@ -37,7 +37,8 @@ static void keep(struct store *s, int64_t key, const char *text)
 /* Reads the bases of the latest runs, so that a study that continues goes on with the same bases. */
 static int look_for_bases(struct store *s, struct orr_error *err)
 {
-	static const char sql[] = "SELECT base, text FROM scenarios WHERE base IN (SELECT base FROM runs ORDER BY run DESC LIMIT 100) LIMIT ?";
+	static const char sql[] =
+		"SELECT base, text FROM scenarios WHERE base IN (SELECT base FROM runs ORDER BY run DESC LIMIT 100) LIMIT ?";
 	sqlite3_stmt *st;
 	int code = db_prepare(s, sql, doing, &st, err);
 	if (code)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * store.h - the database of runs (SQLite; schema in docs/reference/schema.md)
+ * store.h - the database of runs (SQLite; schema in docs/reference/database.md)
  *
  * Invariant: a run is stored completely or not at all (one transaction), even if the process, the disk or the power fails. The
  * store uses WAL while it is open; store_close() checkpoints, after which the database is one file that can be opened

@@ -73,7 +73,8 @@ static int write_run(struct writer *w)
 	int code = scenarios_put(w->s, r->scenario ? r->scenario : "", &base, &overrides, w->err);
 	if (!code)
 		code = db_statement(w->s, DB_INSERT_RUN,
-			"INSERT INTO runs(hash, label, policy, world, is_oracle, seed, version, rows_total, wall_s, cpu_s, host, created_at,"
+			"INSERT INTO runs(hash, label, policy, world, is_oracle, seed, version, rows_total, wall_s, cpu_s, host, "
+			"created_at,"
 			" base, overrides, checksum) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,zeroblob(?))",
 			doing, &st, w->err);
 	if (code) {

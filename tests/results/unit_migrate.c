@@ -180,8 +180,8 @@ static void faults(const char *fixture)
 			bad++;
 		}
 	}
-	ok(!bad && n > 20, "%s: disk full or in error at any of %d changes: the contents are whole, a second attempt converts them", fixture,
-		n - 1);
+	ok(!bad && n > 20, "%s: disk full or in error at any of %d changes: the contents are whole, a second attempt converts them",
+		fixture, n - 1);
 	ok(!silent, "each failure names the file");
 	sbuf_free(&file);
 }
@@ -249,22 +249,26 @@ static void hostile(void)
 {
 	struct run_result *r = NULL;
 	struct orr_error err = { 0 };
-	damaged("UPDATE runs SET overrides = 'no JSON' WHERE run = 2", "overrides of run 2 are not a JSON object", "overrides that are no JSON");
+	damaged("UPDATE runs SET overrides = 'no JSON' WHERE run = 2", "overrides of run 2 are not a JSON object",
+		"overrides that are no JSON");
 	struct store *s = store_open_readonly(path, &err);
 	ok(s && store_read_run(s, 2, &r, &err) == ORR_EFAIL && !r && strstr(err.text, "overrides of run 2"), "and the run is not read");
 	ok(s && !store_read_run(s, 1, &r, &err) && r && r->n_metrics, "other runs are");
 	result_free(r);
 	store_close(s, &err);
-	damaged("UPDATE runs SET overrides = '[1,2]' WHERE run = 2", "overrides of run 2 are not a JSON object", "overrides that are a list");
+	damaged("UPDATE runs SET overrides = '[1,2]' WHERE run = 2", "overrides of run 2 are not a JSON object",
+		"overrides that are a list");
 	damaged("UPDATE runs SET overrides = '{\"seed\":' || replace(hex(zeroblob(500)), '0', '[') || '}' WHERE run = 2",
 		"overrides of run 2 are not a JSON object", "overrides nested too deeply");
-	damaged("UPDATE runs SET overrides = '{\"seed\":9}' WHERE run = 3", "run 3 (one): run differs from its checksum", "other overrides");
+	damaged("UPDATE runs SET overrides = '{\"seed\":9}' WHERE run = 3", "run 3 (one): run differs from its checksum",
+		"other overrides");
 	damaged("UPDATE scenarios SET text = replace(text, 'jobs', 'step')", "run 1 (one): run differs from its checksum", "another base");
 	damaged("DELETE FROM scenarios", "refers to a base scenario that is missing", "a missing base");
 	damaged("UPDATE runs SET checksum = replace(checksum, 'metrics:', 'metrics:f') WHERE run = 2", "run 2 (one): metrics differs",
 		"a wrong checksum");
 	damaged("UPDATE runs SET checksum = x'00ff' WHERE run = 2", "run 2 (one): run differs", "a checksum of other bytes");
-	damaged("UPDATE metrics SET value = value + 1e-9 WHERE run = 3 AND position = 0", "run 3 (one): metrics differs", "an edited metric");
+	damaged("UPDATE metrics SET value = value + 1e-9 WHERE run = 3 AND position = 0", "run 3 (one): metrics differs",
+		"an edited metric");
 	damaged("DELETE FROM events WHERE run = 1", "run 1 (one): events differs", "missing events");
 	damaged("INSERT INTO spans VALUES(2, 0, 0, 0, 0, 0, 1, 'forward', NULL)", "run 2 (one): spans differs", "rows that no run had");
 	ok(sql("UPDATE runs SET checksum = ''"), "(all checksums are removed)");

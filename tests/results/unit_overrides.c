@@ -62,7 +62,8 @@ static void making(void)
 	sqlite3 *db;
 	sqlite3_open(":memory:", &db);
 	ok(restores(db, base, base, "{}"), "an equal scenario has no overrides");
-	ok(restores(db, base, "{\"world\":\"jobs\",\"seed\":\"22\",\"o\":{\"x\":1.50,\"y\":\"a\\\"b\",\"z\":[1,2]},\"last\":true}", "{\"seed\":\"22\"}"),
+	ok(restores(db, base, "{\"world\":\"jobs\",\"seed\":\"22\",\"o\":{\"x\":1.50,\"y\":\"a\\\"b\",\"z\":[1,2]},\"last\":true}",
+		   "{\"seed\":\"22\"}"),
 		"one value");
 	ok(restores(db, base, "{\"world\":\"jobs\",\"seed\":\"1\",\"o\":{\"x\":1.5,\"z\":[1,3]},\"last\":true,\"new\":{\"a\":{}}}",
 		   "{\"o\":{\"x\":1.5,\"y\":null,\"z\":[1,3]},\"new\":{\"a\":{}}}"),
@@ -72,8 +73,9 @@ static void making(void)
 
 static void hostile(void)
 {
-	static const char *const wrong[] = { "", "1", "[]", "{", "{\"a\"", "{\"a\":", "{\"a\":}", "{\"a\":1", "{\"a\":1,}", "{\"a\":1}x", "{a:1}",
-		"{\"a\":\"b}", "{\"a\":\"\\", "{\"a\":[1,]}", "{\"a\":[1}", "{\"a\" :1}", "{\"a\":\"\n\"}", "{,}", "{\"a\":1,,\"b\":2}" };
+	static const char *const wrong[] = { "", "1", "[]", "{", "{\"a\"", "{\"a\":", "{\"a\":}", "{\"a\":1", "{\"a\":1,}", "{\"a\":1}x",
+		"{a:1}", "{\"a\":\"b}", "{\"a\":\"\\", "{\"a\":[1,]}", "{\"a\":[1}", "{\"a\" :1}", "{\"a\":\"\n\"}", "{,}",
+		"{\"a\":1,,\"b\":2}" };
 	struct sbuf out = { 0 }, deep = { 0 };
 	int accepted = 0;
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)

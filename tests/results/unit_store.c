@@ -374,7 +374,7 @@ static void readonly_dir(void)
 	result_free(back);
 }
 
-/* Checks that every query in docs/reference/schema.md returns rows, and that every table, view and column is named there. */
+/* Checks that every query in docs/reference/database.md returns rows, and that every table, view and column is named there. */
 static int run_queries(sqlite3 *db, char *doc)
 {
 	int good = 0;
@@ -396,12 +396,12 @@ static void documentation(void)
 {
 	struct sbuf path = { 0 };
 	const char *srcdir = getenv("srcdir");
-	sbuf_printf(&path, "%s/docs/reference/schema.md", srcdir ? srcdir : ".");
+	sbuf_printf(&path, "%s/docs/reference/database.md", srcdir ? srcdir : ".");
 	struct sbuf doc = bytes_of(sbuf_text(&path));
 	make(in_dir("doc.db"), (const uint64_t[]){ 1, 2, 0 }, NULL);
 	sqlite3 *db;
 	sqlite3_open(in_dir("doc.db"), &db);
-	ok(doc.len && run_queries(db, doc.text) == 3, "the three example queries of docs/reference/schema.md give rows");
+	ok(doc.len && run_queries(db, doc.text) == 3, "the three example queries of docs/reference/database.md give rows");
 	sqlite3_stmt *st;
 	sqlite3_prepare_v2(db,
 		"SELECT m.name, x.name FROM sqlite_master m JOIN pragma_table_xinfo(m.name) x"
@@ -416,14 +416,14 @@ static void documentation(void)
 			snprintf(quoted, sizeof quoted, "`%s`", sqlite3_column_text(st, c));
 			if (doc.len && (strstr(doc.text, quoted) || strstr(sbuf_text(&columns), quoted)))
 				continue;
-			printf("# not in docs/reference/schema.md: %s\n", quoted);
+			printf("# not in docs/reference/database.md: %s\n", quoted);
 			missing++;
 		}
 		n++;
 	}
 	sqlite3_finalize(st);
 	sbuf_free(&columns);
-	ok(n > 60 && !missing, "docs/reference/schema.md or columns.md names every table, view and column (%d missing)", n);
+	ok(n > 60 && !missing, "docs/reference/database.md or columns.md names every table, view and column (%d missing)", n);
 	sqlite3_close(db);
 	sbuf_free(&doc);
 	sbuf_free(&path);
