@@ -39,6 +39,12 @@ static const struct common_flag {
 		"1000, or to --replications N" },
 	{ "precision-of", "METRICS", OPT_KEY, "precision_of",
 		"columns of the table to which --until-precision applies (default: the first mean)" },
+	{ "compare", "WITH", OPT_KEY, "compare",
+		"with replications: p-values, intervals and ranks hold together for all pairs\nof policies (all, the default), for pairs "
+		"with the first policy (first), or for\neach policy against the best of the others (best)" },
+	{ "equal-within", "BOUND", OPT_KEY, "equal_within",
+		"with replications: test which policies are equal within 2%, 30s, a number in the\nunit of the metric, or "
+		"METRIC=BOUND,.." },
 	{ "db", "FILE", OPT_DB, NULL, "store the runs in this database; an existing one is reused" },
 	{ "fresh", NULL, OPT_FRESH, NULL, "repeat runs that the database already has" },
 	{ "out", "DIR", OPT_OUT, NULL, "write CSV files, summary.csv and figures (PDF, SVG, PNG)" },

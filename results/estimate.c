@@ -245,3 +245,29 @@ struct interval estimate_difference(const double *a, const double *b, size_t n, 
 	mem_free(d);
 	return i;
 }
+
+/* ---- p-values ---- */
+
+/* Hall's transformation, the inverse of untransformed(). */
+static double transformed(double t, double s)
+{
+	double a = s / 3;
+	return (fabs(a) < 1e-9 ? t : (pow(1 + a * t, 3) - 1) / (3 * a)) + s / 6;
+}
+
+double estimate_p_above(const double *v, size_t n)
+{
+	if (n < ESTIMATE_LEAST || estimate_others(v, n, ESTIMATE_REAL) < ESTIMATE_LEAST_OTHER)
+		return NAN;
+	struct estimate e = of_values(v, n, 0, 1);
+	/* The lower end is 0 at the smaller of the quantiles at which Student's and Hall's ends are 0. */
+	double t = (e.value + fmin(beyond(v, n), 0)) / e.error;
+	double p = gsl_cdf_tdist_Q(fmin(t, transformed(t, e.skewness)), e.df);
+	return fmin(e.skewness < 0 ? p / e.tail_share : p, 1);
+}
+
+double estimate_student_above(const double *v, size_t n)
+{
+	struct estimate e = n > 1 ? of_values(v, n, 0, 1) : (struct estimate){ .error = 0 };
+	return e.error > 1e-12 * fabs(e.value) ? gsl_cdf_tdist_Q(e.value / e.error, e.df) : NAN;
+}

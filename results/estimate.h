@@ -62,4 +62,12 @@ struct interval estimate_ratio(const double *a, const double *b, size_t n, doubl
 /* Returns the mean of a - b over pairs. */
 struct interval estimate_difference(const double *a, const double *b, size_t n, double level);
 
+/* Both functions return the p-value of the hypothesis that the mean is at most 0, against a mean above 0. */
+
+/* Inverts estimate_mean() of range ESTIMATE_REAL: the p-value is half of 1 - level at the level at which the lower end is 0. NAN: no
+ * interval. */
+double estimate_p_above(const double *v, size_t n);
+/* Student's one-sided test; NAN if n < 2 or all values are equal. */
+double estimate_student_above(const double *v, size_t n);
+
 #endif

@@ -13,26 +13,33 @@
 
 #include "base/sbuf.h"
 #include "results/form.h"
+#include "results/report_compare.h"
 #include "results/result.h"
 
-/* Appends the table, one line per run, then the paired differences of mean JCT to the first run, and the choices of a step policy.
+/* Appends the table, one line per run, then the paired differences of mean JCT to the first run, the comparisons x over replications
+ * (NULL: none), and the choices of a step policy.
  * Assumptions and remarks follow: once if all runs have them, else after the names of the runs that have them. Columns without a
  * value in any run are left out. Lines are at most `width` characters long if the labels allow it (further columns go into another
  * table); 0: no limit. */
-void report_table(struct sbuf *out, const struct run_result *const *runs, size_t n, int width);
+void report_table(struct sbuf *out, const struct run_result *const *runs, size_t n, const struct report_comparisons *x, int width);
 
 /* Returns the column of that metric in the table of a world's runs; NULL: none. */
 const struct report_column *report_column_of(const char *world, const char *metric);
 
 /* Appends one object: {"runs": [{"label": .., "assumptions": [TEXT], "remarks": [TEXT],
- * "metrics": {NAME: {"value", "ci_low", "ci_high"}}}]};
+ * "metrics": {NAME: {"value", "ci_low", "ci_high"}}}]}, and "comparisons" (docs/reference/schema.md) unless x is NULL or empty;
  * numbers have 17 significant digits, missing values are null. */
-void report_json(struct sbuf *out, const struct run_result *const *runs, size_t n);
+void report_json(struct sbuf *out, const struct run_result *const *runs, size_t n, const struct report_comparisons *x);
 
 /* Creates dir with its parents. Writes summary.csv, notes.csv (assumptions and remarks) and files per run. Jobs: LABEL.jobs.csv and
  * LABEL.series.csv. Training step: LABEL.iterations.csv and LABEL.devices.csv. Serving: LABEL.requests.csv and LABEL.series.csv.
  * Spot capacity: LABEL.iterations.csv, LABEL.nodes.csv and LABEL.accounts.csv. Each file is replaced atomically. */
 int report_out_dir(const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err);
+
+/* Writes dir/comparisons.csv: a row for each metric and pair of policies. With the family "best", a row for each metric and policy, whose
+ * pair is the policy and the best of the others. Writes no file if x is empty. */
+int report_comparisons_csv(
+	const char *dir, const struct report_comparisons *x, const struct run_result *const *runs, struct orr_error *err);
 
 /* Makes file names: name[i] (from mem_alloc) is the label of runs[i]. Characters unfit for a file name become '_', and equal names
  * get a number. */

@@ -305,3 +305,67 @@ int report_out_dir(const char *dir, const struct run_result *const *runs, size_t
 	mem_free(name);
 	return code;
 }
+
+/* ---- comparisons ---- */
+
+static void put_comparison(FILE *f, const struct report_comparison *x, const char *a, const char *b)
+{
+	put_text(f, x->metric);
+	fprintf(f, ",%s,%zu,", report_family(x->c->options.family), x->c->n_values);
+	put_real(f, x->c->options.level);
+	putc(',', f);
+	put_text(f, a);
+	putc(',', f);
+	put_text(f, b);
+}
+
+static void put_reals(FILE *f, const double *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		putc(',', f);
+		put_real(f, v[i]);
+	}
+}
+
+static void put_pairs(FILE *f, const struct report_comparison *x, const struct run_result *const *runs)
+{
+	const struct compare_options *o = &x->c->options;
+	for (size_t i = 0; i < x->c->n_pairs; i++) {
+		const struct compare_pair *p = &x->c->pair[i];
+		double v[] = { p->difference.mean, p->difference.low, p->difference.high, p->p, p->p_holm, p->p_t,
+			o->within > 0 ? o->within : NAN, p->p_equal, p->p_equal_holm, p->p_equal_t };
+		put_comparison(f, x, runs[p->a]->label, runs[p->b]->label);
+		put_reals(f, v, sizeof v / sizeof *v);
+		fprintf(f, ",%d,%s\n", o->within > 0 && o->is_relative, report_verdict(p->verdict));
+	}
+}
+
+static void put_best(FILE *f, const struct report_comparison *x, const struct run_result *const *runs)
+{
+	for (size_t i = 0; x->c->options.family == COMPARE_BEST && i < x->c->n_policies; i++) {
+		const struct compare_policy *p = &x->c->policy[i];
+		double v[] = { p->to_best.mean, p->to_best.low, p->to_best.high, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
+		put_comparison(f, x, "best of the others", runs[i]->label);
+		put_reals(f, v, sizeof v / sizeof *v);
+		fprintf(f, ",0,%s\n", !compare_is_possible(x->c) ? "not tested" : p->may_be_best ? "may be the best" : "not the best");
+	}
+}
+
+int report_comparisons_csv(const char *dir, const struct report_comparisons *x, const struct run_result *const *runs, struct orr_error *err)
+{
+	struct outfile f;
+	if (!x || !x->n)
+		return ORR_OK;
+	int code = outfile_open(&f, dir, "comparisons", ".csv", err);
+	if (code)
+		return code;
+	fputs("metric,family,replications,level,a,b,difference,low,high,p,p_holm,p_t,equal_within,p_equal,p_equal_holm,p_equal_t,is_"
+	      "relative,"
+	      "verdict\n",
+		f.file);
+	for (size_t i = 0; i < x->n; i++) {
+		put_pairs(f.file, &x->item[i], runs);
+		put_best(f.file, &x->item[i], runs);
+	}
+	return outfile_close(&f, ferror(f.file), err);
+}

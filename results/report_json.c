@@ -71,12 +71,76 @@ static cJSON *run_object(const struct run_result *r)
 	return o;
 }
 
-void report_json(struct sbuf *out, const struct run_result *const *runs, size_t n)
+static cJSON *pair_object(const struct report_comparison *x, const struct run_result *const *runs, const struct compare_pair *p)
+{
+	cJSON *o = cJSON_CreateObject();
+	cJSON_AddStringToObject(o, "a", runs[p->a]->label);
+	cJSON_AddStringToObject(o, "b", runs[p->b]->label);
+	add_real(o, "difference", p->difference.mean);
+	add_real(o, "low", p->difference.low);
+	add_real(o, "high", p->difference.high);
+	add_real(o, "p", p->p);
+	add_real(o, "p_holm", p->p_holm);
+	add_real(o, "p_t", p->p_t);
+	if (x->c->options.within > 0) {
+		add_real(o, "p_equal", p->p_equal);
+		add_real(o, "p_equal_holm", p->p_equal_holm);
+		add_real(o, "p_equal_t", p->p_equal_t);
+	}
+	cJSON_AddStringToObject(o, "verdict", report_verdict(p->verdict));
+	return o;
+}
+
+static cJSON *ranked_object(const struct comparison *c, const struct run_result *const *runs, size_t i)
+{
+	const struct compare_policy *p = &c->policy[i];
+	cJSON *o = cJSON_CreateObject();
+	cJSON_AddStringToObject(o, "label", runs[i]->label);
+	add_real(o, "mean", p->mean);
+	add_real(o, "probability_best", p->is_best);
+	if (p->rank_low) {
+		add_real(o, "rank_low", (double)p->rank_low);
+		add_real(o, "rank_high", (double)p->rank_high);
+	}
+	if (c->options.family == COMPARE_BEST) {
+		add_real(o, "to_best", p->to_best.mean);
+		add_real(o, "low", p->to_best.low);
+		add_real(o, "high", p->to_best.high);
+		cJSON_AddBoolToObject(o, "may_be_best", p->may_be_best);
+	}
+	return o;
+}
+
+static cJSON *comparison_object(const struct report_comparison *x, const struct run_result *const *runs)
+{
+	const struct comparison *c = x->c;
+	cJSON *o = cJSON_CreateObject();
+	cJSON_AddStringToObject(o, "metric", x->metric);
+	cJSON_AddStringToObject(o, "family", report_family(c->options.family));
+	add_real(o, "replications", (double)c->n_values);
+	add_real(o, "level", c->options.level);
+	if (c->options.within > 0) {
+		add_real(o, "equal_within", c->options.within);
+		cJSON_AddBoolToObject(o, "is_relative", c->options.is_relative);
+	}
+	cJSON *pairs = cJSON_AddArrayToObject(o, "pairs");
+	for (size_t i = 0; i < c->n_pairs; i++)
+		cJSON_AddItemToArray(pairs, pair_object(x, runs, &c->pair[i]));
+	cJSON *ranking = cJSON_AddArrayToObject(o, "ranking");
+	for (size_t i = 0; x->is_ranked && compare_is_possible(c) && i < c->n_policies; i++)
+		cJSON_AddItemToArray(ranking, ranked_object(c, runs, c->order[i]));
+	return o;
+}
+
+void report_json(struct sbuf *out, const struct run_result *const *runs, size_t n, const struct report_comparisons *x)
 {
 	cJSON *top = cJSON_CreateObject();
 	cJSON *list = cJSON_AddArrayToObject(top, "runs");
 	for (size_t i = 0; i < n; i++)
 		cJSON_AddItemToArray(list, run_object(runs[i]));
+	cJSON *comparisons = x && x->n ? cJSON_AddArrayToObject(top, "comparisons") : NULL;
+	for (size_t i = 0; comparisons && i < x->n; i++)
+		cJSON_AddItemToArray(comparisons, comparison_object(&x->item[i], runs));
 	char *text = cJSON_Print(top);
 	if (text) {
 		sbuf_puts(out, text);

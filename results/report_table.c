@@ -3,162 +3,14 @@
 
 #include "base/mem.h"
 #include "results/form.h"
+#include "results/report_compare.h"
+#include "results/report_text.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { MOST_COLUMNS = 64 };
-
-static const struct unit {
-	const char *name;
-	double seconds, up_to; /* length of the unit, and upper bound of the times shown in it, s */
-} units[] = { { "s", 1, 120 }, { "min", 60, 7200 }, { "h", 3600, 172800 }, { "d", 86400, INFINITY } };
-
-/* Units of parts of an iteration. */
-static const struct unit short_units[] = { { "us", 1e-6, 1e-3 }, { "ms", 1e-3, 1 }, { "s", 1, INFINITY } };
-
-static const struct unit *short_unit_for(double seconds)
-{
-	const struct unit *u = short_units;
-	while (fabs(seconds) >= u->up_to && isfinite(seconds))
-		u++;
-	return seconds == 0 ? &short_units[1] : u;
-}
-
-static const struct unit *unit_for(double seconds)
-{
-	const struct unit *u = units;
-	while (fabs(seconds) >= u->up_to && isfinite(seconds))
-		u++;
-	return u;
-}
-
-/* Returns the number of decimals for three significant digits; 0 for whole numbers. */
-static int decimals_of(double v)
-{
-	double size = fabs(v);
-	if (size >= 99.95 || v == floor(v) || size < 0.0005)
-		return 0;
-	return size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3;
-}
-
-static void put_number(struct sbuf *b, double v)
-{
-	sbuf_printf(b, "%.*f", decimals_of(v), v);
-}
-
-/* Appends " [low, high]", unless both ends print like the value. */
-static void put_ends(struct sbuf *b, const struct metric *m, double scale)
-{
-	struct sbuf value = { 0 }, low = { 0 }, high = { 0 };
-	put_number(&value, m->value / scale);
-	put_number(&low, m->ci_low / scale);
-	put_number(&high, m->ci_high / scale);
-	if (strcmp(sbuf_text(&low), sbuf_text(&value)) != 0 || strcmp(sbuf_text(&high), sbuf_text(&value)) != 0)
-		sbuf_printf(b, " [%s, %s]", sbuf_text(&low), sbuf_text(&high));
-	sbuf_free(&value);
-	sbuf_free(&low);
-	sbuf_free(&high);
-}
-
-/* Appends " ± half" for an interval centred on the value, " [low, high]" for another, nothing for zero width. */
-static void put_interval(struct sbuf *b, const struct metric *m, double scale)
-{
-	double below = (m->value - m->ci_low) / scale, above = (m->ci_high - m->value) / scale;
-	if (isnan(below) || isnan(above) || below + above <= 1e-9 * fabs(m->value / scale))
-		return;
-	if (fabs(above - below) > 0.02 * (above + below)) {
-		put_ends(b, m, scale);
-		return;
-	}
-	/* The half-width has as many decimals as the value, or more if it would otherwise print as zero. */
-	int decimals = decimals_of(m->value / scale);
-	while (decimals < 3 && above * pow(10, decimals) < 0.5)
-		decimals++;
-	if (above * pow(10, decimals) >= 0.5)
-		sbuf_printf(b, " ± %.*f", decimals, above);
-}
-
-/* Unit of a value in the table, and the divisor for it. */
-struct scale {
-	const char *unit; /* "": none */
-	double divisor;
-};
-
-static struct scale scale_for(enum report_kind kind, double value)
-{
-	const struct unit *u = kind == REPORT_SHORT_TIME ? short_unit_for(value) : unit_for(value);
-	switch (kind) {
-	case REPORT_TIME:
-	case REPORT_SHORT_TIME:
-		return (struct scale){ u->name, u->seconds };
-	case REPORT_FRACTION:
-		return (struct scale){ "%", 0.01 };
-	case REPORT_GIBIBYTES:
-		return (struct scale){ "GiB", 0x1p30 };
-	case REPORT_BYTES:
-		return value >= 0x1p30   ? (struct scale){ "GiB", 0x1p30 }
-		       : value >= 0x1p20 ? (struct scale){ "MiB", 0x1p20 }
-					 : (struct scale){ "KiB", 0x1p10 };
-	default:
-		return (struct scale){ "", 1 };
-	}
-}
-
-static void put_metric(struct sbuf *b, const struct metric *m, enum report_kind kind)
-{
-	if (!m || !isfinite(m->value)) {
-		sbuf_putc(b, '-');
-		return;
-	}
-	struct scale by = scale_for(kind, m->value);
-	if (kind == REPORT_PRECISE) {
-		sbuf_printf(b, "%.3g", m->value);
-		return;
-	}
-	put_number(b, m->value / by.divisor);
-	put_interval(b, m, by.divisor);
-	if (*by.unit)
-		sbuf_printf(b, " %s", by.unit);
-}
-
-/* Appends a policy's text without control characters, which a terminal would interpret. */
-static void put_plain(struct sbuf *b, const char *s)
-{
-	for (; *s; s++)
-		sbuf_putc(b, (unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
-}
-
-/* Returns the width on a terminal, in code points (exact except for East Asian text). */
-static size_t text_width(const char *s)
-{
-	size_t w = 0;
-	for (; *s; s++)
-		w += ((unsigned char)*s & 0xc0) != 0x80;
-	return w;
-}
-
-static void pad(struct sbuf *b, const char *text, size_t width, bool to_the_right)
-{
-	size_t have = text_width(text), gap = have < width ? width - have : 0;
-	if (!to_the_right)
-		sbuf_puts(b, text);
-	while (gap--)
-		sbuf_putc(b, ' ');
-	if (to_the_right)
-		sbuf_puts(b, text);
-}
-
-/* Returns the label without control characters, which a terminal would interpret. */
-static char *name_of(const struct run_result *r)
-{
-	struct sbuf b = { 0 };
-	put_plain(&b, r->label ? r->label : "");
-	if (r->is_oracle)
-		sbuf_puts(&b, " (oracle)");
-	return sbuf_steal(&b);
-}
 
 /* The cells of the table as strings; row 0 holds the titles, column 0 the names.
  * Columns without a value in any run are left out. */
@@ -196,7 +48,7 @@ static bool is_repeated(const struct run_result *const *runs, size_t n, const st
 
 static void set_cell(struct grid *g, size_t row, size_t column, char *text)
 {
-	size_t w = text_width(text);
+	size_t w = report_text_width(text);
 	*cell_at(g, row, column) = text;
 	g->width[column] = w > g->width[column] ? w : g->width[column];
 }
@@ -208,7 +60,7 @@ static void add_column(struct grid *g, const struct report_column *c, const stru
 	set_cell(g, 0, ++g->columns, mem_strdup(c->title));
 	for (size_t i = 0; i < n; i++) {
 		struct sbuf b = { 0 };
-		put_metric(&b, result_find(runs[i], c->metric), c->kind);
+		report_put_metric(&b, result_find(runs[i], c->metric), c->kind);
 		set_cell(g, i + 1, g->columns, sbuf_steal(&b));
 	}
 }
@@ -234,7 +86,7 @@ static struct grid grid_new(const struct run_result *const *runs, size_t n)
 	struct grid g = { .rows = n + 1, .cell = mem_zalloc((n + 1) * (MOST_COLUMNS + 1), sizeof(char *)) };
 	set_cell(&g, 0, 0, mem_strdup("policy"));
 	for (size_t i = 0; i < n; i++)
-		set_cell(&g, i + 1, 0, name_of(runs[i]));
+		set_cell(&g, i + 1, 0, report_name_of(runs[i]));
 	const struct report_column *column = n ? form_of(runs[0])->columns : NULL;
 	for (size_t k = 0; column && column[k].metric && k < MOST_COLUMNS; k++)
 		add_column(&g, &column[k], runs, n);
@@ -251,10 +103,10 @@ static void grid_free(struct grid *g)
 static void put_columns(struct sbuf *out, const struct grid *g, size_t from, size_t to)
 {
 	for (size_t row = 0; row < g->rows; row++) {
-		pad(out, *cell_at(g, row, 0), g->width[0], false);
+		report_pad(out, *cell_at(g, row, 0), g->width[0], false);
 		for (size_t c = from; c < to; c++) {
 			sbuf_puts(out, "  ");
-			pad(out, *cell_at(g, row, c), g->width[c], true);
+			report_pad(out, *cell_at(g, row, c), g->width[c], true);
 		}
 		sbuf_putc(out, '\n');
 	}
@@ -274,10 +126,10 @@ static void put_grid(struct sbuf *out, const struct grid *g, int width)
 }
 
 /* Paired comparisons with the first policy. */
-static const struct comparison {
+static const struct job_difference {
 	const char *diff, *base, *title;
 	enum report_kind kind;
-} comparisons[] = {
+} job_differences[] = {
 	{ "jct_diff", "jct_mean", "mean JCT against %s, job by job:\n", REPORT_TIME },
 	{ "completion_diff", "completion_mean", "mean end-to-end time against %s, request by request:\n", REPORT_SHORT_TIME },
 };
@@ -288,67 +140,26 @@ static void put_difference(
 	const struct metric *d = result_find(r, metric);
 	if (!d || !isfinite(d->value))
 		return;
-	char *name = name_of(r);
-	struct scale by = scale_for(kind, d->value);
-	double scale = by.divisor;
-	bool has_interval = isfinite(d->ci_low) && isfinite(d->ci_high);
+	char *name = report_name_of(r);
+	struct interval i = { d->value, d->ci_low, d->ci_high };
 	sbuf_puts(out, "  ");
-	pad(out, name, width, false);
-	sbuf_puts(out, d->value > 0 ? "  +" : "  ");
-	put_number(out, d->value / scale);
-	if (*by.unit)
-		sbuf_printf(out, " %s", by.unit);
-	if (has_interval) {
-		sbuf_puts(out, " [");
-		put_number(out, d->ci_low / scale);
-		sbuf_puts(out, ", ");
-		put_number(out, d->ci_high / scale);
-		sbuf_putc(out, ']');
-	}
-	if (base && base->value > 0)
-		sbuf_printf(out, "  %+.1f %%", 100 * d->value / base->value);
-	if (has_interval && d->ci_low <= 0 && d->ci_high >= 0)
+	report_pad(out, name, width, false);
+	report_put_difference(out, &i, kind, base ? base->value : NAN);
+	if (isfinite(d->ci_low) && isfinite(d->ci_high) && d->ci_low <= 0 && d->ci_high >= 0)
 		sbuf_puts(out, "  (no clear difference)");
 	sbuf_putc(out, '\n');
 	mem_free(name);
 }
 
-static void put_title(struct sbuf *out, const char *title, const struct run_result *first)
-{
-	char *name = name_of(first);
-	const char *at = strstr(title, "%s");
-	sbuf_putc(out, '\n');
-	sbuf_add(out, title, (size_t)(at - title));
-	sbuf_puts(out, name);
-	sbuf_puts(out, at + 2);
-	mem_free(name);
-}
-
 static void put_differences(struct sbuf *out, const struct run_result *const *runs, size_t n, size_t width)
 {
-	for (size_t k = 0; k < sizeof comparisons / sizeof *comparisons; k++) {
-		const struct comparison *c = &comparisons[k];
+	for (size_t k = 0; k < sizeof job_differences / sizeof *job_differences; k++) {
+		const struct job_difference *c = &job_differences[k];
 		if (!is_known(runs + 1, n - 1, c->diff))
 			continue;
-		put_title(out, c->title, runs[0]);
+		report_put_title(out, c->title, runs[0]);
 		for (size_t i = 1; i < n; i++)
 			put_difference(out, runs[i], c->diff, c->kind, result_find(runs[0], c->base), width);
-	}
-}
-
-/* Prints the differences of primary columns, replication by replication. */
-static void put_paired(struct sbuf *out, const struct run_result *const *runs, size_t n, size_t width)
-{
-	const struct metric *times = result_find(runs[0], "replications");
-	for (const struct report_column *c = times ? form_of(runs[0])->columns : NULL; c && c->metric; c++) {
-		char metric[96], title[160];
-		snprintf(metric, sizeof metric, "diff_%.80s", c->metric);
-		if (!c->is_primary || !is_known(runs + 1, n - 1, metric))
-			continue;
-		snprintf(title, sizeof title, "%.60s against %%s, paired over %.0f replications:\n", c->title, times->value);
-		put_title(out, title, runs[0]);
-		for (size_t k = 1; k < n; k++)
-			put_difference(out, runs[k], metric, c->kind, result_find(runs[0], c->metric), width);
 	}
 }
 
@@ -381,11 +192,11 @@ static void put_ratios(struct sbuf *out, const struct run_result *const *runs, s
 			last++;
 		if (!is_known(runs + 1, n - 1, quotients[first].metric))
 			continue;
-		put_title(out, quotients[first].title, runs[0]);
+		report_put_title(out, quotients[first].title, runs[0]);
 		for (size_t i = 1; i < n; i++) {
-			char *name = name_of(runs[i]);
+			char *name = report_name_of(runs[i]);
 			sbuf_puts(out, "  ");
-			pad(out, name, width, false);
+			report_pad(out, name, width, false);
 			mem_free(name);
 			for (size_t k = first; k < last; k++)
 				put_quotient(out, &quotients[k], result_find(runs[i], quotients[k].metric));
@@ -423,7 +234,7 @@ static void put_left_out(struct sbuf *out, const struct run_result *r, const cha
 		if (!m || !(m->value > 0) || is_remarked(r, x->noun, x->word[i]))
 			continue;
 		if (!before) {
-			char *name = name_of(r);
+			char *name = report_name_of(r);
 			sbuf_printf(out, "%s: %s not completed: ", name, x->noun);
 			mem_free(name);
 		}
@@ -452,7 +263,7 @@ static void put_unkept(struct sbuf *out, const struct run_result *r, const char 
 	const struct metric *m = result_find(r, metric), *n = result_find(r, "replications");
 	if (!m || !(m->value < 1))
 		return;
-	char *name = name_of(r);
+	char *name = report_name_of(r);
 	sbuf_printf(out, "%s: %s", name, what);
 	if (n)
 		sbuf_printf(out, " in %.0f of %.0f replications", (1 - m->value) * n->value, n->value);
@@ -486,7 +297,7 @@ static void put_notes(struct sbuf *out, const struct run_result *r, bool has_com
 	const char *between = ": ";
 	if (form_of(r)->has_marks)
 		return;
-	char *name = name_of(r);
+	char *name = report_name_of(r);
 	for (size_t i = 0; i < 2u + !has_common_source; i++) {
 		const char *note = result_find_note(r, kinds[i]);
 		if (!note)
@@ -494,7 +305,7 @@ static void put_notes(struct sbuf *out, const struct run_result *r, bool has_com
 		if (*between == ':')
 			sbuf_puts(out, name);
 		sbuf_puts(out, between);
-		put_plain(out, note);
+		report_put_plain(out, note);
 		between = "; ";
 	}
 	if (*between == ';')
@@ -526,12 +337,12 @@ static void put_note(struct sbuf *out, const struct run_result *const *runs, siz
 	for (size_t i = first, put = 0; i < n && having < n; i++) {
 		if (!has_note(runs[i], kind, text))
 			continue;
-		char *name = name_of(runs[i]);
+		char *name = report_name_of(runs[i]);
 		sbuf_printf(out, "%s%s%s", put ? ", " : "", name, put + 1 == having ? ": " : "");
 		mem_free(name);
 		put++;
 	}
-	put_plain(out, text);
+	report_put_plain(out, text);
 	sbuf_putc(out, '\n');
 }
 
@@ -545,14 +356,14 @@ static void put_assumptions_and_remarks(struct sbuf *out, const struct run_resul
 				put_note(out, runs, n, i, kinds[kind], text);
 }
 
-void report_table(struct sbuf *out, const struct run_result *const *runs, size_t n, int width)
+void report_table(struct sbuf *out, const struct run_result *const *runs, size_t n, const struct report_comparisons *x, int width)
 {
 	struct grid g = grid_new(runs, n);
 	const char *source = common_source(runs, n);
 	put_grid(out, &g, width);
 	if (n) {
 		put_differences(out, runs, n, g.width[0]);
-		put_paired(out, runs, n, g.width[0]);
+		report_put_comparisons(out, x, runs, g.width[0]);
 		put_ratios(out, runs, n, g.width[0]);
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -563,7 +374,7 @@ void report_table(struct sbuf *out, const struct run_result *const *runs, size_t
 	if (source) {
 		const char *title = form_of(runs[0])->cost_title;
 		sbuf_printf(out, "%s: ", title ? title : "times of layers");
-		put_plain(out, source);
+		report_put_plain(out, source);
 		sbuf_putc(out, '\n');
 	}
 	for (size_t i = 0; i < n; i++)

@@ -2,6 +2,7 @@
 #include "study/study.h"
 
 #include "base/mem.h"
+#include "study/compare.h"
 #include "study/progress.h"
 #include "engine/watch.h"
 #include "plots/figure.h"
@@ -37,6 +38,7 @@ struct part {
 	char *where;
 	struct run_result **result; /* results of the runs without an error, in order of policies; owned by the runs */
 	size_t n_results;
+	struct report_comparisons *comparisons; /* of these runs */
 };
 
 struct study {
@@ -378,6 +380,8 @@ static int finish_parts(struct study *t, struct orr_error *err)
 				p->result[p->n_results++] = t->run[i].result;
 		if (p->n_results)
 			rc = scenario_finish(p->scenario, p->result, p->n_results, err);
+		if (!rc)
+			p->comparisons = compare_policies(p->scenario, p->result, p->n_results);
 	}
 	return rc;
 }
@@ -414,6 +418,11 @@ struct run_result *const *study_results(const struct study *t, size_t k, size_t 
 	return t->part[k].result;
 }
 
+const struct report_comparisons *study_comparisons(const struct study *t, size_t k)
+{
+	return t->part[k].comparisons;
+}
+
 void study_free(struct study *t)
 {
 	if (!t)
@@ -424,6 +433,7 @@ void study_free(struct study *t)
 	}
 	for (size_t k = 0; k < t->n_parts; k++) {
 		scenario_close(t->part[k].scenario);
+		report_comparisons_free(t->part[k].comparisons);
 		mem_free(t->part[k].result);
 		mem_free(t->part[k].where);
 	}
@@ -442,13 +452,14 @@ static int terminal_width(void)
 	return size.ws_col;
 }
 
-static int show_results(const struct world_output *o, const struct run_result *const *runs, size_t n, struct orr_error *err)
+static int show_results(const struct world_output *o, const struct run_result *const *runs, size_t n, const struct report_comparisons *x,
+	struct orr_error *err)
 {
 	struct sbuf text = { 0 };
 	if (o->json)
-		report_json(&text, runs, n);
+		report_json(&text, runs, n, x);
 	else if (!o->quiet)
-		report_table(&text, runs, n, terminal_width());
+		report_table(&text, runs, n, x, terminal_width());
 	fputs(sbuf_text(&text), stdout);
 	sbuf_free(&text);
 	if (fflush(stdout) || ferror(stdout))
@@ -456,6 +467,8 @@ static int show_results(const struct world_output *o, const struct run_result *c
 	if (!o->out_dir)
 		return ORR_OK;
 	int rc = report_out_dir(o->out_dir, runs, n, err);
+	if (!rc)
+		rc = report_comparisons_csv(o->out_dir, x, runs, err);
 	if (rc || o->no_figures)
 		return rc;
 	struct orr_error why = { 0 };
@@ -490,7 +503,7 @@ int study_run(const cJSON *scenario, const struct world_output *o, struct orr_er
 		const struct run_result **runs = mem_zalloc(n + 1, sizeof *runs);
 		for (size_t i = 0; i < n; i++)
 			runs[i] = results[i];
-		int shown = n ? show_results(o, runs, n, rc ? &other : err) : ORR_OK;
+		int shown = n ? show_results(o, runs, n, study_comparisons(t, 0), rc ? &other : err) : ORR_OK;
 		mem_free(runs);
 		if (shown && rc)
 			fprintf(stderr, "orrery: %s\n", other.text);

@@ -8,6 +8,7 @@
 #ifndef ORR_STUDY_STUDY_H
 #define ORR_STUDY_STUDY_H
 
+#include "results/report_compare.h"
 #include "world/scenario.h"
 
 /* Runs one scenario from beginning to end, with results on standard output. If a policy fails, the results of the others are still
@@ -25,6 +26,8 @@ int study_add(struct study *s, const cJSON *scenario, const char *where, struct 
 int study_carry_out(struct study *s, const char *what, struct orr_error *err);
 /* Returns the runs of scenario k without an error, in the order of its policies; valid until study_free(). */
 struct run_result *const *study_results(const struct study *s, size_t k, size_t *n);
+/* Returns the comparisons of these runs over replications (study/compare.h); NULL before study_carry_out(). */
+const struct report_comparisons *study_comparisons(const struct study *s, size_t k);
 void study_free(struct study *s);
 
 #endif

@@ -37,7 +37,7 @@ extern const struct world world_mixed;
 /* Keys of the mixed scenario that its parts must not have. */
 static const char *const shared_keys[] = { "world", "cluster", "cluster_sha256", "placement", "policies", "failures", "failures_sha256",
 	"capacity", "capacity_sha256", "capacity_prices_sha256", "prices", "seed", "replications", "until_precision", "precision_of",
-	"until", "record", "policy_timeout", NULL };
+	"compare", "equal_within", "until", "record", "policy_timeout", NULL };
 /* Keys of the mixed scenario that are copied to both parts. */
 static const char *const handed_keys[] = { "cluster", "placement", "seed", "until", "record", "policy_timeout", NULL };
 

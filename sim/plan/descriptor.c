@@ -370,7 +370,7 @@ static const struct world_flag flags[] = {
 static const struct report_file files[] = { { "iterations", false }, { "devices", false }, { NULL, false } };
 
 static const struct report_column columns[] = {
-	{ "samples_per_s", "samples/s", REPORT_NUMBER, NULL, true },
+	{ "samples_per_s", "samples/s", REPORT_NUMBER, NULL, true, true },
 	{ "iteration_s", "iteration", REPORT_SHORT_TIME, NULL, true },
 	{ "closed_form_s", "closed form", REPORT_SHORT_TIME, NULL },
 	{ "own_s", "own cost", REPORT_SHORT_TIME, NULL },

@@ -526,7 +526,7 @@ static const struct report_file files[] = { { "iterations", false }, { "nodes", 
 
 /* Columns of the table, in order. docs/reference/schema.md defines the metrics. */
 static const struct report_column columns[] = {
-	{ "samples_per_s", "samples/s", REPORT_NUMBER, NULL, true },
+	{ "samples_per_s", "samples/s", REPORT_NUMBER, NULL, true, true },
 	{ "usd_per_hour", "USD/h", REPORT_NUMBER, NULL },
 	{ "value", "value", REPORT_NUMBER, NULL },
 	{ "useful_part", "useful", REPORT_FRACTION, NULL },

@@ -305,7 +305,7 @@ static const struct report_file files[] = { { "iterations", false }, { "devices"
 
 /* Columns of the table, in order. docs/reference/schema.md defines the metrics. */
 static const struct report_column columns[] = {
-	{ "samples_per_s", "samples/s", REPORT_NUMBER, NULL, true },
+	{ "samples_per_s", "samples/s", REPORT_NUMBER, NULL, true, true },
 	{ "iteration_s", "iteration", REPORT_SHORT_TIME, NULL, true },
 	{ "compute_s", "compute", REPORT_SHORT_TIME, NULL },
 	{ "exposed_s", "exposed comm.", REPORT_SHORT_TIME, NULL },

@@ -277,12 +277,17 @@ static const struct series *find_series(const struct run_result *r, const char *
 	return NULL;
 }
 
-struct interval replications_interval(const struct run_result *r, const char *metric)
+const struct series *replications_series(const struct run_result *r, const char *metric)
 {
 	char name[80];
 	snprintf(name, sizeof name, PREFIX "%.60s", metric);
+	return find_series(r, name);
+}
+
+struct interval replications_interval(const struct run_result *r, const char *metric)
+{
 	const struct metric *m = result_find(r, metric);
-	const struct series *s = find_series(r, name);
+	const struct series *s = replications_series(r, metric);
 	struct interval i = m ? (struct interval){ m->value, m->ci_low, m->ci_high } : (struct interval){ NAN, NAN, NAN };
 	return s ? or_unknown(i, s->value, (uint32_t)s->n, metric) : i;
 }

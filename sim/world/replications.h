@@ -24,6 +24,8 @@ void replications_add(struct replications *x, uint32_t k, const struct run_resul
 struct interval replications_of(const struct replications *x, const char *metric, double level);
 /* Same, for a result of replications_put() and a metric that is a column of the world's table. */
 struct interval replications_interval(const struct run_result *r, const char *metric);
+/* Returns the values of such a metric, point k of replication k, NAN if it has none; NULL: no series. */
+const struct series *replications_series(const struct run_result *r, const char *metric);
 /* Turns r, which holds replication 0, into the result of all replications. Each metric becomes the mean over the replications that
  * have it, with an interval (results/estimate.h); each account becomes the mean over all. The metric "replications" is their number.
  * Metrics that are columns of the world's table get a series. */

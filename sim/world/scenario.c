@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "results/report.h"
+#include "world/equal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,11 @@ const struct orr_param scenario_keys[] = { ORR_PARAM_INT("seed", "1", 0, 9e18, "
 	ORR_PARAM_REAL("until_precision", "0", 0, 1,
 		"add replications until the half-width of every interval is at most this share of its mean; 0: off"),
 	ORR_PARAM_TEXT("precision_of", "", "with until_precision: metrics separated by commas (default: the first primary column)"),
+	ORR_PARAM_CHOICE("compare", "all", "all|first|best",
+		"with replications: statements about all pairs of policies, each policy and the first, or each policy and the best hold "
+		"together"),
+	ORR_PARAM_TEXT("equal_within", "",
+		"with replications: bound of a difference that counts as equal: 2%, 30s, a number, or METRIC=BOUND,.. (default: no test)"),
 	ORR_PARAM_REAL("policy_timeout", "60", 0.1, 1e9, "limit on the duration of one policy call, in seconds"), ORR_PARAM_END };
 
 int scenario_world(const cJSON *scenario, const struct world **out, struct orr_error *err)
@@ -276,6 +282,20 @@ static int refuse_equal_runs(const struct scenario *s, struct orr_error *err)
 		s->replications, declares(s, "resample") ? ", or --resample day, which draws days of the trace" : "");
 }
 
+/* Keys of the comparison are no part of a run, so the resolved scenario lacks them and a run has no remark on them. */
+static int check_comparison(const struct scenario *s, struct orr_error *err)
+{
+	const char *within = orr_arg_text(s->keys, "equal_within"), *with = orr_arg_text(s->keys, "compare");
+	bool is_given = *within || strcmp(with, "all") != 0;
+	if (is_given && (s->replications == 1 || s->n_policies == 1))
+		return orr_fail(err, ORR_EINPUT,
+			"scenario: $.%s: expected together with at least two policies, and replications or until_precision",
+			*within ? "equal_within" : "compare");
+	if (*within && !strcmp(with, "best"))
+		return orr_fail(err, ORR_EINPUT, "scenario: $.equal_within: expected together with compare all or first, found \"best\"");
+	return equal_within_check(s->world, within, err);
+}
+
 static void add_replications(struct scenario *s)
 {
 	char most[32];
@@ -305,6 +325,8 @@ static int open_world(struct scenario *s, struct orr_error *err)
 		rc = w->open(s, err);
 	if (!rc)
 		add_replications(s);
+	if (!rc)
+		rc = check_comparison(s, err);
 	return rc ? rc : refuse_equal_runs(s, err);
 }
 

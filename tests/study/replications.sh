@@ -34,9 +34,9 @@ is "$(paste <(series las jct_mean | tr ' ' '\n') <(series fifo jct_mean | tr ' '
     { sum += $1 - $2 }
     END { split(got, g, " "); print NR, (g[1] - sum / NR) ^ 2 < 1e-6, g[2] < g[1] && g[1] < g[3] }')" "10 1 1" "the difference is the mean over the pairs of runs"
 is "$(value las jct_diff)" "" "with replications there is no difference job by job"
-like "$(cat table)" '^JCT mean against fifo, paired over 10 replications:$' "the table has the difference of mean JCTs over replications"
+like "$(cat table)" '^JCT mean against fifo, paired over 10 replications, 95 % for all 3 pairs together:$' "the table has the difference of mean JCTs over replications"
 like "$(cat table)" '^  las +-[0-9.]+ [a-z]+ \[-[0-9.]+, -?[0-9.]+\]  -[0-9.]+ %' "the table has an interval of the difference and the difference in percent"
-like "$(cat table)" '^wait mean against fifo, paired over 10 replications:$' "the table has the difference of mean waits over replications"
+like "$(cat table)" '^wait mean against fifo, paired over 10 replications, 95 % for all 3 pairs together:$' "the table has the difference of mean waits over replications"
 is "$("$orrery" jobs philly-like:days=2 --cluster 8x8:v100 --policy fifo,las --replications 1 --json)" \
   "$("$orrery" jobs philly-like:days=2 --cluster 8x8:v100 --policy fifo,las --json)" "one replication is the plain run"
 
