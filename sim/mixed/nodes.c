@@ -27,8 +27,11 @@ static void fence_node(struct mixed *m, uint32_t node)
 
 void nodes_fence(struct mixed *m)
 {
+	if (m->pool->changes == m->fenced_pool)
+		return; /* no GPU has become free */
 	for (uint32_t i = bitset_next(&m->doomed, 0); i != BITSET_END; i = bitset_next(&m->doomed, i + 1))
 		fence_node(m, i);
+	m->fenced_pool = m->pool->changes;
 }
 
 static void open_fences(struct mixed *m, uint32_t node)

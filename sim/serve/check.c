@@ -74,9 +74,13 @@ static const char *wrong_counts(const struct orr_serve *w, const struct census *
 		return "requests that arrived are neither live nor ended";
 	if (c->routed != w->fleet->routed)
 		return "the count of routed requests is incorrect";
-	for (uint32_t i = 0; i < w->n_replicas; i++)
-		if (c->on[i] != w->replica[i].routed)
+	for (uint32_t i = 0; i < w->n_replicas; i++) {
+		uint32_t listed = 0;
+		for (uint32_t x = w->replica[i].first_on; x != NONE && listed < w->n_req; x = w->req[x].on_next)
+			listed += w->req[x].replica == i;
+		if (c->on[i] != w->replica[i].routed || c->on[i] != listed)
 			return "the count of requests of a replica is incorrect";
+	}
 	return NULL;
 }
 
@@ -116,24 +120,25 @@ static const char *wrong_replica(const struct orr_serve *w, uint32_t replica)
 {
 	const struct replica *r = &w->replica[replica];
 	const struct fleet_replica *f = &w->fleet->more[replica];
+	const struct lane *l = lane_seen(w, replica);
 	uint32_t running = 0;
 	if (r->has_alloc != (r->state != REPLICA_OFF))
 		return "a replica is on without GPUs, or off with GPUs";
 	if (r->has_alloc && r->alloc.gpus != r->gpus)
 		return "the count of GPUs of a replica is incorrect";
 	if (!replica_is_up(r))
-		return r->routed || r->n_runs || r->n_reserved || r->sending.n || r->waiting.n || r->later.n || r->lane
+		return r->routed || r->n_runs || r->n_reserved || r->sending.n || r->waiting.n || r->later.n || l
 			       ? "a replica that is not up has work"
 			       : NULL;
 	for (uint32_t i = r->runs.first; i != NONE; i = w->run[i].next)
 		running += w->run[i].state == RUN_RUNNING;
 	if (running != r->n_runs)
 		return "the count of runs of a replica is incorrect";
-	if (f->is_busy != (r->n_runs || r->n_reserved || (r->lane && r->lane->is_flying)))
+	if (f->is_busy != (r->n_runs || r->n_reserved || (l && l->is_flying)))
 		return "a busy replica counts as idle, or an idle one as busy";
 	if (bitset_has(w->idle, replica) != (r->state == REPLICA_UP && !f->is_busy))
 		return "the set of idle replicas is incorrect";
-	if ((f->place != NONE) != (r->state == REPLICA_UP && r->role != ORR_ROLE_DECODE))
+	if (f->is_member != (r->state == REPLICA_UP && r->role != ORR_ROLE_DECODE))
 		return "a replica that takes no requests is in a routing group, or one that takes requests is not";
 	double up = r->up_s + w->now_s - r->up_since_s;
 	double busy = r->busy_s + (f->is_busy ? w->now_s - r->busy_since_s : 0);
@@ -141,10 +146,10 @@ static const char *wrong_replica(const struct orr_serve *w, uint32_t replica)
 		return "a replica was busy for longer than it was up";
 	if (memory_in_use(w, replica) > r->memory * (1 + ROUNDING))
 		return "a replica uses more memory than it has";
-	if (r->lane && !(kv_in_use(r->lane) <= 1 + ROUNDING))
+	if (l && !(kv_in_use(l) <= 1 + ROUNDING))
 		return "a replica uses more blocks of the KV cache than it has";
-	const char *wrong = r->lane ? kv_check(w, r->lane, moves_held(w, replica)) : NULL;
-	return wrong || !r->lane ? wrong : decodes_check(w, r->lane);
+	const char *wrong = l ? kv_check(w, l, moves_held(w, replica)) : NULL;
+	return wrong || !l ? wrong : decodes_check(w, l);
 }
 
 /* Checks that the GPUs allocated from the pool are exactly those of replicas and the withheld ones. */

@@ -17,7 +17,7 @@ enum replica_stop { STOP_SCALED = 1, STOP_NOTICE, STOP_FAILED, STOP_OVER };
 
 /* State of a replica in addition to struct replica. */
 struct fleet_replica {
-	uint32_t place;       /* index in its group; NONE: not a member */
+	bool is_member;       /* of its group */
 	uint64_t outstanding; /* number of tokens of the requests routed to it */
 	double taken_s;       /* time at which it took its GPUs */
 	bool is_doomed;       /* drains because its node was given notice, and is never reactivated */

@@ -22,6 +22,12 @@ static void count_messages(struct orr_serve *w, struct lane *l, const struct llm
 		serve_fail(w, e->code, NULL, "messages of replica %u: %s", l->replica, e->text);
 }
 
+static double decode_s(const struct lane *l, uint32_t decodes, uint64_t context)
+{
+	struct llm_load x = { .decodes = decodes, .decode_context = (double)context };
+	return served_iteration(l->on, &x);
+}
+
 static double iteration_s(struct orr_serve *w, struct lane *l)
 {
 	struct llm_load x = { .decodes = l->flying, .decode_context = l->flying ? (double)l->context : 0 };
@@ -52,8 +58,8 @@ static double end_after(struct lane *l, double start_s, double d)
 	return l->base_s + d * (double)l->alike;
 }
 
-/* Starts an iteration at start_s; the decodes take `need` blocks for it. */
-static void take_off(struct orr_serve *w, struct lane *l, double start_s, uint32_t need)
+/* Starts an iteration of d seconds at start_s; the decodes take `need` blocks for it. */
+static void take_off_for(struct lane *l, double start_s, uint32_t need, double d)
 {
 	if (need)
 		kv_spend(l, need);
@@ -63,7 +69,12 @@ static void take_off(struct orr_serve *w, struct lane *l, double start_s, uint32
 	l->copying_s = l->copy_s;
 	l->copy_s = 0;
 	l->start_s = start_s;
-	l->end_s = end_after(l, start_s, iteration_s(w, l) + l->copying_s);
+	l->end_s = end_after(l, start_s, d + l->copying_s);
+}
+
+static void take_off(struct orr_serve *w, struct lane *l, double start_s, uint32_t need)
+{
+	take_off_for(l, start_s, need, iteration_s(w, l));
 }
 
 /* Adds the processed part of a prompt. Returns whether the prompt and the output are complete. */
@@ -120,7 +131,7 @@ static bool land(struct orr_serve *w, struct lane *l)
 		}
 	}
 	l->n_list = 0;
-	serve_metrics_tokens(w, l->replica, 1 + (double)l->ahead, prompt_tokens, kv_in_use(l));
+	serve_metrics_tokens(w, l->replica, w->now_s, 1 + (double)l->ahead, prompt_tokens, kv_in_use(l));
 	l->ahead = 0;
 	return has_ended;
 }
@@ -129,9 +140,14 @@ static bool land(struct orr_serve *w, struct lane *l)
 
 static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg);
 
+static void await_end_at(struct orr_serve *w, struct lane *l, double end_s)
+{
+	l->event = eng_at(w->host.engine, serve_ns(end_s), PRIO_RUN_END, on_end, w, l->replica, 0);
+}
+
 static void await_end(struct orr_serve *w, struct lane *l)
 {
-	l->event = eng_at(w->host.engine, serve_ns(l->end_s), PRIO_RUN_END, on_end, w, l->replica, 0);
+	await_end_at(w, l, l->end_s);
 }
 
 static void stop(struct orr_serve *w, struct lane *l)
@@ -165,6 +181,33 @@ static double quiet_until(struct orr_serve *w)
 }
 
 /*
+ * Plans the iterations that follow the one in flight until a decode ends, blocks run short, or the plan is full. Changes nothing else.
+ * first_end: the clock at which the first decode ends. Returns the end of the last iteration of the plan. Lanes with messages between
+ * nodes have no plan, because the bytes of an iteration are counted when it starts.
+ */
+static double plan(struct lane *l, uint64_t first_end)
+{
+	struct lane x = { .alike = l->alike, .base_s = l->base_s, .each_s = l->each_s };
+	uint64_t next = l->clock + 1, context = l->context + l->flying, avail = l->avail;
+	uint64_t most = l->left < LANE_PLAN ? l->left : LANE_PLAN;
+	double end_s = l->end_s;
+	l->at_plan = l->n_plan = 0;
+	if (l->group)
+		return end_s;
+	for (; l->n_plan < most && next < first_end; next++, context += l->ends.n) {
+		uint32_t need = l->ring[next % l->block_tokens];
+		bool is_in_ring = !l->later.n || l->later.v[0].clock >= next + l->block_tokens;
+		if (!is_in_ring || need + (uint64_t)l->keep_free > avail)
+			break;
+		avail -= need;
+		double d = decode_s(l, l->ends.n, context);
+		l->plan[l->n_plan++] = d;
+		end_s = end_after(&x, end_s, d);
+	}
+	return end_s;
+}
+
+/*
  * Starts the next iteration of a repetition. The repetition must have at least one iteration left, and room for it. Inlined:
  * iterations that end before any other event and do not end the repetition have no separate event.
  */
@@ -188,6 +231,41 @@ static void go_on(struct orr_serve *w, struct lane *l, uint32_t need)
 		l->ahead++;
 	}
 	l->again_ns = l->ahead ? -1 : eng_now(w->host.engine);
+	await_end_at(w, l, plan(l, first_end));
+}
+
+/* Ends the iteration in flight, which is not the last of the plan, and starts the next one. */
+static void pass(struct orr_serve *w, struct lane *l)
+{
+	double end_s = l->end_s;
+	decodes_advance(w, l, end_s);
+	l->is_flying = false;
+	serve_metrics_tokens(w, l->replica, end_s, 1 + (double)l->ahead, 0, kv_in_use(l));
+	l->ahead = 0;
+	uint32_t need = decodes_need(w, l);
+	l->flying = l->ends.n;
+	take_off_for(l, end_s, need, l->plan[l->at_plan++]);
+	l->left--;
+	l->again_ns = serve_ns(end_s);
+}
+
+void lane_catch_up(struct orr_serve *w, struct lane *l)
+{
+	int64_t now = eng_now(w->host.engine);
+	while (l->at_plan < l->n_plan && serve_ns(l->end_s) <= now) {
+		if (serve_ns(l->end_s) == now)
+			serve_happen(w, l->end_s);
+		pass(w, l);
+	}
+}
+
+void lane_interrupt(struct orr_serve *w, struct lane *l)
+{
+	lane_catch_up(w, l);
+	if (l->at_plan == l->n_plan)
+		return;
+	l->at_plan = l->n_plan = 0;
+	eng_cancel(w->host.engine, l->event);
 	await_end(w, l);
 }
 
@@ -196,6 +274,8 @@ static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	(void)e, (void)arg;
 	struct orr_serve *w = ctx;
 	struct lane *l = w->replica[subject].lane;
+	while (l->at_plan < l->n_plan)
+		pass(w, l);
 	serve_happen(w, l->end_s);
 	bool has_ended = land(w, l);
 	if (has_ended || l->is_cut || !l->left || !l->ends.n || w->error.code) {
@@ -260,6 +340,7 @@ void lane_wake(struct orr_serve *w, uint32_t replica)
 
 void lane_abandon(struct orr_serve *w, struct lane *l)
 {
+	lane_interrupt(w, l);
 	if (!l->is_flying)
 		return;
 	eng_cancel(w->host.engine, l->event);
@@ -359,13 +440,13 @@ void orr_iter_cut(struct orr_serve *w, uint32_t replica)
 
 uint32_t orr_decodes_need(const struct orr_serve *w, uint32_t replica)
 {
-	struct lane *l = lane_on(w, replica);
+	struct lane *l = (struct lane *)(uintptr_t)lane_seen(w, replica);
 	return l ? decodes_need((struct orr_serve *)(uintptr_t)w, l) : 0;
 }
 
 double orr_iter_estimate(const struct orr_serve *w, uint32_t replica, uint32_t decodes, double context, uint32_t tokens, uint32_t before)
 {
-	struct lane *l = lane_on(w, replica);
+	const struct lane *l = lane_seen(w, replica);
 	struct llm_load x = { .decodes = decodes,
 		.prompts = tokens ? 1 : 0,
 		.prompt_tokens = tokens,

@@ -127,32 +127,32 @@ const char *kv_check(const struct orr_serve *w, const struct lane *l, uint64_t m
 
 uint32_t orr_kv_block_tokens(const struct orr_serve *w, uint32_t replica)
 {
-	const struct lane *l = lane_on(w, replica);
+	const struct lane *l = lane_seen(w, replica);
 	return l ? l->block_tokens : 0;
 }
 
 uint32_t orr_kv_total(const struct orr_serve *w, uint32_t replica)
 {
-	const struct lane *l = lane_on(w, replica);
+	const struct lane *l = lane_seen(w, replica);
 	return l ? l->total : 0;
 }
 
 uint32_t orr_kv_free(const struct orr_serve *w, uint32_t replica)
 {
-	const struct lane *l = lane_on(w, replica);
+	const struct lane *l = lane_seen(w, replica);
 	return l ? l->avail : 0;
 }
 
 uint32_t orr_kv_blocks(const struct orr_serve *w, uint32_t replica, uint32_t tokens)
 {
-	const struct lane *l = lane_on(w, replica);
+	const struct lane *l = lane_seen(w, replica);
 	return l ? kv_blocks_for(l, tokens) : 0;
 }
 
 uint32_t orr_kv_held(const struct orr_serve *w, orr_req r)
 {
 	const struct req *q = req_of(w, r);
-	const struct lane *l = q ? lane_of(w, q) : NULL;
+	const struct lane *l = q ? lane_seen(w, q->replica) : NULL;
 	if (!l || (q->state != ORR_REQ_RESIDENT && q->state != ORR_REQ_MOVING))
 		return 0;
 	struct req now = *q;
@@ -165,6 +165,6 @@ uint32_t orr_kv_held(const struct orr_serve *w, orr_req r)
 uint32_t orr_prefix_cached(const struct orr_serve *w, uint32_t replica, orr_req r)
 {
 	const struct req *q = req_of(w, r);
-	const struct lane *l = lane_on(w, replica);
+	const struct lane *l = lane_seen(w, replica);
 	return q && l && l->prefix ? cached_run(l, q) * l->hash_blocks * l->block_tokens : 0;
 }

@@ -11,7 +11,8 @@
 
 /* ---- life ---- */
 
-static struct served_on *place_model(struct orr_serve *w, const struct replica *r, const struct group_net *group, struct orr_error *err)
+static struct served_on *place_model(
+	const struct orr_serve *w, const struct replica *r, const struct group_net *group, struct orr_error *err)
 {
 	const struct serve_config *c = w->config;
 	const struct serve_deployment *d = &c->deployment[r->deployment];
@@ -30,11 +31,39 @@ static struct served_on *place_model(struct orr_serve *w, const struct replica *
 	return served_on_new(c->model[r->model], &p, err);
 }
 
+/* Returns the place of the times shared by all replicas of a deployment on GPUs of one type. */
+static struct served_on **shared_times(struct orr_serve *w, const struct replica *r)
+{
+	size_t types = (size_t)w->config->cluster->n_types + 1, type = r->gpu_type < types ? r->gpu_type : types - 1;
+	if (!w->on)
+		w->on = mem_zalloc(types * w->config->n_deployments + 1, sizeof *w->on);
+	return &w->on[types * r->deployment + type];
+}
+
+/* Returns the times of a replica's iterations. They depend on its GPUs' places only if its messages leave a node. */
+static struct served_on *times_of(struct orr_serve *w, const struct replica *r, const struct group_net *group, struct orr_error *err)
+{
+	if (group)
+		return place_model(w, r, group, err);
+	struct served_on **on = shared_times(w, r);
+	if (!*on)
+		*on = place_model(w, r, NULL, err);
+	return *on;
+}
+
+void lanes_free_times(struct orr_serve *w)
+{
+	size_t n = w->on ? ((size_t)w->config->cluster->n_types + 1) * w->config->n_deployments : 0;
+	for (size_t i = 0; i < n; i++)
+		served_on_free(w->on[i]);
+	mem_free(w->on);
+}
+
 struct lane *lane_new(struct orr_serve *w, uint32_t replica, struct orr_error *err)
 {
 	const struct replica *r = &w->replica[replica];
 	struct group_net *group = group_net_new(w, replica, err);
-	struct served_on *on = err->code ? NULL : place_model(w, r, group, err);
+	struct served_on *on = err->code ? NULL : times_of(w, r, group, err);
 	if (!on) {
 		group_net_free(group);
 		return NULL;
@@ -61,7 +90,8 @@ void lane_free(struct lane *l)
 		return;
 	decodes_free(l);
 	prefix_free(l->prefix);
-	served_on_free(l->on);
+	if (l->group)
+		served_on_free(l->on); /* else shared */
 	group_net_free(l->group);
 	mem_free(l->list);
 	mem_free(l);
@@ -144,7 +174,7 @@ void lane_depart(struct orr_serve *w, struct lane *l, struct req *q)
 
 void lane_settle(const struct orr_serve *w, struct req *q)
 {
-	const struct lane *l = q->heap_at == NONE ? NULL : lane_of(w, q);
+	const struct lane *l = q->heap_at == NONE ? NULL : lane_seen(w, q->replica);
 	if (l)
 		decodes_settle(l, q);
 }
@@ -272,7 +302,7 @@ bool orr_is_decoding(const struct orr_serve *w, orr_req r)
 
 orr_req orr_resident_first(const struct orr_serve *w, uint32_t replica)
 {
-	const struct lane *l = lane_on(w, replica);
+	const struct lane *l = lane_seen(w, replica);
 	return l && l->first != NONE ? req_handle(w, l->first) : 0;
 }
 
@@ -284,12 +314,12 @@ orr_req orr_resident_next(const struct orr_serve *w, orr_req r)
 
 uint32_t orr_residents(const struct orr_serve *w, uint32_t replica)
 {
-	const struct lane *l = lane_on(w, replica);
+	const struct lane *l = lane_seen(w, replica);
 	return l ? l->n : 0;
 }
 
 uint32_t orr_decodes(const struct orr_serve *w, uint32_t replica)
 {
-	const struct lane *l = lane_on(w, replica);
+	const struct lane *l = lane_seen(w, replica);
 	return l ? l->ends.n : 0;
 }

@@ -16,6 +16,11 @@
  *  - later: a heap of the decodes whose t is too far ahead for the ring (they hold more blocks than they need yet).
  *  - context: sum of the decodes' tokens done at the clock.
  *
+ * A repetition needs no event per iteration (iterate.c). plan[] holds the times of the iterations after the one in flight, as they
+ * are if nothing reaches the lane; the lane's event is at the end of the last one. lane_seen() first brings
+ * the lane to the present instant; lane_on(), lane_of() and lane_at() also drop the rest of the plan. So all other code sees the
+ * state that an event per iteration would give.
+ *
  * While an iteration with decodes is in flight, the clock is still that of its start, but its blocks are taken.
  * lane_next_clock() is the clock of the first iteration of a decode that joins now.
  *
@@ -31,6 +36,8 @@
 
 struct prefix;
 struct group_net;
+
+enum { LANE_PLAN = 16 };
 
 struct lane_key {
 	uint64_t clock, number; /* number: of the request, for ties */
@@ -87,21 +94,38 @@ struct lane {
 	double base_s, each_s; /* each of the last `alike` iterations took each_s; the first of them started at base_s */
 	uint64_t alike;        /* length of the series; 0: the next iteration starts a new one */
 	int64_t again_ns;      /* instant at which a repetition continued; -1: none */
-	struct eng_event event;
+	uint32_t n_plan, at_plan; /* the iterations plan[at_plan .. n_plan - 1] follow the one in flight */
+	double plan[LANE_PLAN];   /* duration, s */
+	struct eng_event event;   /* end of the last iteration of the plan, or of the one in flight */
 };
+
+/* Brings a lane with a plan to the present instant; lane_interrupt() also drops the rest of the plan (iterate.c). */
+void lane_catch_up(struct orr_serve *w, struct lane *l);
+void lane_interrupt(struct orr_serve *w, struct lane *l);
 
 static inline uint64_t lane_next_clock(const struct lane *l)
 {
 	return l->clock + (l->is_flying && l->flying ? 1 : 0);
 }
-static inline struct lane *lane_of(const struct orr_serve *w, const struct req *q)
+/* Returns the lane of a replica as it is now, for reading; NULL if it has none. */
+static inline const struct lane *lane_seen(const struct orr_serve *w, uint32_t replica)
 {
-	return q->replica < w->n_replicas ? w->replica[q->replica].lane : NULL;
+	struct lane *l = replica < w->n_replicas ? w->replica[replica].lane : NULL;
+	if (l && l->at_plan < l->n_plan)
+		lane_catch_up((struct orr_serve *)(uintptr_t)w, l); /* the state that readers expect */
+	return l;
 }
-/* Returns the lane of a replica; NULL if it has none. */
-static inline struct lane *lane_on(const struct orr_serve *w, uint32_t replica)
+/* Returns the lane of a replica, for changes; NULL if it has none. */
+static inline struct lane *lane_on(struct orr_serve *w, uint32_t replica)
 {
-	return replica < w->n_replicas ? w->replica[replica].lane : NULL;
+	struct lane *l = replica < w->n_replicas ? w->replica[replica].lane : NULL;
+	if (l && l->at_plan < l->n_plan)
+		lane_interrupt(w, l);
+	return l;
+}
+static inline struct lane *lane_of(struct orr_serve *w, const struct req *q)
+{
+	return lane_on(w, q->replica);
 }
 /* Returns whether the request is part of the running iteration. */
 static inline bool lane_is_in_flight(const struct lane *l, const struct req *q)
@@ -178,6 +202,8 @@ const char *kv_check(const struct orr_serve *w, const struct lane *l, uint64_t m
 /* ---- lane.c ---- */
 struct lane *lane_new(struct orr_serve *w, uint32_t replica, struct orr_error *err);
 void lane_free(struct lane *l);
+/* Frees the times of iterations that replicas share. */
+void lanes_free_times(struct orr_serve *w);
 /* Returns the replica's lane. If it has none, fails the run with an error that names the function, and returns NULL. */
 struct lane *lane_at(struct orr_serve *w, uint32_t replica, const char *what);
 /* Same as req_actor(), for a replica with a lane. */

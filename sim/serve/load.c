@@ -24,29 +24,21 @@ uint64_t replica_load(const struct orr_serve *w, uint32_t replica)
 	return w->set->router == ROUTER_LEAST_OUTSTANDING ? w->fleet->more[replica].outstanding : w->replica[replica].routed;
 }
 
-/* Returns the better of two indices of members; NONE: no member. */
-static uint32_t better(const struct orr_serve *w, const struct group *g, uint32_t a, uint32_t b)
+/* Returns the one of two replicas with the smaller load, the first if they are equal; NONE: no replica. */
+static uint32_t better(const struct orr_serve *w, uint32_t a, uint32_t b)
 {
 	if (a == NONE || b == NONE)
 		return a == NONE ? b : a;
-	return replica_load(w, g->member[b]) < replica_load(w, g->member[a]) ? b : a;
+	return replica_load(w, b) < replica_load(w, a) ? b : a;
 }
 
-static void rebuild(struct orr_serve *w, struct group *g)
+/* Finds the winners again after a change of the replica's load or membership. */
+static void update(const struct orr_serve *w, struct group *g, uint32_t replica)
 {
-	uint32_t size = 1;
-	while (size < g->n)
-		size *= 2;
-	if (size != g->size) {
-		g->tree = mem_realloc(g->tree, 2 * (size_t)size, sizeof *g->tree);
-		g->size = size;
-	}
-	for (uint32_t i = 0; i < size; i++)
-		g->tree[size + i] = i < g->n ? i : NONE;
-	for (uint32_t i = size; --i;)
-		g->tree[i] = better(w, g, g->tree[2 * i], g->tree[2 * i + 1]);
-	for (uint32_t i = 0; i < g->n; i++)
-		w->fleet->more[g->member[i]].place = i;
+	uint32_t i = g->size + (replica - g->from);
+	g->tree[i] = w->fleet->more[replica].is_member ? replica : NONE;
+	while (i /= 2)
+		g->tree[i] = better(w, g->tree[2 * i], g->tree[2 * i + 1]);
 }
 
 uint32_t group_rank(const struct group *g, uint32_t replica)
@@ -65,36 +57,33 @@ uint32_t group_rank(const struct group *g, uint32_t replica)
 void group_add(struct orr_serve *w, uint32_t replica)
 {
 	struct group *g = &w->fleet->group[group_of(w, replica)];
-	if (w->fleet->more[replica].place != NONE || w->replica[replica].role == ORR_ROLE_DECODE)
+	if (w->fleet->more[replica].is_member || w->replica[replica].role == ORR_ROLE_DECODE)
 		return;
 	uint32_t at = group_rank(g, replica);
-	g->member = mem_realloc(g->member, (size_t)g->n + 1, sizeof *g->member);
+	MEM_GROW(g->member, g->n, g->cap);
 	memmove(g->member + at + 1, g->member + at, (g->n - at) * sizeof *g->member);
 	g->member[at] = replica;
 	g->n++;
-	rebuild(w, g);
+	w->fleet->more[replica].is_member = true;
+	update(w, g, replica);
 }
 
 void group_remove(struct orr_serve *w, uint32_t replica)
 {
 	struct group *g = &w->fleet->group[group_of(w, replica)];
-	uint32_t at = w->fleet->more[replica].place;
-	if (at == NONE)
+	if (!w->fleet->more[replica].is_member)
 		return;
+	uint32_t at = group_rank(g, replica);
 	memmove(g->member + at, g->member + at + 1, (g->n - at - 1) * sizeof *g->member);
 	g->n--;
-	w->fleet->more[replica].place = NONE;
-	rebuild(w, g);
+	w->fleet->more[replica].is_member = false;
+	update(w, g, replica);
 }
 
 static void group_update(struct orr_serve *w, uint32_t replica)
 {
-	uint32_t place = w->fleet->more[replica].place;
-	if (place == NONE)
-		return;
-	struct group *g = &w->fleet->group[group_of(w, replica)];
-	for (uint32_t i = (g->size + place) / 2; i; i /= 2)
-		g->tree[i] = better(w, g, g->tree[2 * i], g->tree[2 * i + 1]);
+	if (w->fleet->more[replica].is_member)
+		update(w, &w->fleet->group[group_of(w, replica)], replica);
 }
 
 uint32_t group_count(const struct orr_serve *w, uint32_t model)
@@ -127,6 +116,26 @@ void replica_leave_if_empty(struct orr_serve *w, uint32_t replica)
 	eng_at(w->host.engine, eng_now(w->host.engine), PRIO_REPLICA, w->fleet->on_empty, w, replica, 0);
 }
 
+static void list_on(struct orr_serve *w, struct req *q, uint32_t replica)
+{
+	uint32_t slot = req_slot(w, q), *first = &w->replica[replica].first_on;
+	q->on_prev = NONE;
+	q->on_next = *first;
+	if (*first != NONE)
+		w->req[*first].on_prev = slot;
+	*first = slot;
+}
+
+static void unlist_on(struct orr_serve *w, const struct req *q, uint32_t replica)
+{
+	if (q->on_prev == NONE)
+		w->replica[replica].first_on = q->on_next;
+	else
+		w->req[q->on_prev].on_next = q->on_next;
+	if (q->on_next != NONE)
+		w->req[q->on_next].on_prev = q->on_prev;
+}
+
 void replica_count(struct orr_serve *w, struct req *q, uint32_t from)
 {
 	struct fleet *f = w->fleet;
@@ -134,6 +143,7 @@ void replica_count(struct orr_serve *w, struct req *q, uint32_t from)
 	if (from == to)
 		return;
 	if (from != NONE) {
+		unlist_on(w, q, from);
 		w->replica[from].routed--;
 		f->routed--;
 		f->more[from].outstanding -= tokens_of(q);
@@ -141,6 +151,7 @@ void replica_count(struct orr_serve *w, struct req *q, uint32_t from)
 		replica_leave_if_empty(w, from);
 	}
 	if (to != NONE) {
+		list_on(w, q, to);
 		w->replica[to].routed++;
 		f->routed++;
 		f->more[to].outstanding += tokens_of(q);
@@ -181,13 +192,30 @@ void replica_set_busy(struct orr_serve *w, uint32_t replica, bool is_busy)
 
 /* ---- life ---- */
 
+/* Makes the tree of a group, for the range of its replicas. */
+static void make_tree(struct group *g)
+{
+	g->size = 1;
+	while (g->size < g->to - g->from)
+		g->size *= 2;
+	g->tree = mem_alloc(2 * (size_t)g->size * sizeof *g->tree);
+	for (uint32_t i = 0; i < 2 * g->size; i++)
+		g->tree[i] = NONE;
+}
+
 void groups_begin(struct orr_serve *w)
 {
 	struct fleet *f = w->fleet;
 	f->group = mem_zalloc((size_t)w->config->n_models + 1, sizeof *f->group);
 	f->turn = mem_zalloc((size_t)w->config->n_models + 1, sizeof *f->turn);
-	for (uint32_t i = 0; i < w->n_replicas; i++)
-		f->more[i].place = NONE;
+	for (uint32_t i = 0; i < w->n_replicas; i++) {
+		struct group *g = &f->group[group_of(w, i)];
+		g->from = g->to ? g->from : i;
+		g->to = i + 1;
+	}
+	for (uint32_t i = 0; i <= w->config->n_models; i++)
+		if (f->group[i].to)
+			make_tree(&f->group[i]);
 }
 
 void groups_free(struct orr_serve *w)

@@ -298,10 +298,10 @@ void serve_metrics_policy_reason(struct orr_serve *w, enum orr_req_end how, cons
 /* ---- work ---- */
 
 /* Counts the use of the cache, which is assumed to change linearly between two calls. */
-static void count_cache(struct orr_serve *w, uint32_t replica, double share)
+static void count_cache(struct orr_serve *w, uint32_t replica, double now, double share)
 {
 	struct serve_metrics *m = w->metrics;
-	double now = w->now_s, from = fmax(m->kv_since_s[replica], w->replica[replica].up_since_s);
+	double from = fmax(m->kv_since_s[replica], w->replica[replica].up_since_s);
 	if (now > from) {
 		m->kv_integral[replica] += (now - from) * (m->kv_was[replica] + share) / 2;
 		m->kv_span_s[replica] += now - from;
@@ -310,12 +310,13 @@ static void count_cache(struct orr_serve *w, uint32_t replica, double share)
 	m->kv_was[replica] = share;
 }
 
-void serve_metrics_tokens(struct orr_serve *w, uint32_t replica, double iterations, double prompt_tokens, double kv_share)
+void serve_metrics_tokens(
+	struct orr_serve *w, uint32_t replica, double now_s, double iterations, double prompt_tokens, double kv_share)
 {
 	struct serve_metrics *m = w->metrics;
 	m->iterations += iterations;
 	m->prompt_processed += prompt_tokens;
-	count_cache(w, replica, kv_share);
+	count_cache(w, replica, now_s, kv_share);
 }
 
 void serve_metrics_gap(struct orr_serve *w, double gap_s, uint64_t count)

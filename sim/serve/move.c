@@ -94,7 +94,7 @@ static void arrived(struct orr_serve *w, uint32_t number, double at_s)
 	struct move x = w->moves->v[number];
 	struct req *q = &w->req[x.slot];
 	serve_happen(w, at_s);
-	kv_give(w->replica[x.from].lane, q);
+	kv_give(lane_on(w, x.from), q);
 	replica_dirty(w, x.from);
 	release(w->moves, &w->moves->v[number]);
 	q->state = ORR_REQ_WAITING;
@@ -152,7 +152,7 @@ static void give_up(struct orr_serve *w, uint32_t number)
 {
 	struct moves *m = w->moves;
 	struct move *x = &m->v[number];
-	struct lane *l = w->replica[x->from].lane;
+	struct lane *l = lane_on(w, x->from);
 	for (uint32_t i = 0; i < x->n_flows; i++)
 		if (x->flow[i] != UINT32_MAX)
 			flownet_cancel(m->net, x->flow[i]);

@@ -34,7 +34,7 @@ struct replica {
 	double busy_s, up_s, gpu_s, usd;
 	uint64_t completed;
 	/* live requests routed to it */
-	uint32_t routed;
+	uint32_t routed, first_on; /* number, and list in any order (on_next) */
 	/* batches */
 	uint32_t n_runs, n_reserved;
 	struct run_list later;                  /* runs in later pipeline stages */
@@ -63,8 +63,9 @@ static inline const struct served *served_at(const struct orr_serve *w, uint32_t
 
 /* Replicas that serve one model only; the last group: those that serve any model. */
 struct group {
-	uint32_t *member, n;
-	uint32_t *tree, size; /* size: number of leaves, a power of two */
+	uint32_t *member, n, cap; /* members, ascending */
+	uint32_t from, to;        /* the group's replicas, members or not, are in [from, to) */
+	uint32_t *tree, size;     /* winners by load among members; leaf size + i: replica from + i, or NONE */
 };
 
 void groups_begin(struct orr_serve *w);

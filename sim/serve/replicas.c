@@ -120,9 +120,7 @@ static uint64_t *requests_of(const struct orr_serve *w, uint32_t replica, uint32
 	uint64_t *found = NULL;
 	uint32_t cap = 0, kept = 0;
 	*n = 0;
-	for (uint32_t i = 0; i < w->n_req; i++) {
-		if (w->req[i].replica != replica || w->req[i].state == ORR_REQ_ENDED)
-			continue;
+	for (uint32_t i = w->replica[replica].first_on; i != NONE; i = w->req[i].on_next) {
 		MEM_GROW(found, 2 * *n + 1, cap);
 		found[2 * *n] = w->req[i].number;
 		found[2 * (*n)++ + 1] = i;
@@ -315,6 +313,7 @@ static void settle_slots(struct orr_serve *w)
 			struct replica *r = &w->replica[i];
 			r->deployment = d;
 			r->model = p->model;
+			r->first_on = NONE;
 			r->role = w->config->deployment[d].role;
 			r->runs = r->sending = r->waiting = r->later = (struct run_list){ NONE, NONE, 0 };
 		}

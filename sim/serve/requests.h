@@ -35,6 +35,7 @@ struct req {
 	uint64_t number, session, mark;
 	double arrival_s, deadline_s, first_start_s, first_token_s, last_token_s;
 	uint32_t id, model, replica, samples, priority;
+	uint32_t on_prev, on_next; /* list of the live requests on its replica */
 	uint32_t prompt_asked, output_asked, max_output;
 	uint32_t preemptions, restarts;
 	uint32_t q_prev, q_next; /* links of the policy's list */

@@ -9,8 +9,8 @@
 static uint32_t shortest(const struct orr_serve *w, uint32_t model)
 {
 	const struct group *own = &w->fleet->group[model], *any = &w->fleet->group[w->config->n_models];
-	uint32_t a = own->n ? own->member[own->tree[1]] : NONE;
-	uint32_t b = any->n ? any->member[any->tree[1]] : NONE;
+	uint32_t a = own->n ? own->tree[1] : NONE;
+	uint32_t b = any->n ? any->tree[1] : NONE;
 	if (a == NONE || b == NONE)
 		return a == NONE ? b : a;
 	uint64_t x = replica_load(w, a), y = replica_load(w, b);

@@ -153,6 +153,7 @@ static void world_free(struct orr_serve *w)
 	moves_free(w);
 	scale_free(w);
 	replicas_free(w);
+	lanes_free_times(w);
 	clients_free(w);
 	serve_metrics_free(w);
 	guard_free(w);
@@ -278,6 +279,8 @@ static void report_observed(struct orr_serve *w)
 static void measure(struct orr_serve *w)
 {
 	dispatch_catch_up(w);
+	for (uint32_t i = 0; i < w->n_replicas && w->replica && !w->error.code; i++)
+		lane_on(w, i); /* counts the iterations that have ended by now */
 	if (!w->error.code && w->config->check)
 		check_serve_state(w);
 	if (!w->error.code) {

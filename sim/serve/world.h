@@ -37,6 +37,7 @@ struct front;
 struct req;
 struct run;
 struct replica;
+struct served_on;
 
 /* A replica() call that is due. */
 struct due_event {
@@ -92,6 +93,7 @@ struct orr_serve {
 	struct replica *replica;
 	uint32_t n_replicas;
 	struct bitset *idle; /* replicas that are up and idle */
+	struct served_on **on; /* lane.c: times of iterations by deployment and GPU type; NULL until needed */
 
 	/* Calls of the policy that are due in this instant, in order. X_told: number of X calls already made. */
 	struct due_event *event;

@@ -246,7 +246,7 @@ static void stray_gpus(struct orr_serve *w)
 }
 static void off_the_list(struct orr_serve *w)
 {
-	w->fleet->more[0].place = NONE;
+	w->fleet->more[0].is_member = false;
 }
 static void miscount_completed(struct orr_serve *w)
 {
