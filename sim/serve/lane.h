@@ -89,11 +89,11 @@ struct lane {
 	uint64_t ahead;                   /* number of earlier iterations of the repetition, which ended without an event */
 	uint64_t left;                    /* number of later iterations of the repetition */
 	uint32_t keep_free;
-	double network_bytes;  /* bytes that the iteration sends out of nodes */
-	double start_s, end_s; /* start and end; end_s -1: no iteration yet */
-	double base_s, each_s; /* each of the last `alike` iterations took each_s; the first of them started at base_s */
-	uint64_t alike;        /* length of the series; 0: the next iteration starts a new one */
-	int64_t again_ns;      /* instant at which a repetition continued; -1: none */
+	double network_bytes;     /* bytes that the iteration sends out of nodes */
+	double start_s, end_s;    /* start and end; end_s -1: no iteration yet */
+	double base_s, each_s;    /* each of the last `alike` iterations took each_s; the first of them started at base_s */
+	uint64_t alike;           /* length of the series; 0: the next iteration starts a new one */
+	int64_t again_ns;         /* instant at which a repetition continued; -1: none */
 	uint32_t n_plan, at_plan; /* the iterations plan[at_plan .. n_plan - 1] follow the one in flight */
 	double plan[LANE_PLAN];   /* duration, s */
 	struct eng_event event;   /* end of the last iteration of the plan, or of the one in flight */

@@ -310,8 +310,7 @@ static void count_cache(struct orr_serve *w, uint32_t replica, double now, doubl
 	m->kv_was[replica] = share;
 }
 
-void serve_metrics_tokens(
-	struct orr_serve *w, uint32_t replica, double now_s, double iterations, double prompt_tokens, double kv_share)
+void serve_metrics_tokens(struct orr_serve *w, uint32_t replica, double now_s, double iterations, double prompt_tokens, double kv_share)
 {
 	struct serve_metrics *m = w->metrics;
 	m->iterations += iterations;

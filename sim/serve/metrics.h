@@ -82,8 +82,7 @@ void serve_metrics_request(struct orr_serve *w, const struct req *q, double at_s
 /* Counts a request that the policy refuses or sheds; why NULL: no reason. */
 void serve_metrics_policy_reason(struct orr_serve *w, enum orr_req_end how, const char *why);
 /* Counts iterations of the replica, the last of which ended at now_s; kv_share: part of its KV cache in use then. */
-void serve_metrics_tokens(
-	struct orr_serve *w, uint32_t replica, double now_s, double iterations, double prompt_tokens, double kv_share);
+void serve_metrics_tokens(struct orr_serve *w, uint32_t replica, double now_s, double iterations, double prompt_tokens, double kv_share);
 /* Counts a gap between two tokens of one request, `count` times. */
 void serve_metrics_gap(struct orr_serve *w, double gap_s, uint64_t count);
 /* Must be called before the memory in use on the replica, or the speed of its runs, changes. */

@@ -92,7 +92,7 @@ struct orr_serve {
 	/* replicas.c, load.c */
 	struct replica *replica;
 	uint32_t n_replicas;
-	struct bitset *idle; /* replicas that are up and idle */
+	struct bitset *idle;   /* replicas that are up and idle */
 	struct served_on **on; /* lane.c: times of iterations by deployment and GPU type; NULL until needed */
 
 	/* Calls of the policy that are due in this instant, in order. X_told: number of X calls already made. */
