@@ -2,6 +2,12 @@
 /* --check: equalities that hold exactly at every instant. */
 #include "spot/accounts.h"
 
+/* Returns a - b in USD. */
+static double usd_above(timeline_sum a, timeline_sum b)
+{
+	return a >= b ? wide_usd(a - b) : -wide_usd(b - a);
+}
+
 static void time_and_money(struct orr_spot *w)
 {
 	const struct steps *s = &w->steps;
@@ -20,8 +26,10 @@ static void time_and_money(struct orr_spot *w)
 			wide_seconds(held.ns), wide_seconds(lived.ns), wide_seconds(w->all.ns));
 	if (held.amount != lived.amount || held.amount + other != w->all.amount)
 		spot_fail(w, ORR_EFAIL, NULL,
-			"check: USD: expected equal values, found %.12g in the accounts, %.12g as the cost of instances, %.12g in total",
-			wide_usd(held.amount), wide_usd(lived.amount), wide_usd(w->all.amount));
+			"check: USD: expected equal sums, found %.12g in the accounts of time; the cost of instances differs from it by "
+			"%.3g, "
+			"the total without other charges by %.3g",
+			wide_usd(held.amount), usd_above(lived.amount, held.amount), usd_above(w->all.amount, held.amount + other));
 }
 
 static void instances_and_stages(struct orr_spot *w)
@@ -45,9 +53,13 @@ static void instances_and_stages(struct orr_spot *w)
 		spot_fail(w, ORR_EFAIL, NULL, "check: the total price is incorrect: expected the sum of the prices of live instances");
 	for (int r = 0; r < ROLES; r++)
 		if (n[r] != w->count[r] || rate[r] != w->rate[r])
-			spot_fail(w, ORR_EFAIL, NULL, "check: %u instances in role %d: expected the counter's value, %u", n[r], r,
-				w->count[r]);
-	if (live[0] != w->live[0] || live[1] != w->live[1] || stages != owned || ownerless != w->ownerless)
+			spot_fail(w, ORR_EFAIL, NULL,
+				"check: %u instances in role %d at %.9f USD per hour: expected the counters' values, %u at %.9f", n[r], r,
+				(double)rate[r] / 1e9, w->count[r], (double)w->rate[r] / 1e9);
+	if (live[0] != w->live[0] || live[1] != w->live[1])
+		spot_fail(w, ORR_EFAIL, NULL, "check: %u spot and %u on-demand instances: expected the counters' values, %u and %u",
+			live[0], live[1], w->live[0], w->live[1]);
+	if (stages != owned || ownerless != w->ownerless)
 		spot_fail(w, ORR_EFAIL, NULL,
 			"check: %u stages have owners, instances own %u: expected equal numbers; %u have no owner: expected the counter's "
 			"value, %u",

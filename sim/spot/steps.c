@@ -315,8 +315,8 @@ void orr_steps_run(struct orr_spot *w, const struct orr_steps *r)
 	else if (!(r->redundant >= 0 && r->redundant <= 1))
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): redundant is %g: expected 0 to 1", r->redundant);
 	else if (!(r->samples >= 0 && r->samples < 1e18) || !(r->egress_bytes >= 0 && r->egress_bytes < 1e18))
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): %g samples, %g bytes of egress: expected at least 0", r->samples,
-			r->egress_bytes);
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): %g samples, %g bytes of egress: expected at least 0 and less than 1e18",
+			r->samples, r->egress_bytes);
 	else if (!to_be_done(w))
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): all %llu steps of the job are done: expected no further steps",
 			(unsigned long long)w->job_steps);
@@ -378,7 +378,7 @@ void orr_steps_samples(struct orr_spot *w, double samples)
 	if (!spot_may_act(w, "orr_steps_samples()") || !w->steps.is_in_flight)
 		return;
 	if (!(samples >= 0 && samples < 1e18))
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_samples(): %g: expected at least 0", samples);
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_samples(): %g: expected at least 0 and less than 1e18", samples);
 	else
 		w->steps.samples_once = samples;
 }
@@ -388,7 +388,7 @@ void orr_steps_pace(struct orr_spot *w, int64_t step_ns)
 	if (!spot_may_act(w, "orr_steps_pace()"))
 		return;
 	if (step_ns <= 0 || step_ns > INT64_MAX / 4)
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_pace(): %lld ns: expected more than 0", (long long)step_ns);
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_pace(): %lld ns: expected more than 0 and less than 73 years", (long long)step_ns);
 	else
 		w->steps.pace = on_owners(w, w->steps.asked = step_ns);
 }

@@ -92,7 +92,7 @@ fails "no points" 'expected POINTS.csv' fit
 fails "a table without its kind" 'each --from KIND needs one TABLE.csv' fit --from nccl
 fails "an unknown kind" '--from deepbenc: expected deepbench' fit --from deepbenc "$work/points.csv"
 fails "a table of another kind" 'expected a column "op"' fit --from nccl "$work/points.csv"
-fails "a file that is unknown" 'No such file' fit "$work/none.csv"
+fails "a file that does not exist" 'No such file' fit "$work/none.csv"
 fails "an unknown profile" 'did you mean v100' show v10
 fails "an unknown device" 'no device "t44"' scale v100 --to t44
 fails "one profile to compare" 'expected two profiles' diff v100

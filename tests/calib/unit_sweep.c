@@ -284,8 +284,9 @@ static void check_first_look(void)
 		k++;
 	ok(i == 5 && f.log[0].k.d[0] == 64 && f.log[4].k.d[0] == 1024 && !strcmp(f.log[0].k.variant, "nn"), "products of 64 to 1024 rows");
 	ok(k - i == 5 && f.log[i].k.d[0] == 65536 && f.log[k - 1].k.d[0] == 16777216, "triads of 65536 to 16777216 elements");
-	/* The product that keeps the device busy has the side cbrt(2.5 ms x 1e12 FLOP/s) = 1357, rounded up to a multiple of 16. */
-	ok(settled() == k && f.log[k].k.d[0] == 1360, "a product of 2.5 ms keeps the device busy");
+	/* The side of the product that keeps the device busy is cbrt(2.5 ms x 1e12 FLOP/s) = 1357, rounded up to a multiple of 16. A
+	 * product of side n has 2 n^3 FLOPs, so it takes 5 ms. */
+	ok(settled() == k && f.log[k].k.d[0] == 1360, "a product of 5 ms keeps the device busy");
 	points_free(&p);
 
 	reset(product_and_copy, 2);

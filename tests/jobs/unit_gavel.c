@@ -140,7 +140,8 @@ static void replays(void)
 	expect("job_id,submit_s,duration_s,gpus,iterations\na,0,100,1,100\nb,0,100,1,100\n", "1x1:x,1x1:y", settings, start, end, 2,
 		"X from a file: columns in any order, names in any case");
 	refused(path, "", ":1: expected the header");
-	refused(path, "recompute,time_s,job,x\n", ":1: GPU type y");
+	refused(path, "recompute,time_s,job,x\n",
+		":1: GPU type y has no column: expected the header recompute,time_s,job and the cluster's GPU types");
 	refused(path, "recompute,time_s,job,x,y\n0,0,a,1\n", ":2: column 5");
 	refused(path, "recompute,time_s,job,x,y\n0,0,a,1,-1\n", ":2: column 5");
 	refused(path, "recompute,time_s,job,x,y\n0,0,a,1,0,0\n", ":2: expected 5 columns");

@@ -132,7 +132,7 @@ static void ask(struct orr_jobs *w, double now)
 			orr_job_estimate_ns(w, job[0], ORR_ESTIMATE_EXACT, 2.5) == 250 * ORR_SECOND &&
 			!orr_job_estimate_ns(w, 0, ORR_ESTIMATE_EXACT, 1),
 		"an estimate by the duration");
-	near_to(orr_job_rate_on(w, job[1], 0), 0, 0, "a type that the job offers accept");
+	near_to(orr_job_rate_on(w, job[1], 0), 0, 0, "a type that the job does not accept");
 	near_to(orr_job_rate_on(w, job[1], 1), 1, 0, "a type that it accepts");
 	near_to(orr_job_rate_on(w, job[1], 2), 0, 0, "no such type");
 	near_to(orr_job_rate_at(w, job[0], 2), 1, 0, "the size requested");
@@ -244,7 +244,7 @@ static void resize(struct orr_jobs *w, double now)
 		ok(orr_resize(w, job[0], 4) && orr_resize(w, job[0], 4), "the job grows to four");
 		near_to(orr_job_rate_at(w, job[0], 1), 0.5, 1e-12, "rates are relative to the size requested");
 		near_to(orr_job_rate_at(w, job[0], 4), 1.5, 1e-12, "rates are relative to the size requested");
-		near_to(orr_job_rate_at(w, job[0], 3), 0, 0, "a size that the job offers");
+		near_to(orr_job_rate_at(w, job[0], 3), 0, 0, "a size that the job does not offer");
 	}
 }
 

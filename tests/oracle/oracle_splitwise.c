@@ -209,7 +209,7 @@ int main(void)
 	snprintf(folder, sizeof folder, "%s/oracles/splitwise-sim", data ? data : "../shared");
 	struct served *m = model();
 	if (!m) {
-		skip("no data: ORRERY_DATA_PATH/oracles/splitwise-sim/perf_model.csv is unknown");
+		skip("no data: ORRERY_DATA_PATH/oracles/splitwise-sim/perf_model.csv does not exist");
 		return done();
 	}
 	one_run(m, "test_base_1h", "test_trace.csv", 1, "round-robin");

@@ -292,14 +292,17 @@ static void trick_timer(void *self, struct orr_spot *w, uint64_t tag)
 
 static void test_impossible(void)
 {
-	static const char *const expected[] = { "instance a at 0.000000000 s: orr_layout(): the owner of",
+	static const char *const expected[] = {
+		"instance a at 0.000000000 s: orr_layout(): the owner of stage 0 of pipeline 0 is still starting: expected an instance "
+		"that is ready",
 		"orr_steps_run(): no instance has a stage", "orr_own(): stage 1 of pipeline 0 has an owner, a", "a step of 0 ns",
 		"orr_commit(): 1 steps: expected at most 0, the steps that are not committed",
 		"reads the future: expected a policy that declares ORR_NEEDS_ORACLE",
 		"orr_own(): stage 0 of pipeline 1: expected one of the layout's 1 x 2", "orr_steps_run() while a step is in flight",
 		"at 0.999999999 s: expected a time from now on", "orr_own(): the instance has ended: expected a live instance",
-		"orr_release(): the instance has ended", "a step is in flight although stage 0 of pipeline 0 has no live owner",
-		"orr_layout() while a step is in flight" };
+		"orr_release(): the instance has ended or never existed: expected a live instance",
+		"a step is in flight although stage 0 of pipeline 0 has no live owner", "orr_layout() while a step is in flight"
+	};
 	const struct orr_spot_ops ops = { .create = create, .destroy = mem_free, .instance = trick_instance, .timer = trick_timer };
 	for (trick = 0; trick < (int)(sizeof expected / sizeof *expected); trick++) {
 		struct run_result *r = result_new();

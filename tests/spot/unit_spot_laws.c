@@ -200,23 +200,45 @@ static void break_one(struct orr_spot *w, int64_t s)
 	}
 }
 
+/* Tests that the error has this text after its place, at 5 s. */
+static bool says(const char *text)
+{
+	const char *at = strstr(err.text, "at 5.000000000 s: ");
+	return at && !strcmp(at + strlen("at 5.000000000 s: "), text);
+}
+
+#define SECONDS(accounts, lived, integral)                                                                                                 \
+	"check: instance-seconds: expected equal values, found " accounts " in the accounts, " lived " as the sum of lifetimes, " integral \
+	" as the integral of live instances"
+#define USD(lived, total)                                                                                                                  \
+	"check: USD: expected equal sums, found 0.00416666666667 in the accounts of time; the cost of instances differs from it by " lived \
+	", the total without other charges by " total
+#define STAGES(owned, own, ownerless, counter)                                                           \
+	"check: " owned " stages have owners, instances own " own ": expected equal numbers; " ownerless \
+	" have no owner: expected the counter's value, " counter
+
 static void test_check(void)
 {
-	static const char *const expected[] = { "check: instance-seconds", "check: USD", "check: instance-seconds", "check: USD",
-		"check: instance-seconds: expected equal values, found 15.000000001 in the accounts, 15.000000000", "check: USD",
-		"check: USD", "check: instance-seconds", "check: USD", "check: instance-seconds", "check: instance-seconds", "check: USD",
-		"check: 0 instances in role 0: expected the counter's value, 1", "check: 2 instances in role 1",
-		"check: the total price is incorrect: expected the sum of the prices", "check: 1 stages have owners",
-		"check: 1 stages have owners", "0 have no owner: expected the counter's value, 1",
+	static const char *const expected[] = { SECONDS("15.000000000", "15.000000000", "15.000000001"), USD("0", "2.78e-22"),
+		SECONDS("15.000000001", "15.000000000", "15.000000000"), USD("-2.78e-22", "-2.78e-22"),
+		SECONDS("15.000000001", "15.000000000", "15.000000001"), USD("0", "-2.78e-22"), USD("0", "-2.78e-22"),
+		SECONDS("15.000000000", "15.000000001", "15.000000000"), USD("2.78e-22", "0"),
+		SECONDS("15.000000000", "15.000000001", "15.000000000"), SECONDS("15.000000001", "15.000000000", "15.000000000"),
+		USD("-2.78e-22", "-2.78e-22"),
+		"check: 0 instances in role 0 at 0.000000000 USD per hour: expected the counters' values, 1 at 0.000000000",
+		"check: 2 instances in role 1 at 2.000000000 USD per hour: expected the counters' values, 2 at 2.000000001",
+		"check: the total price is incorrect: expected the sum of the prices of live instances",
+		"check: 3 spot and 0 on-demand instances: expected the counters' values, 2 and 1",
+		"check: 3 spot and 0 on-demand instances: expected the counters' values, 3 and 1", STAGES("1", "1", "0", "1"),
 		"check: it owns 1 stages: expected none in state 3", "check: it owns 1 stages: expected none in state 2",
-		"check: 5 steps are done: expected the sum of 6 committed", "check: 0 stages have owners, instances own 1",
-		"0 have no owner: expected the counter's value, 1" };
+		"check: 5 steps are done: expected the sum of 6 committed and 0 pending steps", STAGES("0", "1", "1", "1"),
+		STAGES("1", "1", "0", "1") };
 	reset();
 	every_s = 5;
 	at_timer = break_one;
 	for (broken = 0; broken < (int)(sizeof expected / sizeof *expected); broken++) {
 		struct run_result *r = go("0,add,a\n0,add,b\n0,add,c\n", "", 8);
-		bool good = !r && err.code == ORR_EFAIL && strstr(err.text, expected[broken]) && strstr(err.text, "at 5.000000000 s");
+		bool good = !r && err.code == ORR_EFAIL && says(expected[broken]);
 		if (!ok(good, "a broken account is found: %s", expected[broken]))
 			printf("# %s\n", r ? "it ran" : err.text);
 		result_free(r);
@@ -371,23 +393,37 @@ static void act_at_limits(struct orr_spot *w, int64_t s)
 
 static void test_actions(void)
 {
-	static const char *const expected[] = { "orr_steps_run(): NULL: expected a struct orr_steps", "a step of 0 ns",
-		"a step of 2305843009213693952 ns", "redundant is -0.01", "redundant is 1.01", "-1 samples", "1e+18 samples",
-		"-1 bytes of egress", "1e+18 bytes of egress", "orr_layout(): 4097 x 4097 stages: expected at most 16777216",
-		"orr_own(): stage 1 of pipeline 0", "orr_own(): pipeline 0 was dropped", "orr_disown(): stage 0 of pipeline 0 has no owner",
-		"orr_drop_pipeline(): stage 0 of", "orr_pause_as(0): expected", "orr_pause_as(6): expected",
-		"orr_egress(): expected 0 to 1e30 bytes, found -1", "orr_egress(): expected 0 to 1e30 bytes", "orr_steps_pace(): 0 ns",
-		"orr_steps_pace(): 2305843009213693952 ns", "orr_commit(): 1 steps: expected at most 0",
-		"orr_lose(): 1 steps: expected at most 0", "s: expected a time from now on", "orr_steps_stretch(): by -1 ns",
-		"orr_steps_samples(): -1", "orr_steps_samples(): 1e+18", "orr_layout() while a step is in flight",
-		"orr_own(): stage 0 of pipeline 0 has an owner, a", "orr_release(): the handle is 0: expected an instance" };
+#define LENGTH "expected more than 0 and less than 73 years (orr_step_time() returns 0 for shapes without a step time)"
+#define AMOUNT "expected at least 0 and less than 1e18"
+#define PAUSE "expected ORR_CHECKPOINT, ORR_RESTART, ORR_RECONFIGURE or ORR_IDLE"
+#define COMMITTED "expected at most 0, the steps that are not committed"
+	static const char *const expected[] = { "orr_steps_run(): NULL: expected a struct orr_steps",
+		"orr_steps_run(): a step of 0 ns: " LENGTH, "orr_steps_run(): a step of 2305843009213693952 ns: " LENGTH,
+		"orr_steps_run(): redundant is -0.01: expected 0 to 1", "orr_steps_run(): redundant is 1.01: expected 0 to 1",
+		"orr_steps_run(): -1 samples, 0 bytes of egress: " AMOUNT, "orr_steps_run(): 1e+18 samples, 0 bytes of egress: " AMOUNT,
+		"orr_steps_run(): 0 samples, -1 bytes of egress: " AMOUNT, "orr_steps_run(): 0 samples, 1e+18 bytes of egress: " AMOUNT,
+		"orr_layout(): 4097 x 4097 stages: expected at most 16777216",
+		"orr_own(): stage 1 of pipeline 0: expected one of the layout's 1 x 1",
+		"orr_own(): pipeline 0 was dropped: expected a pipeline of the layout",
+		"orr_disown(): stage 0 of pipeline 0 has no owner: expected orr_own() before",
+		"orr_drop_pipeline(): stage 0 of pipeline 1: expected one of the layout's 1 x 1", "orr_pause_as(0): " PAUSE,
+		"orr_pause_as(6): " PAUSE, "orr_egress(): expected 0 to 1e30 bytes, found -1",
+		"orr_egress(): expected 0 to 1e30 bytes, found 1e+30",
+		"orr_steps_pace(): 0 ns: expected more than 0 and less than 73 years",
+		"orr_steps_pace(): 2305843009213693952 ns: expected more than 0 and less than 73 years",
+		"orr_commit(): 1 steps: " COMMITTED, "orr_lose(): 1 steps: " COMMITTED " (orr_steps_are_provisional() was not called)",
+		"orr_spot_timer(): at 4.999999999 s: expected a time from now on",
+		"orr_steps_stretch(): by -1 ns: expected at least 0, and less than 73 years in total", "orr_steps_samples(): -1: " AMOUNT,
+		"orr_steps_samples(): 1e+18: " AMOUNT, "orr_layout() while a step is in flight: expected orr_steps_stop() before",
+		"orr_own(): stage 0 of pipeline 0 has an owner, a: expected orr_disown() before",
+		"orr_release(): the handle is 0: expected an instance" };
 	reset();
 	every_s = 5;
 	starts_late = true;
 	at_timer = act;
 	for (broken = 0; broken < (int)(sizeof expected / sizeof *expected); broken++) {
 		struct run_result *r = go("0,add,a\n", "", 8);
-		bool good = !r && err.code == ORR_EFAIL && strstr(err.text, expected[broken]) && strstr(err.text, "at 5.000000000 s");
+		bool good = !r && err.code == ORR_EFAIL && says(expected[broken]);
 		if (!ok(good, "an impossible action is refused: %s", expected[broken]))
 			printf("# %s\n", r ? "it ran" : err.text);
 		result_free(r);
