@@ -241,6 +241,30 @@ size_t hist_count_above(const struct hist *h, double limit, double *above, doubl
 	return n;
 }
 
+/* Counts values by index, then places each. */
+double *hist_ordered(const struct hist *h, uint32_t **index, size_t *n)
+{
+	*index = NULL;
+	*n = 0;
+	if (!h->index)
+		return NULL;
+	uint64_t *place = mem_zalloc((size_t)h->last_index + 2, sizeof *place);
+	double *value = mem_zalloc(h->n + 1, sizeof *value);
+	*index = mem_zalloc(h->n + 1, sizeof **index);
+	*n = h->n;
+	for (uint64_t i = 0; i < h->n; i++)
+		place[h->index[i] + 1]++;
+	for (size_t k = 1; k <= h->last_index; k++)
+		place[k] += place[k - 1];
+	for (uint64_t i = 0; i < h->n; i++) {
+		uint64_t at = place[h->index[i]]++;
+		value[at] = h->value[i];
+		(*index)[at] = h->index[i];
+	}
+	mem_free(place);
+	return value;
+}
+
 uint64_t hist_count(const struct hist *h)
 {
 	return h->n;

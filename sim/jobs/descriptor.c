@@ -39,6 +39,7 @@ static void configure(const struct scenario *s, struct jobs_state *t)
 		.options = s->options,
 		.seed = s->seed,
 		.until_ns = s->until_ns,
+		.warm_up = s->warm_up,
 		.drop_unfit = orr_arg_bool(s->keys, "drop_unfit"),
 		.completed_only = orr_arg_bool(s->keys, "completed_only"),
 		.check = o->check,
@@ -155,7 +156,8 @@ static void add_differences(const struct scenario *s, struct run_result *const *
 	double level = scenario_level(s);
 	size_t first = scenario_policy_of(s, runs[0]);
 	struct jobs_blocks *both = mem_zalloc(2, sizeof *both);
-	for (size_t i = 1; i < n && s->replications == 1; i++) {
+	/* Two runs with different warm-up have no common jobs to pair. */
+	for (size_t i = 1; i < n && s->replications == 1 && s->warm_up.kind == WARMUP_NONE; i++) {
 		size_t other = scenario_policy_of(s, runs[i]);
 		if (!t->has_blocks[other] || !t->has_blocks[first])
 			continue;
@@ -261,6 +263,7 @@ static void note_jobs(const struct scenario *s, size_t i, struct run_result *r)
 {
 	(void)i;
 	jobs_note_effects(s, r);
+	remark_warm_up(s, r);
 	inputs_note_resample(s, jobset_blocks(((const struct jobs_state *)s->state)->jobs), "jobs", r);
 }
 
@@ -376,6 +379,7 @@ static const struct orr_param keys[] = {
 	ORR_PARAM_CHOICE("sharing", "analytic", "off|analytic|simulated", "method by which jobs that name a strategy share links"),
 	SETTING_KEYS("fp32"),
 	SCENARIO_KEY_UNTIL,
+	SCENARIO_KEY_WARM_UP,
 	ORR_PARAM_BOOL("drop_unfit", false, "leave out jobs that can never be placed"),
 	ORR_PARAM_BOOL("completed_only", false, "exclude jobs that the trace records as failed, killed or not ended from all means"),
 	SCENARIO_KEY_RECORD,
@@ -419,6 +423,7 @@ static const struct world_flag flags[] = {
 	{ "drop-unfit", NULL, WORLD_FLAG_KEY, "drop_unfit", "true", "leave out jobs that can never be placed, instead of an error" },
 	{ "completed-only", NULL, WORLD_FLAG_KEY, "completed_only", "true",
 		"exclude jobs that the trace records as failed, killed or not ended from\nall means; they still use GPUs" },
+	SCENARIO_FLAG_WARM_UP,
 	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "stop the clock there (30d, 12h, ...)" },
 	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: summary, sample or all (default: all, up to a million)" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }

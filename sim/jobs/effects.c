@@ -207,6 +207,7 @@ const struct world_effect jobs_effects[] = {
 	{ .key = "jobs.gantt", .why = "the run has fewer jobs than the default covers", .holds = has_more_jobs },
 	{ .key = "record", .why = "a sample of up to 10000 rows contains every job", .holds = samples_rows },
 	{ .key = "jobs.ci_level", .why = "the run has no interval", .holds = has_interval },
+	{ .key = "warm_up", .why = "it removed no job", .metric = "warmup_removed" },
 	{ .key = "until", .why = "the last job ended before that time", .holds = ends_early },
 	{ .key = "seed", .why = "nothing of this run is drawn at random", .holds = is_drawn },
 	CLASS("precision"), CLASS("batch"), CLASS("profile"), CLASS("cost_samples"),

@@ -22,6 +22,7 @@
 #include "cluster/pool.h"
 #include "results/result.h"
 #include "results/stats.h"
+#include "results/warmup.h"
 #include "traces/trace.h"
 
 #include <stdatomic.h>
@@ -68,13 +69,14 @@ struct jobs_config {
 	enum jobs_sharing sharing;
 	const struct orr_args *options; /* values of jobs_options: --set jobs.NAME=VALUE */
 	uint64_t seed;
-	uint64_t replication; /* index of the random streams */
-	int64_t until_ns;     /* end of the run; ORR_NEVER: none */
-	bool drop_unfit;      /* omit jobs that can never fit; false: such a job is an error */
-	bool completed_only;  /* exclude from all means the jobs whose recorded status is known and is not completed */
-	bool check;           /* check conservation laws at run time */
-	bool record_jobs;     /* fill in result->jobs: all rows up to max_rows, then a sample */
-	uint64_t max_rows;    /* default a million; tests lower it */
+	uint64_t replication;  /* index of the random streams */
+	int64_t until_ns;      /* end of the run; ORR_NEVER: none */
+	struct warmup warm_up; /* values excluded from means and quantiles over jobs */
+	bool drop_unfit;       /* omit jobs that can never fit; false: such a job is an error */
+	bool completed_only;   /* exclude from all means the jobs whose recorded status is known and is not completed */
+	bool check;            /* check conservation laws at run time */
+	bool record_jobs;      /* fill in result->jobs: all rows up to max_rows, then a sample */
+	uint64_t max_rows;     /* default a million; tests lower it */
 	double policy_timeout_s;
 	const struct placement *compare; /* rule for pool_compare(): the default rule; NULL: none */
 	atomic_uint *used;               /* receives bits of enum jobs_use and step_use; may be NULL */

@@ -73,6 +73,8 @@ void life_arrive(struct orr_jobs *w, const struct job_rec *r)
 	w->policy.is_due = true;
 	if (w->totals.first_submit < 0)
 		metrics_first(w, job->submit);
+	if (job->submit - w->totals.first_submit < w->config->warm_up.time_ns)
+		w->totals.warm_jobs = job->number + 1;
 }
 
 /* ---- running ---- */

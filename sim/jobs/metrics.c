@@ -271,6 +271,18 @@ static int by_number(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
+/* Waits determine the cut of all metrics, because they show a transient before other metrics do. */
+static void remove_warm_up(struct orr_jobs *w)
+{
+	struct measures *m = &w->measures;
+	const struct warmup *how = &w->config->warm_up;
+	struct warmup_cut cut = warmup_find(how, m->wait, w->totals.warm_jobs);
+	warmup_apply(&cut, &m->wait, &m->blocks->wait);
+	warmup_apply(&cut, &m->jct, &m->blocks->jct);
+	warmup_apply(&cut, &m->slowdown, &m->blocks->slowdown);
+	warmup_put(how, &cut, w->result);
+}
+
 void metrics_end(struct orr_jobs *w)
 {
 	const struct totals *t = &w->totals;
@@ -282,6 +294,7 @@ void metrics_end(struct orr_jobs *w)
 		qsort(w->result->jobs, w->result->n_jobs, sizeof *w->result->jobs, by_number);
 	w->result->rows_total = t->arrived - t->refused;
 	struct interval wait;
+	remove_warm_up(w);
 	w->measures.level = batches_level(&w->measures.blocks->wait, orr_arg_real(w->config->options, "ci_level"), &wait);
 	put_mean(w, "jct_mean", &w->measures.blocks->jct);
 	put_quantile(w, "jct_p50", w->measures.jct, 0.50);

@@ -285,6 +285,7 @@ static void describe(struct scenario *s, const struct jobs_state *t)
 	inputs_add_capacity(o, &t->capacity);
 	scenario_add_seed(o, s);
 	scenario_add_until(o, s);
+	scenario_add_warm_up(o, s);
 	cJSON_AddBoolToObject(o, "drop_unfit", orr_arg_bool(s->keys, "drop_unfit"));
 	cJSON_AddBoolToObject(o, "completed_only", orr_arg_bool(s->keys, "completed_only"));
 	scenario_add_record(o, s);

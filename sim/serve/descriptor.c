@@ -44,6 +44,7 @@ static void configure(const struct scenario *s, struct serve_state *t)
 		.usd_per_gpu_hour = t->prices.is_known ? t->prices.usd_per_gpu_hour : NULL,
 		.seed = s->seed,
 		.until_ns = s->until_ns,
+		.warm_up = s->warm_up,
 		.check = o->check,
 		.record_requests = s->record != RECORD_SUMMARY && wants_rows,
 		.max_rows = s->record == RECORD_SAMPLE ? SERVE_SAMPLE_ROWS : MAX_ROWS,
@@ -188,7 +189,7 @@ static bool blocks_of(const struct run_result *r, struct blocks *b)
 static void add_differences(const struct scenario *s, struct run_result *const *runs, size_t n)
 {
 	struct blocks *first = mem_zalloc(1, sizeof *first), *other = mem_zalloc(1, sizeof *other);
-	bool is_complete = n > 1 && s->replications == 1 && blocks_of(runs[0], first);
+	bool is_complete = n > 1 && s->replications == 1 && s->warm_up.kind == WARMUP_NONE && blocks_of(runs[0], first);
 	for (size_t i = 1; is_complete && i < n; i++) {
 		if (!blocks_of(runs[i], other))
 			continue;
@@ -253,6 +254,7 @@ static const struct orr_param keys[] = {
 	ORR_PARAM_TEXT("pp", "", "pipeline stages, of every deployment"),
 	ORR_PARAM_TEXT("kv_blocks", "", "blocks of KV cache of a replica, of every deployment"),
 	SCENARIO_KEY_UNTIL,
+	SCENARIO_KEY_WARM_UP,
 	SCENARIO_KEY_RECORD,
 	ORR_PARAM_END
 };
@@ -302,6 +304,7 @@ static const struct world_flag flags[] = {
 	{ "failures", "FILE", WORLD_FLAG_OBJECT, "failures.trace", NULL, "nodes that fail and are repaired: time_s,node,event" },
 	{ "prices", "P", WORLD_FLAG_KEY, "prices", NULL,
 		"USD per GPU and hour: auto (default: published on-demand prices), none or\nTYPE=USD,.." },
+	SCENARIO_FLAG_WARM_UP,
 	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "end of the simulation (30d, 12h, ...)" },
 	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: summary, sample or all (default: all, up to a million)" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }

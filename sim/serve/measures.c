@@ -236,6 +236,25 @@ static int by_number(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
+static void cut_tally(const struct warmup_cut *cut, struct tally *t)
+{
+	if (t->hist)
+		warmup_apply(cut, &t->hist, &t->blocks);
+}
+
+/* Times to completion determine the cut of all metrics. */
+static void remove_warm_up(struct orr_serve *w)
+{
+	struct serve_metrics *m = w->metrics;
+	const struct warmup *how = &w->config->warm_up;
+	struct warmup_cut cut = warmup_find(how, m->completion.hist, m->warm_requests);
+	cut_tally(&cut, &m->completion);
+	cut_tally(&cut, &m->queue);
+	cut_tally(&cut, &m->ttft);
+	cut_tally(&cut, &m->tpot);
+	warmup_put(how, &cut, w->result);
+}
+
 void serve_metrics_end(struct orr_serve *w)
 {
 	struct serve_metrics *m = w->metrics;
@@ -250,6 +269,7 @@ void serve_metrics_end(struct orr_serve *w)
 	if (w->result->n_requests)
 		qsort(w->result->requests, w->result->n_requests, sizeof *w->result->requests, by_number);
 	w->result->rows_total = m->arrived;
+	remove_warm_up(w);
 	put_times(w);
 	put_token_times(w);
 	put_rates(w);

@@ -35,7 +35,8 @@ struct serve_metrics {
 	bool has_llm, has_slo;
 	unsigned used; /* bits of enum serve_use that are set by functions with a constant struct orr_serve */
 	double begun_s, last_end_s;
-	double level; /* level of intervals; NaN: the run has none */
+	double level;           /* level of intervals; NaN: the run has none */
+	uint64_t warm_requests; /* number of requests that arrived before the time of warm_up */
 	uint64_t arrived, completed, refused, shed, unfinished;
 	uint64_t refused_by[REASONS], shed_by[REASONS]; /* [enum req_reason] */
 	struct policy_reason *policy_reason;

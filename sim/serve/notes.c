@@ -174,4 +174,5 @@ void serve_note(const struct scenario *s, size_t i, struct run_result *r)
 	assume_exchanges(t, r);
 	assume_copies(s, r);
 	assume_groups(s, r);
+	remark_warm_up(s, r);
 }

@@ -24,6 +24,8 @@ enum serve_interference { INTERFERENCE_NONE, INTERFERENCE_PAIRWISE, INTERFERENCE
 /* Defaults: serve.scale_interval and serve.scale_quiet in ns, serve.exit_interval in s. */
 #define SERVE_SCALE_INTERVAL (15 * ORR_SECOND)
 #define SERVE_SCALE_QUIET (300 * ORR_SECOND)
+/* Default of serve.scale_target. */
+#define SERVE_SCALE_TARGET 8.0
 #define SERVE_EXIT_INTERVAL_S 0.0
 enum serve_exit { EXIT_NOW, EXIT_INTERVAL, EXIT_LAYER };
 enum serve_front { FRONT_NONE, FRONT_SHARED, FRONT_PER_REPLICA };

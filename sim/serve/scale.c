@@ -158,14 +158,22 @@ static uint32_t most_asked(const struct fleet_part *p, uint32_t window)
 	return most;
 }
 
+/* Returns the number of replicas for a load, within the limits. */
+static uint32_t required(const struct orr_serve *w, const struct fleet_part *p, double load, double target)
+{
+	double want = ceil(load / target - 1e-9);
+	if (want < 1 && w->fleet->autoscale == AUTOSCALE_RATE && unrouted(w, p->model) > 0)
+		want = 1; /* the rate is low, but requests wait */
+	return want > p->most ? p->most : want < p->least ? p->least : (uint32_t)want;
+}
+
 /* Returns whether the required number of replicas has changed. */
 static bool decide(struct orr_serve *w, struct fleet_part *p)
 {
 	struct fleet *f = w->fleet;
-	double want = ceil(load_of(w, p) / f->scale_target - 1e-9);
-	if (want < 1 && f->autoscale == AUTOSCALE_RATE && unrouted(w, p->model) > 0)
-		want = 1; /* the rate is low, but requests wait */
-	uint32_t now = want > p->most ? p->most : want < p->least ? p->least : (uint32_t)want;
+	double load = load_of(w, p);
+	uint32_t now = required(w, p, load, f->scale_target);
+	w->used |= now != required(w, p, load, SERVE_SCALE_TARGET) ? SERVE_USED_SCALE_TARGET : 0;
 	ask_for(p, now);
 	uint32_t quiet = most_asked(p, p->window), plain = most_asked(p, p->plain_window);
 	p->came = 0;

@@ -247,6 +247,7 @@ static void describe(struct scenario *s, const struct serve_state *t)
 	cJSON_AddItemToObject(o, "prices", serve_price_list(&t->prices, s->cluster));
 	scenario_add_seed(o, s);
 	scenario_add_until(o, s);
+	scenario_add_warm_up(o, s);
 	scenario_add_record(o, s);
 }
 

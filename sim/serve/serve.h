@@ -20,6 +20,7 @@
 
 #include <stdatomic.h>
 #include "results/stats.h"
+#include "results/warmup.h"
 #include "traces/requests.h"
 
 struct topo;
@@ -49,6 +50,7 @@ enum serve_use {
 	SERVE_USED_DECISION = 1 << 8,       /* the autoscaler made a decision */
 	SERVE_USED_SCALE_QUIET = 1 << 9,    /* a decision depended on serve.scale_quiet */
 	SERVE_USED_WARMUP = 1 << 10,        /* a mean differs without serve.warmup */
+	SERVE_USED_SCALE_TARGET = 1 << 12,  /* a decision depended on serve.scale_target */
 	SERVE_USED_SCALE_INTERVAL = 1 << 11 /* the last request ended after the first decision of the autoscaler, or after the first
 					       decision with the default of serve.scale_interval */
 };
@@ -77,9 +79,10 @@ struct serve_config {
 	struct quality *quality;         /* of serve.quality, trained; NULL: none */
 	const double *usd_per_gpu_hour;  /* price by GPU type; NULL: unknown */
 	uint64_t seed;
-	int64_t until_ns;     /* end of the run; ORR_NEVER: after the last request */
-	bool check;           /* whether to check conservation laws at run time */
-	bool record_requests; /* fill in result->requests */
+	int64_t until_ns;      /* end of the run; ORR_NEVER: after the last request */
+	struct warmup warm_up; /* values excluded from means and quantiles over requests */
+	bool check;            /* whether to check conservation laws at run time */
+	bool record_requests;  /* fill in result->requests */
 	uint64_t max_rows;
 	double policy_timeout_s;
 	const struct placement *compare; /* rule for pool_compare(): the default rule; NULL: none */

@@ -129,6 +129,34 @@ double remark_metric(const struct scenario *s, const struct run_result *r, const
 	return m && isfinite(m->value) ? m->value : 0;
 }
 
+void remark_warm_up(const struct scenario *s, struct run_result *r)
+{
+	if (s->warm_up.kind == WARMUP_NONE)
+		return;
+	const struct metric *times = result_find(r, "replications");
+	double n = times ? times->value : 1, removed = remark_metric(s, r, "warmup_removed"),
+	       without = n * (1 - remark_metric(s, r, "warmup_determined"));
+	const char *how = s->warm_up.kind == WARMUP_MSER5 ? "MSER-5" : orr_arg_text(s->keys, "warm_up"), *noun = s->world->form.counted;
+	struct sbuf text = { 0 };
+	if (removed > 0) {
+		sbuf_printf(&text,
+			"warm-up of %s: the first %.*f %s%s are removed from means and quantiles over %s, and from their intervals", how,
+			n > 1, removed, noun, n > 1 ? " (mean over replications)" : "", noun);
+		result_note(r, "remark", sbuf_text(&text));
+		sbuf_clear(&text);
+	}
+	if (without > 0.5) {
+		sbuf_printf(&text, "warm-up of %s: ", how);
+		if (n > 1)
+			sbuf_printf(&text, "in %.0f of %.0f replications ", without, n);
+		sbuf_printf(&text, "nothing is removed, because %s",
+			s->warm_up.kind == WARMUP_MSER5 ? "its minimum lies in the second half: too few values for an estimate"
+							: "the order of more than a million values is unknown");
+		result_note(r, "remark", sbuf_text(&text));
+	}
+	sbuf_free(&text);
+}
+
 /* Returns the value that the scenario gives to a key, or its default; NULL: neither exists. Free with mem_free. */
 static char *value_in(const struct world *w, const cJSON *given, const char *key)
 {

@@ -19,6 +19,8 @@ bool remark_is_set(const struct scenario *s, const char *key);
 void remark_no_effect(const struct scenario *s, struct run_result *r, const char *key, const char *why);
 /* Returns the metric of the run, or of this part of it; 0: missing, or not finite. */
 double remark_metric(const struct scenario *s, const struct run_result *r, const char *metric);
+/* Adds the remarks of warm_up: number of values removed; values without a cut. Means over replications. */
+void remark_warm_up(const struct scenario *s, struct run_result *r);
 /* Adds the world's notes to run i, which must be complete: its table of effects, then its function `note`. */
 void remarks_add(const struct scenario *s, size_t i, struct run_result *r);
 /* Same, for the parts of a scenario, which share its keys. */

@@ -123,6 +123,17 @@ static int read_until(struct scenario *s, struct orr_error *err)
 	return ORR_OK;
 }
 
+static int read_warm_up(struct scenario *s, struct orr_error *err)
+{
+	const char *text = declares(s, "warm_up") ? orr_arg_text(s->keys, "warm_up") : "none";
+	if (!strcmp(text, "none"))
+		return ORR_OK;
+	s->warm_up.kind = strcmp(text, "mser5") ? WARMUP_TIME : WARMUP_MSER5;
+	if (s->warm_up.kind == WARMUP_TIME && (!num_duration_ns(text, strlen(text), &s->warm_up.time_ns) || s->warm_up.time_ns <= 0))
+		return orr_fail(err, ORR_EINPUT, "scenario: $.warm_up: expected none, mser5 or a time such as 2h, found \"%.60s\"", text);
+	return ORR_OK;
+}
+
 static int check_precision_of(const struct world *w, const char *names, struct orr_error *err)
 {
 	char metric[64];
@@ -176,6 +187,8 @@ static int read_keys(struct scenario *s, struct orr_error *err)
 	s->replications = (uint32_t)orr_arg_int(s->keys, "replications");
 	int rc = read_precision(s, err);
 	if (rc)
+		return rc;
+	if ((rc = read_warm_up(s, err)))
 		return rc;
 	s->record = declares(s, "record") ? (enum scenario_record)orr_arg_int(s->keys, "record") : RECORD_ALL;
 	return read_until(s, err);
@@ -327,6 +340,8 @@ static int open_world(struct scenario *s, struct orr_error *err)
 		add_replications(s);
 	if (!rc)
 		rc = check_comparison(s, err);
+	if (!rc && s->warm_up.kind != WARMUP_NONE && orr_arg_real(s->options, "warmup") > 0)
+		rc = orr_fail(err, ORR_EINPUT, "scenario: $.warm_up: expected none together with %s.warmup", s->world->name);
 	return rc ? rc : refuse_equal_runs(s, err);
 }
 
@@ -392,6 +407,12 @@ void scenario_add_until(cJSON *o, const struct scenario *s)
 	char until[NUM_SECONDS_MAX];
 	num_put_seconds(until, s->until_ns);
 	cJSON_AddStringToObject(o, "until", s->until_ns == ORR_NEVER ? "" : until);
+}
+
+void scenario_add_warm_up(cJSON *o, const struct scenario *s)
+{
+	if (s->warm_up.kind != WARMUP_NONE)
+		cJSON_AddStringToObject(o, "warm_up", orr_arg_text(s->keys, "warm_up"));
 }
 
 void scenario_add_record(cJSON *o, const struct scenario *s)

@@ -13,6 +13,7 @@
 
 #include "base/param.h"
 #include "cluster/cluster.h"
+#include "results/warmup.h"
 #include "world/registry.h"
 #include "world/world.h"
 
@@ -43,6 +44,7 @@ struct scenario {
 	char *cluster_spec;
 	struct cluster *cluster;      /* cluster; NULL: the world declares none */
 	int64_t until_ns;             /* ORR_NEVER */
+	struct warmup warm_up;        /* WARMUP_NONE */
 	enum scenario_record record;  /* RECORD_ALL */
 	cJSON *resolved;              /* scenario without policies: every default filled in, hashes of inputs */
 	void *state;                  /* the world's */
@@ -64,7 +66,12 @@ extern const struct orr_param scenario_keys[];
 #define SCENARIO_KEY_PLACEMENT(def) \
 	ORR_PARAM_CHOICE("placement", def, "count|consolidate|spread|best-fit|topology|fgd", "rule that chooses among free GPUs")
 #define SCENARIO_KEY_UNTIL ORR_PARAM_TEXT("until", "", "time at which the simulation ends (30d, 12h); empty: at the end of the work")
+#define SCENARIO_KEY_WARM_UP \
+	ORR_PARAM_TEXT("warm_up", "none", "initial transient removed from means, quantiles and their intervals: none, mser5, or a time (2h)")
 #define SCENARIO_KEY_RECORD ORR_PARAM_CHOICE("record", "all", "summary|sample|all", "rows that are kept")
+#define SCENARIO_FLAG_WARM_UP \
+	{ "warm-up", "WHAT", WORLD_FLAG_KEY, "warm_up", NULL, \
+		"remove the initial transient from means, quantiles and their intervals:\nmser5, what arrives before a time (2h), or none (default)" }
 /* clang-format on */
 
 /* Reads a scenario from a file; returns NULL on error. */
@@ -105,6 +112,8 @@ cJSON *scenario_files_json(const struct orr_args *a, const struct orr_param *tab
 void scenario_add_options(cJSON *o, const struct scenario *s);
 void scenario_add_seed(cJSON *o, const struct scenario *s);
 void scenario_add_until(cJSON *o, const struct scenario *s);
+/* Adds warm_up unless it is none. */
+void scenario_add_warm_up(cJSON *o, const struct scenario *s);
 void scenario_add_record(cJSON *o, const struct scenario *s);
 
 /* ---- entries of "policies" ---- */
