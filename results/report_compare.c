@@ -248,6 +248,22 @@ static void put_impossible(struct sbuf *out, const struct report_comparison *x)
 		x->column->title, x->c->n_values, ESTIMATE_LEAST);
 }
 
+/* Replications below which skewed differences raise the error rate of families beyond 1 - level (docs/models/compare.md). */
+enum { ENOUGH = 20 };
+
+static void put_caution(struct sbuf *out, const struct report_comparisons *x)
+{
+	for (size_t i = 0; x && i < x->n; i++) {
+		const struct comparison *c = x->item[i].c;
+		if (!compare_is_possible(c) || c->n_values >= ENOUGH || c->n_policies < 3)
+			continue;
+		sbuf_printf(out,
+			"fewer than %d replications: if differences are skewed, more than %.4g %% of such comparisons have an error\n",
+			ENOUGH, 100 * (1 - c->options.level));
+		return;
+	}
+}
+
 void report_put_comparisons(struct sbuf *out, const struct report_comparisons *x, const struct run_result *const *runs, size_t width)
 {
 	for (size_t i = 0; x && i < x->n; i++) {
@@ -264,4 +280,5 @@ void report_put_comparisons(struct sbuf *out, const struct report_comparisons *x
 		else if (m->is_ranked)
 			put_ranking(out, m, runs, width);
 	}
+	put_caution(out, x);
 }

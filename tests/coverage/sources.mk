@@ -10,3 +10,9 @@ coverage: orrery$(EXEEXT) tests/coverage/coverage$(EXEEXT)
 	cat $(COVERAGE_DIR)/*.csv | tests/coverage/coverage$(EXEEXT)
 	cat $(COVERAGE_DIR)/*.csv | tests/coverage/coverage$(EXEEXT) --summary
 	cat $(COVERAGE_DIR)/*.csv | tests/coverage/coverage$(EXEEXT) --least
+# make compare-rates [STUDIES=1000]: error rates of comparisons of several policies
+TEST_HELPERS += tests/coverage/compare_rates
+.PHONY: compare-rates
+STUDIES = 1000
+compare-rates: tests/coverage/compare_rates$(EXEEXT)
+	tests/coverage/compare_rates$(EXEEXT) $(STUDIES)

@@ -14,6 +14,7 @@ like "$(cat table)" '^  again  .*equal in each replication$' "a policy against i
 like "$(cat table)" '^  orca   .*shown equal within 5 % \(p [=<] [0-9.e-]+\)|^  orca   .*  p [=<] |^  orca   .*no difference shown \(p = ' "a verdict has a p-value"
 like "$(cat table)" '^rank by end-to-end mean, 95 % for all ranks together; probability of being the best \(bootstrap\):$' "the table has ranks"
 like "$(cat table)" '^  not told apart: .*(vllm, again|again, vllm)' "and the policies that are not told apart"
+like "$(cat table)" '^fewer than 20 replications: if differences are skewed, more than 5 % of such comparisons have an error$' "twelve replications are few"
 like "$(cat table)" '^TTFT mean against vllm' "a metric of equal_within is compared"
 like "$(cat table)" '^  sarathi against orca  ' "with a bound of equality all pairs are listed"
 "$orrery" "${runs[@]}" --db runs.db -q --out again --no-figures --compare first -j2 2>/dev/null
