@@ -218,6 +218,8 @@ static int instead(struct scenario *s, struct sbuf *out, bool *did, struct orr_e
 		return ORR_OK;
 	if (s->until_precision > 0)
 		return orr_fail(err, ORR_EINPUT, "serve: --find-rate and --until-precision exclude each other: expected --replications N");
+	if (s->warm_up.kind != WARMUP_NONE)
+		return orr_fail(err, ORR_EINPUT, "serve: --find-rate counts all requests: expected no --warm-up");
 	if (s->output->db || s->output->out_dir)
 		return orr_fail(err, ORR_EINPUT, "serve: --find-rate: expected neither --db nor --out");
 	return find_rate(s, slo, attainment, out, err);

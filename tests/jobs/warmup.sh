@@ -45,6 +45,8 @@ is "$(close "$(value serve completion_mean)" "$(awk -F, -v d="$d" 'NR == 1 { for
 
 like "$("$orrery" jobs poisson:rate=0.8,n=30,mean=1 --cluster 1x1:v100 --policy fifo --warm-up mser5)" \
   '^warm-up of MSER-5: nothing is removed, because its minimum lies in the second half: too few values for an estimate$' "30 jobs are too few"
+is "$("$orrery" serve poisson:rate=8,n=200,prompt=200,output=20 --model llama2-7b --cluster 1x2:a100 --policy vllm --warm-up 3s --find-rate e2e=2s 2>&1)" \
+  'orrery: serve: --find-rate counts all requests: expected no --warm-up' "--find-rate has no warm-up"
 is "$("$orrery" "${run[@]}" --warm-up mser 2>&1; "$orrery" "${run[@]}" --warm-up mser5 --set jobs.warmup=0.1 2>&1; "$orrery" step lenet5 --cluster 1x2:v100 --policy allreduce --set warm_up=mser5 2>&1)" \
   'orrery: scenario: $.warm_up: expected none, mser5 or a time such as 2h, found "mser"
 orrery: scenario: $.warm_up: expected none together with jobs.warmup
