@@ -3,6 +3,8 @@
 #include "cli/request.h"
 
 #include "base/mem.h"
+#include "base/num.h"
+#include "results/store.h"
 #include "world/schema.h"
 
 #include <stdio.h>
@@ -10,10 +12,12 @@
 
 static void run_help(struct sbuf *out)
 {
-	sbuf_puts(out, "usage: orrery run SCENARIO.json [OPTIONS]\n\n"
+	sbuf_puts(out, "usage: orrery run SCENARIO.json [OPTIONS]\n"
+		       "       orrery run --from DB --run N [OPTIONS]\n\n"
 		       "Runs a scenario of any world (orrery scenario show prints one): ");
 	world_names(out, false, "");
 	sbuf_puts(out, ".\n\n");
+	request_put_option(out, "--from", "DB", "with --run N: the scenario and policy of a stored run (orrery db runs)");
 	request_put_option(out, "--set", "PATH=VALUE",
 		"change one value: WORLD.OPTION, policy.NAME.PARAM, OBJECT.NAME, or a key of the\n"
 		"scenario; in a mixed scenario, PART.PATH is a path in a part\n(repeatable)");
@@ -37,14 +41,65 @@ static void scenario_help(struct sbuf *out)
 	sbuf_puts(out, "\nExample:\n  orrery scenario show philly-like --cluster 8x8:v100 --policy srtf\n");
 }
 
+/* Removes --NAME VALUE or --NAME=VALUE from the arguments. Returns the value; NULL: there is none. */
+static const char *take_option(int *argc, char **argv, const char *name)
+{
+	size_t n = strlen(name);
+	for (int i = 1; i < *argc && strcmp(argv[i], "--") != 0; i++) {
+		bool is_separate = !strcmp(argv[i], name), is_joined = !strncmp(argv[i], name, n) && argv[i][n] == '=';
+		if (!is_joined && !(is_separate && i + 1 < *argc))
+			continue;
+		const char *value = is_joined ? argv[i] + n + 1 : argv[i + 1];
+		int taken = is_joined ? 1 : 2;
+		for (int k = i; k + taken <= *argc; k++)
+			argv[k] = argv[k + taken];
+		*argc -= taken;
+		return value;
+	}
+	return NULL;
+}
+
+/* Sets the scenario to that of a stored run. */
+static int load_stored(struct request *r, const char *db, const char *number, struct orr_error *err)
+{
+	int64_t run;
+	struct run_result *result = NULL;
+	if (r->source)
+		return orr_fail(err, ORR_EINPUT, "run: expected SCENARIO.json or --from, found both");
+	if (!number || !num_int(number, strlen(number), &run) || run < 1)
+		return orr_fail(
+			err, ORR_EINPUT, "run --from %.200s: expected --run N with the number of a run (orrery db runs lists them)", db);
+	struct store *s = store_open_readonly(db, err);
+	int rc = s ? store_read_run(s, run, &result, err) : err->code;
+	if (!rc && !result)
+		rc = orr_fail(err, ORR_EINPUT, "%.200s has no run %lld: expected a number that orrery db runs lists", db, (long long)run);
+	cJSON *o = rc ? NULL : cJSON_Parse(result->scenario), *policy = cJSON_DetachItemFromObjectCaseSensitive(o, "policy");
+	if (!rc && (!o || !policy))
+		rc = orr_fail(
+			err, ORR_EINPUT, "%.200s: run %lld: its scenario is damaged: expected an object with a policy", db, (long long)run);
+	if (!rc) {
+		cJSON_AddItemToArray(cJSON_AddArrayToObject(o, "policies"), policy);
+		request_put_below(r, o);
+	} else {
+		cJSON_Delete(policy);
+		cJSON_Delete(o);
+	}
+	result_free(result);
+	struct orr_error on_close = { 0 };
+	if (s)
+		store_close(s, &on_close);
+	return rc;
+}
+
 static int run_scenario(int argc, char **argv, struct orr_error *err)
 {
 	struct request r;
+	const char *db = take_option(&argc, argv, "--from"), *number = take_option(&argc, argv, "--run");
 	int rc = request_parse(argc, argv, NULL, &r, err);
-	if (!rc && !r.source)
+	if (!rc && !r.source && !db)
 		rc = orr_fail(err, ORR_EINPUT, "run: expected SCENARIO.json; see --help");
 	if (!rc)
-		rc = request_load_below(&r, r.source, err);
+		rc = db ? load_stored(&r, db, number, err) : request_load_below(&r, r.source, err);
 	if (!rc)
 		rc = request_apply_sets(&r, err);
 	if (!rc)

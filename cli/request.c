@@ -263,17 +263,22 @@ void request_free(struct request *r)
 	mem_free(r->extra);
 }
 
+void request_put_below(struct request *r, cJSON *scenario)
+{
+	for (cJSON *m = r->scenario->child; m; m = m->next) {
+		cJSON_DeleteItemFromObjectCaseSensitive(scenario, m->string);
+		cJSON_AddItemToObject(scenario, m->string, cJSON_Duplicate(m, 1));
+	}
+	cJSON_Delete(r->scenario);
+	r->scenario = scenario;
+}
+
 int request_load_below(struct request *r, const char *path, struct orr_error *err)
 {
 	cJSON *file = scenario_read(path, err);
 	if (!file)
 		return ORR_EINPUT;
-	for (cJSON *m = r->scenario->child; m; m = m->next) {
-		cJSON_DeleteItemFromObjectCaseSensitive(file, m->string);
-		cJSON_AddItemToObject(file, m->string, cJSON_Duplicate(m, 1));
-	}
-	cJSON_Delete(r->scenario);
-	r->scenario = file;
+	request_put_below(r, file);
 	return ORR_OK;
 }
 

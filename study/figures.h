@@ -13,6 +13,7 @@
 #define ORR_CLI_FIGURES_H
 
 #include "base/expr.h"
+#include "study/search.h"
 #include "study/study.h"
 #include "plots/chart.h"
 
@@ -30,10 +31,24 @@ struct book_value {
 	struct book_let *let;
 	size_t n_lets;
 };
+/* Values listed, those of a grid, or none yet: a range, whose values a sample or a search adds. */
 struct book_axis {
 	char *name;
 	struct book_value *value;
 	size_t n;
+	bool is_range;
+	struct search_axis range;
+};
+
+enum book_search_kind { BOOK_NO_SEARCH, BOOK_FIND, BOOK_REFINE };
+/* How a run of a study chooses values of an axis from earlier results (study/search.h). */
+struct book_search {
+	enum book_search_kind kind;
+	size_t axis; /* its last value is the one to run next */
+	char *metric;
+	double limit, tolerance;
+	bool is_below;
+	size_t start, most;
 };
 
 struct book_run {
@@ -41,9 +56,12 @@ struct book_run {
 	cJSON *scenario;
 	const cJSON *set; /* parameters in the book's json; may be NULL */
 	char *where;      /* expression: points where it is 0 are left out; may be NULL */
-	size_t axis[BOOK_MAX_AXES], n_axes;
-	size_t *part; /* number of the part of the study by point (the last axis varies fastest); SIZE_MAX: left out */
+	/* A dimension is an axis, or several whose values change together. Axis i is in dimension dim[i], whose point k has the axis'
+	 * value offset[i] + k. */
+	size_t axis[BOOK_MAX_AXES], n_axes, dim[BOOK_MAX_AXES], offset[BOOK_MAX_AXES], dim_n[BOOK_MAX_AXES], n_dims;
+	size_t *part; /* number of the part of the study by point (the last dimension varies fastest); SIZE_MAX: left out */
 	size_t n_points;
+	struct book_search search;
 };
 
 struct book_published {
@@ -58,7 +76,8 @@ struct book_trace {
 };
 
 struct book {
-	char *dir, *path; /* folder of the book, and path of its figures.json */
+	char *dir, *path; /* folder of the book, and path of its figures.json or of the study */
+	bool is_study;    /* a study for orrery sweep: more ways to give axes, no figures */
 	cJSON *json;
 	struct book_let *constant;
 	size_t n_constants;
@@ -78,7 +97,26 @@ struct book {
 
 /* Opens a book. name: a folder's path (with a '/'), or a folder of scenarios/. Returns NULL on error. */
 struct book *book_open(const char *name, struct orr_error *err);
+/* Opens a study, a JSON file. */
+struct book *book_open_study(const char *path, struct orr_error *err);
 void book_free(struct book *b);
+
+/* ---- axes and points (axes.c) ---- */
+
+int book_read_axes(struct book *b, struct orr_error *err);
+int book_read_lets(struct book *b, const cJSON *o, const char *where, struct book_let **out, size_t *n, struct orr_error *err);
+/* Reads "axes", "sample", "find" and "refine" of a run. */
+int book_read_run_axes(struct book *b, const cJSON *run, const char *where, struct book_run *r, struct orr_error *err);
+void book_free_searches(struct book_run *r);
+/* Adds a number to the values of an axis. */
+void book_add_value(struct book_axis *a, double v);
+/* Removes the last value, which book_add_value() added. */
+void book_drop_value(struct book_axis *a);
+/* Binds the run's axes to their values at a point; book_unbind() undoes it. */
+void book_bind(struct book *b, const struct book_run *r, size_t point);
+void book_unbind(struct book *b, const struct book_run *r);
+/* Returns the point at which the run's axes, which are all bound, have their values; SIZE_MAX: none. */
+size_t book_point(const struct book *b, const struct book_run *r);
 
 /* ---- expressions and texts (figures_expr.c) ---- */
 
@@ -103,6 +141,12 @@ void book_say_stand_ins(const struct book *b);
 
 /* ---- runs and output ---- */
 
+/* Makes the scenario of the run at the bound axes; *out is NULL if the run's "where" leaves the point out. */
+int book_scenario(struct book *b, const struct book_run *r, const char *where, cJSON **out, struct orr_error *err);
+/* Adds a scenario to a study; the error names the place. */
+int book_add_scenario(const struct book *b, struct study *study, const cJSON *scenario, const char *where, struct orr_error *err);
+/* Describes the values of the run's bound axes, "$.runs.NAME[A=1,B=2]", for messages. */
+void book_describe_point(const struct book *b, const struct book_run *r, char *out, size_t size);
 /* Executes all runs at all points. Uses db, fresh, check, threads and quiet of o. */
 int book_run_all(struct book *b, const struct world_output *o, struct orr_error *err);
 /* Returns the points of the distribution function of a column of a run's rows, "RUN[AXIS=VALUE,..].LABEL.COLUMN"; none if that point

@@ -102,70 +102,6 @@ static int not_found(const char *name, struct orr_error *err)
 	return ORR_EINPUT;
 }
 
-/* ---- axes ---- */
-
-static int read_lets(struct book *b, const cJSON *o, const char *where, struct book_let **out, size_t *n, struct orr_error *err)
-{
-	size_t cap = 0;
-	if (o && !cJSON_IsObject(o))
-		return book_fail(b, where, err, "expected an object of names and values");
-	for (const cJSON *m = o ? o->child : NULL; m; m = m->next) {
-		char *text = scenario_scalar(m);
-		if (!text)
-			return book_fail(b, where, err, "%.60s: expected a number or an expression", m->string);
-		MEM_GROW(*out, *n, cap);
-		(*out)[(*n)++] = (struct book_let){ mem_strdup(m->string), text };
-	}
-	return ORR_OK;
-}
-
-static int read_value(struct book *b, const cJSON *v, const char *where, struct book_value *out, struct orr_error *err)
-{
-	static const char *const known[] = { "value", "label", "let", NULL };
-	const cJSON *value = v, *let = NULL;
-	const char *label = NULL;
-	if (cJSON_IsObject(v)) {
-		int rc = book_check_keys(b, v, where, known, err);
-		if (rc)
-			return rc;
-		value = cJSON_GetObjectItemCaseSensitive(v, "value");
-		let = cJSON_GetObjectItemCaseSensitive(v, "let");
-		label = book_string(b, v, "label", where, err);
-	}
-	out->text = scenario_scalar(value);
-	if (!out->text)
-		return book_fail(b, where, err, "expected a number, a string or {\"value\", \"label\", \"let\"}");
-	if (!num_real(out->text, strlen(out->text), &out->number))
-		out->number = NAN;
-	out->label = mem_strdup(label ? label : out->text);
-	return read_lets(b, let, where, &out->let, &out->n_lets, err);
-}
-
-static int read_axes(struct book *b, struct orr_error *err)
-{
-	const cJSON *axes = cJSON_GetObjectItemCaseSensitive(b->json, "axes");
-	if (axes && !cJSON_IsObject(axes))
-		return book_fail(b, "$.axes", err, "expected an object of names and lists of values");
-	for (const cJSON *m = axes ? axes->child : NULL; m; m = m->next) {
-		char where[100];
-		snprintf(where, sizeof where, "$.axes.%.60s", m->string);
-		int n = cJSON_IsArray(m) ? cJSON_GetArraySize(m) : 0;
-		if (!n)
-			return book_fail(b, where, err, "expected a list of values");
-		if (b->n_axes == BOOK_MAX_AXES)
-			return book_fail(b, where, err, "too many axes: expected at most %d", BOOK_MAX_AXES);
-		struct book_axis *a = &b->axis[b->n_axes++];
-		*a = (struct book_axis){ .name = mem_strdup(m->string), .value = mem_zalloc((size_t)n, sizeof *a->value) };
-		for (int i = 0; i < n; i++) {
-			a->n++;
-			int rc = read_value(b, cJSON_GetArrayItem(m, i), where, &a->value[i], err);
-			if (rc)
-				return rc;
-		}
-	}
-	return ORR_OK;
-}
-
 /* ---- runs ---- */
 
 static cJSON *read_scenario(struct book *b, const cJSON *v, const char *where, struct orr_error *err)
@@ -183,38 +119,15 @@ static cJSON *read_scenario(struct book *b, const cJSON *v, const char *where, s
 	return o;
 }
 
-static int read_run_axes(struct book *b, const cJSON *list, const char *where, struct book_run *r, struct orr_error *err)
-{
-	const cJSON *v;
-	if (list && !cJSON_IsArray(list))
-		return book_fail(b, where, err, "axes: expected a list of names");
-	r->n_points = 1;
-	cJSON_ArrayForEach(v, list)
-	{
-		size_t a = cJSON_IsString(v) ? book_axis(b, v->valuestring, strlen(v->valuestring)) : SIZE_MAX;
-		if (a == SIZE_MAX)
-			return book_fail(
-				b, where, err, "axes: expected names of $.axes, found \"%.60s\"", cJSON_IsString(v) ? v->valuestring : "");
-		for (size_t i = 0; i < r->n_axes; i++)
-			if (r->axis[i] == a)
-				return book_fail(b, where, err, "axes: \"%.60s\" is named twice: expected it once", v->valuestring);
-		r->axis[r->n_axes++] = a;
-		r->n_points *= b->axis[a].n;
-		if (r->n_points > 100000)
-			return book_fail(b, where, err, "axes: too many points: expected at most 100000");
-	}
-	r->part = mem_zalloc(r->n_points, sizeof *r->part);
-	return ORR_OK;
-}
-
 static int read_run(struct book *b, const cJSON *m, struct orr_error *err)
 {
-	static const char *const known[] = { "scenario", "axes", "set", "where", NULL };
+	static const char *const known[] = { "scenario", "axes", "set", "where", NULL }, *const of_study[] = { "scenario", "axes", "set",
+		"where", "sample", "find", "refine", NULL };
 	char where[100];
 	snprintf(where, sizeof where, "$.runs.%.60s", m->string);
 	struct book_run *r = &b->run[b->n_runs++];
 	r->name = mem_strdup(m->string);
-	int rc = book_check_keys(b, m, where, known, err);
+	int rc = book_check_keys(b, m, where, b->is_study ? of_study : known, err);
 	if (rc)
 		return rc;
 	if (strpbrk(m->string, ".[{}") || !*m->string)
@@ -227,7 +140,7 @@ static int read_run(struct book *b, const cJSON *m, struct orr_error *err)
 		return book_fail(b, where, err, "set: expected an object of paths and values, as for --set");
 	char *condition = scenario_scalar(cJSON_GetObjectItemCaseSensitive(m, "where"));
 	r->where = condition;
-	return read_run_axes(b, cJSON_GetObjectItemCaseSensitive(m, "axes"), where, r, err);
+	return book_read_run_axes(b, m, where, r, err);
 }
 
 static int read_runs(struct book *b, struct orr_error *err)
@@ -292,37 +205,56 @@ static int read_published(struct book *b, struct orr_error *err)
 
 static int read_book(struct book *b, struct orr_error *err)
 {
-	static const char *const known[] = { "title", "about", "constants", "traces", "axes", "runs", "figures", "table", NULL };
+	static const char *const known[] = { "title", "about", "constants", "traces", "axes", "runs", "figures", "table", NULL },
+				 *const of_study[] = { "title", "about", "constants", "traces", "axes", "runs", "metrics", NULL };
 	b->json = scenario_read(b->path, err);
 	if (!b->json)
 		return ORR_EINPUT;
-	int rc = book_check_keys(b, b->json, "$", known, err);
+	int rc = book_check_keys(b, b->json, "$", b->is_study ? of_study : known, err);
 	if (!rc)
-		rc = read_lets(
+		rc = book_read_lets(
 			b, cJSON_GetObjectItemCaseSensitive(b->json, "constants"), "$.constants", &b->constant, &b->n_constants, err);
 	if (!rc)
 		rc = book_read_traces(b, err);
 	if (!rc)
-		rc = read_axes(b, err);
+		rc = book_read_axes(b, err);
 	if (!rc)
 		rc = read_runs(b, err);
 	return rc ? rc : read_published(b, err);
 }
 
-struct book *book_open(const char *name, struct orr_error *err)
+static struct book *book_new(char *dir, char *path, bool is_study)
 {
 	struct book *b = mem_zalloc(1, sizeof *b);
-	struct sbuf path = { 0 };
-	b->dir = find(name);
+	b->dir = dir;
+	b->path = path;
+	b->is_study = is_study;
 	for (size_t i = 0; i < BOOK_MAX_AXES; i++)
 		b->bound[i] = SIZE_MAX;
-	sbuf_printf(&path, "%s/figures.json", b->dir ? b->dir : "");
-	b->path = sbuf_steal(&path);
-	int rc = b->dir ? read_book(b, err) : not_found(name, err);
-	if (!rc)
-		return b;
+	return b;
+}
+
+static struct book *freed(struct book *b)
+{
 	book_free(b);
 	return NULL;
+}
+
+struct book *book_open(const char *name, struct orr_error *err)
+{
+	struct sbuf path = { 0 };
+	char *dir = find(name);
+	sbuf_printf(&path, "%s/figures.json", dir ? dir : "");
+	struct book *b = book_new(dir, sbuf_steal(&path), false);
+	int rc = dir ? read_book(b, err) : not_found(name, err);
+	return rc ? freed(b) : b;
+}
+
+struct book *book_open_study(const char *path, struct orr_error *err)
+{
+	const char *slash = strrchr(path, '/');
+	struct book *b = book_new(slash ? mem_strndup(path, (size_t)(slash - path)) : mem_strdup("."), mem_strdup(path), true);
+	return read_book(b, err) ? freed(b) : b;
 }
 
 static void free_lets(struct book_let *let, size_t n)
@@ -357,6 +289,7 @@ void book_free(struct book *b)
 		cJSON_Delete(b->run[i].scenario);
 		mem_free(b->run[i].where);
 		mem_free(b->run[i].part);
+		book_free_searches(&b->run[i]);
 	}
 	mem_free(b->run);
 	for (size_t i = 0; i < b->n_published; i++) {

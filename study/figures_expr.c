@@ -156,15 +156,13 @@ static const struct book_run *find_run(const struct book *b, const char *name, s
 /* Finds the point of the run at the bound axes. */
 static int find_point(const struct book *b, const struct book_run *r, size_t *out, struct orr_error *err)
 {
-	*out = 0;
-	for (size_t i = 0; i < r->n_axes; i++) {
-		const struct book_axis *a = &b->axis[r->axis[i]];
-		size_t v = b->bound[r->axis[i]];
-		if (v == SIZE_MAX)
-			return orr_fail(err, ORR_EINPUT, "{%s..}: axis %s has no value here: expected {%s[%s=..]..}", r->name, a->name,
-				r->name, a->name);
-		*out = *out * a->n + v;
-	}
+	for (size_t i = 0; i < r->n_axes; i++)
+		if (b->bound[r->axis[i]] == SIZE_MAX) {
+			const char *name = b->axis[r->axis[i]].name;
+			return orr_fail(
+				err, ORR_EINPUT, "{%s..}: axis %s has no value here: expected {%s[%s=..]..}", r->name, name, r->name, name);
+		}
+	*out = book_point(b, r);
 	return ORR_OK;
 }
 
@@ -302,7 +300,7 @@ static int locate(struct evaluation *e, const char *text, const struct book_run 
 	int rc = **rest == '[' ? bind_fixed(e, rest, text + strlen(text), &is_there, err) : ORR_OK;
 	if (!rc && is_there)
 		rc = find_point(b, *r, &point, err);
-	if (!rc && is_there)
+	if (!rc && is_there && point != SIZE_MAX)
 		*part = (*r)->part[point];
 	return rc;
 }

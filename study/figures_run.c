@@ -47,8 +47,7 @@ static int apply_set(struct book *b, cJSON *scenario, const cJSON *m, const char
 	return rc;
 }
 
-/* Describes the values of the axes at this point, for messages. */
-static void describe_point(const struct book *b, const struct book_run *r, char *out, size_t size)
+void book_describe_point(const struct book *b, const struct book_run *r, char *out, size_t size)
 {
 	size_t used = (size_t)snprintf(out, size, "$.runs.%.40s", r->name);
 	for (size_t i = 0; i < r->n_axes && used < size; i++) {
@@ -74,28 +73,46 @@ static void drop_options(const struct book *b, cJSON *scenario)
 	}
 }
 
-static int add_point(struct book *b, struct book_run *r, size_t point, size_t *n_parts, struct orr_error *err)
+int book_scenario(struct book *b, const struct book_run *r, const char *where, cJSON **out, struct orr_error *err)
 {
-	char where[160];
 	double is_wanted = 1;
-	r->part[point] = SIZE_MAX;
-	describe_point(b, r, where, sizeof where);
+	*out = NULL;
 	int rc = r->where ? book_expression(b, r->where, where, &is_wanted, err) : ORR_OK;
 	if (rc || is_wanted == 0)
 		return rc;
 	cJSON *scenario = cJSON_Duplicate(r->scenario, 1);
-	struct orr_error inner = { 0 };
 	rc = expand_all(b, scenario, where, err);
 	for (const cJSON *m = r->set ? r->set->child : NULL; m && !rc; m = m->next)
 		rc = apply_set(b, scenario, m, where, err);
 	drop_options(b, scenario);
+	if (rc)
+		cJSON_Delete(scenario);
+	else
+		*out = scenario;
+	return rc;
+}
+
+int book_add_scenario(const struct book *b, struct study *study, const cJSON *scenario, const char *where, struct orr_error *err)
+{
 	char full[400];
+	struct orr_error inner = { 0 };
 	snprintf(full, sizeof full, "%.200s: %s", b->path, where);
-	if (!rc && study_add(b->study, scenario, full, &inner)) {
-		const char *text = strncmp(inner.text, "scenario: ", 10) ? inner.text : inner.text + 10;
-		book_fail(b, where, err, "%s", text);
-		rc = err->code = inner.code;
-	}
+	if (!study_add(study, scenario, full, &inner))
+		return ORR_OK;
+	book_fail(b, where, err, "%s", strncmp(inner.text, "scenario: ", 10) ? inner.text : inner.text + 10);
+	return err->code = inner.code;
+}
+
+static int add_point(struct book *b, struct book_run *r, size_t point, size_t *n_parts, struct orr_error *err)
+{
+	char where[160];
+	cJSON *scenario;
+	r->part[point] = SIZE_MAX;
+	book_describe_point(b, r, where, sizeof where);
+	int rc = book_scenario(b, r, where, &scenario, err);
+	if (rc || !scenario)
+		return rc;
+	rc = book_add_scenario(b, b->study, scenario, where, err);
 	cJSON_Delete(scenario);
 	r->part[point] = (*n_parts)++;
 	return rc;
@@ -105,16 +122,10 @@ static int add_run(struct book *b, struct book_run *r, size_t *n_parts, struct o
 {
 	int rc = ORR_OK;
 	for (size_t point = 0; point < r->n_points && !rc; point++) {
-		size_t left = point;
-		for (size_t i = r->n_axes; i-- > 0;) {
-			size_t n = b->axis[r->axis[i]].n;
-			b->bound[r->axis[i]] = left % n;
-			left /= n;
-		}
+		book_bind(b, r, point);
 		rc = add_point(b, r, point, n_parts, err);
 	}
-	for (size_t i = 0; i < r->n_axes; i++)
-		b->bound[r->axis[i]] = SIZE_MAX;
+	book_unbind(b, r);
 	return rc;
 }
 

@@ -36,6 +36,7 @@ struct one_run {
 struct part {
 	struct scenario *scenario;
 	char *where;
+	size_t first;               /* its first run */
 	struct run_result **result; /* results of the runs without an error, in order of policies; owned by the runs */
 	size_t n_results;
 	struct report_comparisons *comparisons; /* of these runs */
@@ -311,6 +312,7 @@ int study_add(struct study *t, const cJSON *scenario, const char *where, struct 
 	if (!part.scenario)
 		return err->code;
 	part.where = where ? mem_strdup(where) : NULL;
+	part.first = t->n_runs;
 	MEM_GROW(t->part, t->n_parts, t->cap_parts);
 	for (size_t i = 0; i < part.scenario->n_policies; i++) {
 		MEM_GROW(t->run, t->n_runs, t->cap_runs);
@@ -421,6 +423,45 @@ struct run_result *const *study_results(const struct study *t, size_t k, size_t 
 const struct report_comparisons *study_comparisons(const struct study *t, size_t k)
 {
 	return t->part[k].comparisons;
+}
+
+bool study_has_ended(const struct study *t)
+{
+	return t->has_results;
+}
+
+size_t study_policies(const struct study *t, size_t k)
+{
+	return t->part[k].scenario->n_policies;
+}
+
+const struct orr_error *study_error(const struct study *t, size_t k, size_t policy, const char **label)
+{
+	size_t i = t->part[k].first + policy;
+	*label = policy_of(t, i)->label;
+	return t->run[i].err.code ? &t->run[i].err : NULL;
+}
+
+int study_count(struct study *t, size_t *runs, size_t *known, double *wall_s, struct orr_error *err)
+{
+	int rc = ORR_OK;
+	*runs = t->n_runs;
+	*known = 0;
+	*wall_s = 0;
+	if (!t->o->db || access(t->o->db, F_OK) != 0)
+		return rc;
+	t->store = store_open_readonly(t->o->db, err);
+	rc = t->store ? ORR_OK : err->code;
+	for (size_t i = 0; i < t->n_runs && !rc; i++) {
+		rc = reuse(t, i, err);
+		*known += t->run[i].is_reused;
+		*wall_s += t->run[i].is_reused ? t->run[i].result->wall_s : 0;
+	}
+	struct orr_error on_close = { 0 };
+	if (t->store)
+		store_close(t->store, &on_close);
+	t->store = NULL;
+	return rc;
 }
 
 void study_free(struct study *t)

@@ -28,6 +28,13 @@ int study_carry_out(struct study *s, const char *what, struct orr_error *err);
 struct run_result *const *study_results(const struct study *s, size_t k, size_t *n);
 /* Returns the comparisons of these runs over replications (study/compare.h); NULL before study_carry_out(). */
 const struct report_comparisons *study_comparisons(const struct study *s, size_t k);
+/* Returns whether all runs have ended, some perhaps with errors, so that there are results. */
+bool study_has_ended(const struct study *s);
+/* Returns the number of policies of scenario k, and the error of the run of one of them; NULL: none. *label: its label. */
+size_t study_policies(const struct study *s, size_t k);
+const struct orr_error *study_error(const struct study *s, size_t k, size_t policy, const char **label);
+/* Counts the runs of all scenarios and, without running any, those that the database has, with their wall time in all. */
+int study_count(struct study *s, size_t *runs, size_t *known, double *wall_s, struct orr_error *err);
 void study_free(struct study *s);
 
 #endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * search.h - which values of an axis a study tries: a bisection to a limit, or points where a curve bends
+ *
+ * A search names the next value (search_next()), gets the result there (search_put()), and so on until it is done. It runs
+ * nothing itself and has no randomness, so the values depend on the results alone.
+ *
+ * Find: the values are from, from + step, .. to, where step is `tolerance` times the range, or, on a logarithmic scale, from,
+ * from (1 + tolerance), ..: the result is a point of that grid. The bisection assumes that the limit holds below one point and not
+ * above it. This is checked at distances of 1, 2, 4 and 8 points on both sides; if it does not hold, all points between the smallest
+ * one that misses the limit and the largest one that keeps it are tried, and those above until 8 in a row miss it.
+ *
+ * Refine: `start` points at equal distances, then, one at a time, the middle of the longer interval beside the point where the
+ * curve bends most (the area of the triangle of three neighbours, both axes scaled to 0..1).
+ */
+#ifndef ORR_STUDY_SEARCH_H
+#define ORR_STUDY_SEARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct search_axis {
+	double from, to; /* from < to; logarithmic: from > 0 */
+	bool is_log;
+};
+
+enum search_outcome {
+	SEARCH_FOUND, /* the limit holds at `value` and not at `above` */
+	SEARCH_ALL,   /* it holds at all points tried, up to the end of the axis */
+	SEARCH_NONE   /* it does not hold at the start of the axis */
+};
+
+struct search_answer {
+	enum search_outcome outcome;
+	double value, result; /* the largest value tried at which the limit holds, and the result there; NAN: none */
+	double above;         /* the smallest value tried at which the limit does not hold; NAN: none */
+	bool is_scanned;      /* the limit does not hold on one side only: see above */
+	size_t tried;
+};
+
+struct search;
+/* is_below: the limit holds if the result is at most `limit`; else if it is at least `limit`. A result that is NAN misses it. */
+struct search *search_find(const struct search_axis *axis, double tolerance, double limit, bool is_below);
+/* start: 3 or more; most: number of points in all. */
+struct search *search_refine(const struct search_axis *axis, size_t start, size_t most);
+void search_free(struct search *s);
+
+/* Sets *value to the next value to try; returns false if the search is done. Repeats itself until search_put(). */
+bool search_next(struct search *s, double *value);
+void search_put(struct search *s, double result);
+/* Answers a search made by search_find() that is done. */
+struct search_answer search_answer(const struct search *s);
+
+/* Returns the number of values that a scan of the same grid tries. */
+size_t search_grid(const struct search *s);
+
+#endif

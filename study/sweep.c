@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "study/sweep.h"
+
+#include "base/mem.h"
+#include "study/figures.h"
+#include "study/sweep_report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What is run next: all policies at a point, or the policy of a search at its next value. */
+struct task {
+	struct book_run *run;
+	size_t point;
+	int policy;       /* number in the scenario's list; -1: all */
+	struct search *s; /* NULL: none */
+};
+
+struct sweep {
+	const struct sweep_request *request;
+	struct book *book;
+	struct task *task;
+	size_t n_tasks, cap_tasks;
+	struct sweep_rows rows;
+};
+
+/* ---- tasks ---- */
+
+static void add_task(struct sweep *w, struct task t)
+{
+	MEM_GROW(w->task, w->n_tasks, w->cap_tasks);
+	w->task[w->n_tasks++] = t;
+}
+
+static struct search *new_search(const struct sweep *w, const struct book_run *r)
+{
+	const struct book_search *s = &r->search;
+	const struct search_axis *axis = &w->book->axis[s->axis].range;
+	return s->kind == BOOK_FIND ? search_find(axis, s->tolerance, s->limit, s->is_below) : search_refine(axis, s->start, s->most);
+}
+
+/* Adds the tasks of a run: its points or, for a search, its points and policies. */
+static int add_tasks(struct sweep *w, struct book_run *r, struct orr_error *err)
+{
+	for (size_t point = 0; point < r->n_points; point++) {
+		char where[160];
+		cJSON *scenario;
+		book_bind(w->book, r, point);
+		book_describe_point(w->book, r, where, sizeof where);
+		int rc = book_scenario(w->book, r, where, &scenario, err);
+		if (rc)
+			return rc;
+		int policies = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(scenario, "policies"));
+		bool is_wanted = scenario != NULL;
+		cJSON_Delete(scenario);
+		if (is_wanted && !r->search.kind)
+			add_task(w, (struct task){ r, point, -1, NULL });
+		for (int p = 0; is_wanted && r->search.kind && p < (policies ? policies : 1); p++)
+			add_task(w, (struct task){ r, point, policies ? p : -1, new_search(w, r) });
+	}
+	book_unbind(w->book, r);
+	return ORR_OK;
+}
+
+static void keep_policy(cJSON *scenario, int policy)
+{
+	cJSON *list = cJSON_GetObjectItemCaseSensitive(scenario, "policies");
+	for (int i = cJSON_GetArraySize(list); i-- > 0;)
+		if (i != policy)
+			cJSON_DeleteItemFromArray(list, i);
+}
+
+/* Binds the axes for a task; a search gets its next value. */
+static void bind(struct sweep *w, const struct task *t)
+{
+	book_bind(w->book, t->run, t->point);
+	if (!t->s)
+		return;
+	struct book_axis *a = &w->book->axis[t->run->search.axis];
+	double v = NAN;
+	search_next(t->s, &v);
+	book_drop_value(a);
+	book_add_value(a, v);
+}
+
+static int add_scenario(struct sweep *w, struct study *study, const struct task *t, struct orr_error *err)
+{
+	char where[160];
+	cJSON *scenario;
+	bind(w, t);
+	book_describe_point(w->book, t->run, where, sizeof where);
+	int rc = book_scenario(w->book, t->run, where, &scenario, err);
+	if (!rc && !scenario)
+		return book_fail(w->book, where, err, "where: expected 1 at all values of a search");
+	if (rc)
+		return rc;
+	if (t->policy >= 0)
+		keep_policy(scenario, t->policy);
+	rc = book_add_scenario(w->book, study, scenario, where, err);
+	cJSON_Delete(scenario);
+	return rc;
+}
+
+/* ---- rounds ---- */
+
+static double metric_of(const struct run_result *r, const char *name)
+{
+	const struct metric *m = result_find(r, name);
+	return m ? m->value : NAN;
+}
+
+/* Keeps the rows of part k of the study, and gives the search its result. */
+static int take_part(struct sweep *w, struct study *study, size_t k, const struct task *t, struct orr_error *err)
+{
+	size_t n;
+	struct run_result *const *result = study_results(study, k, &n);
+	const char *label;
+	bind(w, t);
+	for (size_t i = 0; i < n; i++)
+		sweep_add_row(&w->rows, w->book, t->run, (size_t)(t - w->task), result[i]);
+	for (size_t p = 0; p < study_policies(study, k); p++) {
+		const struct orr_error *e = study_error(study, k, p, &label);
+		if (e)
+			sweep_add_failure(&w->rows, w->book, t->run, (size_t)(t - w->task), label, e->text);
+	}
+	if (!t->s)
+		return ORR_OK;
+	double v = n ? metric_of(result[0], t->run->search.metric) : NAN;
+	if (n && !result_find(result[0], t->run->search.metric))
+		return book_fail(w->book, "$.runs", err, "%.40s: metric \"%.60s\": expected a metric of its runs", t->run->name,
+			t->run->search.metric);
+	search_put(t->s, v);
+	return ORR_OK;
+}
+
+/* Returns whether the task is part of a round: searches of all rounds, other points of the first. */
+static bool is_next(const struct task *t, size_t round)
+{
+	double v;
+	return t->s ? search_next(t->s, &v) : !round;
+}
+
+/* Runs a round; *n: number of its parts, 0 if all searches are done. */
+static int run_round(struct sweep *w, size_t round, size_t *n, struct orr_error *err)
+{
+	struct study *study = study_new(&w->request->output);
+	size_t k = 0;
+	int rc = ORR_OK;
+	*n = 0;
+	for (size_t i = 0; i < w->n_tasks && !rc; i++)
+		if (is_next(&w->task[i], round)) {
+			rc = add_scenario(w, study, &w->task[i], err);
+			++*n;
+		}
+	struct orr_error failed = { 0 };
+	if (!rc && *n && study_carry_out(study, "runs", &failed) && !study_has_ended(study)) {
+		*err = failed;
+		rc = failed.code;
+	}
+	for (size_t i = 0; i < w->n_tasks && !rc && *n; i++)
+		if (is_next(&w->task[i], round))
+			rc = take_part(w, study, k++, &w->task[i], err);
+	study_free(study);
+	return rc;
+}
+
+/* ---- --dry-run ---- */
+
+static void say_dry(const struct sweep *w, size_t runs, size_t known, double wall_s, size_t searches)
+{
+	double bytes = 0;
+	struct stat file;
+	const char *db = w->request->output.db;
+	if (db && !stat(db, &file) && known)
+		bytes = (double)file.st_size / (double)known;
+	printf("%zu points, %zu runs", w->n_tasks - searches, runs);
+	if (searches)
+		printf("; %zu searches", searches);
+	printf("\n");
+	if (db)
+		printf("%zu of the runs are in %s already\n", known, db);
+	size_t left = runs - known;
+	if (known)
+		printf("expected for the other %zu: %.3g s on %d threads, %.3g MB (means of the stored runs)\n", left,
+			wall_s / (double)known * (double)left / world_threads(&w->request->output), world_threads(&w->request->output),
+			bytes * (double)left / 1e6);
+	else
+		printf("expected time and bytes: unknown, because no run is stored yet\n");
+}
+
+static int dry_run(struct sweep *w, struct orr_error *err)
+{
+	struct study *study = study_new(&w->request->output);
+	size_t runs = 0, known = 0, searches = 0;
+	double wall_s = 0;
+	int rc = ORR_OK;
+	for (size_t i = 0; i < w->n_tasks && !rc; i++) {
+		searches += w->task[i].s != NULL;
+		if (!w->task[i].s)
+			rc = add_scenario(w, study, &w->task[i], err);
+	}
+	if (!rc)
+		rc = study_count(study, &runs, &known, &wall_s, err);
+	if (!rc)
+		say_dry(w, runs, known, wall_s, searches);
+	study_free(study);
+	return rc;
+}
+
+/* ---- answers ---- */
+
+static void add_answers(struct sweep *w)
+{
+	for (size_t i = 0; i < w->n_tasks; i++)
+		if (w->task[i].s && w->task[i].run->search.kind == BOOK_FIND)
+			sweep_add_answer(&w->rows, i, w->task[i].run, search_answer(w->task[i].s), search_grid(w->task[i].s));
+}
+
+static int run_study(struct sweep *w, struct orr_error *err)
+{
+	size_t n = 1;
+	int rc = ORR_OK;
+	for (size_t round = 0; n && !rc; round++)
+		rc = run_round(w, round, &n, err);
+	if (rc)
+		return rc;
+	add_answers(w);
+	rc = sweep_number(&w->rows, w->request->output.db, err);
+	if (!rc)
+		rc = sweep_print(&w->rows, w->book, &w->request->output, err);
+	if (!rc && w->rows.n_failed)
+		rc = orr_fail(err, ORR_EFAIL, "%zu of %zu runs failed", w->rows.n_failed, w->rows.n);
+	return rc;
+}
+
+int study_sweep(const struct sweep_request *request, struct orr_error *err)
+{
+	struct sweep w = { .request = request, .book = book_open_study(request->path, err) };
+	int rc = w.book ? ORR_OK : err->code;
+	for (size_t i = 0; !rc && i < w.book->n_runs; i++)
+		rc = add_tasks(&w, &w.book->run[i], err);
+	if (!rc && !w.n_tasks)
+		rc = book_fail(w.book, "$.runs", err, "expected a run with at least one point");
+	if (!rc)
+		rc = request->is_dry ? dry_run(&w, err) : run_study(&w, err);
+	for (size_t i = 0; i < w.n_tasks; i++)
+		search_free(w.task[i].s);
+	mem_free(w.task);
+	sweep_free_rows(&w.rows);
+	book_free(w.book);
+	return rc;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * sweep.h - orrery sweep: the runs of a study file at all their points, and those that searches ask for
+ *
+ * The file has the grammar of a scenario book (docs/reference/studies.md). Runs are executed in rounds: the listed and drawn points
+ * and the first point of each search, then the next point of each search, until all searches are done. Rows are in the order of
+ * the file: run, point, policy, value of the search.
+ *
+ * Invariant: rows depend on the file and its inputs alone, not on the number of threads, nor on runs that the database had.
+ */
+#ifndef ORR_STUDY_SWEEP_H
+#define ORR_STUDY_SWEEP_H
+
+#include "world/world.h"
+
+struct sweep_request {
+	const char *path;
+	struct world_output output; /* db, fresh, check, json, quiet, threads; out_dir: study.csv is written there */
+	bool is_dry;                /* --dry-run: prints what would run */
+};
+
+/* Runs the study and prints its table. If runs fail, the results of the others are printed, then the failed points, and the error is
+ * ORR_EFAIL. */
+int study_sweep(const struct sweep_request *r, struct orr_error *err);
+
+#endif

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "study/sweep_report.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "results/outfile.h"
+#include "results/report.h"
+#include "results/report_text.h"
+#include "results/store.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_METRICS = 16 };
+
+/* ---- rows ---- */
+
+static struct sweep_row *new_row(struct sweep_rows *w, const struct book *b, const struct book_run *run, size_t task, const char *label)
+{
+	MEM_GROW(w->row, w->n, w->cap);
+	struct sweep_row *x = &w->row[w->n++];
+	w->n_axes = b->n_axes;
+	*x = (struct sweep_row){ .task = task,
+		.order = w->n,
+		.run = run,
+		.value = mem_zalloc(b->n_axes + 1, sizeof *x->value),
+		.label = mem_strdup(label),
+		.searched = NAN };
+	for (size_t i = 0; i < run->n_axes; i++) {
+		const struct book_axis *a = &b->axis[run->axis[i]];
+		const struct book_value *v = &a->value[b->bound[run->axis[i]]];
+		x->value[run->axis[i]] = mem_strdup(v->label);
+		if (run->search.kind && run->search.axis == run->axis[i])
+			x->searched = v->number;
+	}
+	return x;
+}
+
+static const char *name_of(struct sweep_rows *w, const char *name)
+{
+	for (size_t i = 0; i < w->n_names; i++)
+		if (!strcmp(w->name[i], name))
+			return w->name[i];
+	MEM_GROW(w->name, w->n_names, w->cap_names);
+	return w->name[w->n_names++] = mem_strdup(name);
+}
+
+void sweep_add_row(struct sweep_rows *w, const struct book *b, const struct book_run *run, size_t task, const struct run_result *r)
+{
+	struct sweep_row *x = new_row(w, b, run, task, r->label);
+	x->world = mem_strdup(r->world);
+	x->hash = mem_strdup(r->hash);
+	x->n_metrics = r->n_metrics;
+	x->metric = mem_alloc((r->n_metrics + 1) * sizeof *x->metric);
+	for (size_t i = 0; i < r->n_metrics; i++) {
+		x->metric[i] = r->metrics[i];
+		x->metric[i].name = name_of(w, r->metrics[i].name);
+	}
+}
+
+void sweep_add_failure(
+	struct sweep_rows *w, const struct book *b, const struct book_run *run, size_t task, const char *label, const char *error)
+{
+	struct sweep_row *x = new_row(w, b, run, task, label);
+	x->error = mem_strdup(error);
+	w->n_failed++;
+}
+
+void sweep_add_answer(struct sweep_rows *w, size_t task, const struct book_run *run, struct search_answer found, size_t grid)
+{
+	MEM_GROW(w->answer, w->n_answers, w->cap_answers);
+	w->answer[w->n_answers++] = (struct sweep_answer){ task, run, found, grid };
+}
+
+static int by_task(const void *a, const void *b)
+{
+	const struct sweep_row *x = a, *y = b;
+	if (x->task != y->task)
+		return x->task < y->task ? -1 : 1;
+	if (x->searched != y->searched && !isnan(x->searched))
+		return x->searched < y->searched ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static int by_hash(const void *a, const void *b)
+{
+	const struct stored_run *x = a, *y = b;
+	int order = strcmp(x->hash, y->hash);
+	return order ? order : strcmp(x->label, y->label);
+}
+
+int sweep_number(struct sweep_rows *w, const char *db, struct orr_error *err)
+{
+	struct stored_run *list = NULL;
+	size_t n = 0;
+	if (w->n)
+		qsort(w->row, w->n, sizeof *w->row, by_task);
+	if (!db)
+		return ORR_OK;
+	struct store *s = store_open_readonly(db, err);
+	int rc = s ? store_list(s, &list, &n, err) : err->code;
+	if (!rc && n)
+		qsort(list, n, sizeof *list, by_hash);
+	for (size_t i = 0; i < w->n && !rc; i++) {
+		struct stored_run key = { .hash = w->row[i].hash, .label = w->row[i].label };
+		const struct stored_run *found = key.hash && n ? bsearch(&key, list, n, sizeof *list, by_hash) : NULL;
+		w->row[i].number = found ? found->run : 0;
+	}
+	store_list_free(list, n);
+	if (s) {
+		struct orr_error on_close = { 0 };
+		store_close(s, rc ? &on_close : err);
+	}
+	return rc ? rc : err->code;
+}
+
+void sweep_free_rows(struct sweep_rows *w)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		struct sweep_row *x = &w->row[i];
+		for (size_t k = 0; k < w->n_axes; k++)
+			mem_free(x->value[k]);
+		mem_free(x->value);
+		mem_free(x->label);
+		mem_free(x->world);
+		mem_free(x->hash);
+		mem_free(x->error);
+		mem_free(x->metric);
+	}
+	for (size_t i = 0; i < w->n_names; i++)
+		mem_free(w->name[i]);
+	mem_free(w->name);
+	mem_free(w->row);
+	mem_free(w->answer);
+}
+
+static const struct metric *metric_of(const struct sweep_row *x, const char *name)
+{
+	for (size_t i = 0; i < x->n_metrics; i++)
+		if (!strcmp(x->metric[i].name, name))
+			return &x->metric[i];
+	return NULL;
+}
+
+/* ---- the table ---- */
+
+struct grid {
+	char **cell;
+	size_t rows, columns;
+	bool *is_text; /* by column: aligned to the left */
+};
+
+static char **cell_at(const struct grid *g, size_t row, size_t column)
+{
+	return &g->cell[row * g->columns + column];
+}
+
+static void print_grid(struct sbuf *out, const struct grid *g)
+{
+	size_t *width = mem_zalloc(g->columns + 1, sizeof *width);
+	for (size_t i = 0; i < g->rows * g->columns; i++) {
+		size_t n = report_text_width(g->cell[i] ? g->cell[i] : "");
+		width[i % g->columns] = n > width[i % g->columns] ? n : width[i % g->columns];
+	}
+	for (size_t r = 0; r < g->rows; r++) {
+		size_t last = g->columns;
+		while (last && !*(*cell_at(g, r, last - 1) ? *cell_at(g, r, last - 1) : ""))
+			last--;
+		for (size_t c = 0; c < last; c++) {
+			const char *text = *cell_at(g, r, c) ? *cell_at(g, r, c) : "";
+			sbuf_puts(out, c ? "  " : "");
+			if (c + 1 == last && g->is_text[c])
+				sbuf_puts(out, text);
+			else
+				report_pad(out, text, width[c], !g->is_text[c]);
+		}
+		sbuf_putc(out, '\n');
+	}
+	mem_free(width);
+}
+
+/* Which columns the table has. */
+struct columns {
+	bool has_run, has_number;
+	size_t axis[BOOK_MAX_AXES], n_axes;
+	const char *metric[MOST_METRICS];
+	size_t n_metrics;
+};
+
+static void add_metric(struct columns *l, const struct sweep_rows *w, const char *name)
+{
+	bool is_known = false;
+	for (size_t i = 0; i < w->n && !is_known; i++)
+		is_known = metric_of(&w->row[i], name) != NULL;
+	for (size_t i = 0; i < l->n_metrics; i++)
+		is_known &= strcmp(l->metric[i], name) != 0;
+	if (is_known && l->n_metrics < MOST_METRICS)
+		l->metric[l->n_metrics++] = name;
+}
+
+/* Adds the metrics that the study names, those of searches, and by default the primary columns of the worlds' tables. */
+static void choose_metrics(struct columns *l, const struct sweep_rows *w, const struct book *b)
+{
+	const cJSON *m, *list = cJSON_GetObjectItemCaseSensitive(b->json, "metrics");
+	cJSON_ArrayForEach(m, list) if (cJSON_IsString(m)) add_metric(l, w, m->valuestring);
+	for (size_t i = 0; i < b->n_runs; i++)
+		if (b->run[i].search.kind)
+			add_metric(l, w, b->run[i].search.metric);
+	if (list)
+		return;
+	for (size_t i = 0; i < w->n_names; i++)
+		for (size_t k = 0; k < w->n; k++) {
+			const struct report_column *c = w->row[k].world ? report_column_of(w->row[k].world, w->name[i]) : NULL;
+			if (c && c->is_primary)
+				add_metric(l, w, w->name[i]);
+			if (c)
+				break;
+		}
+}
+
+static struct columns columns_of(const struct sweep_rows *w, const struct book *b)
+{
+	struct columns l = { .has_run = b->n_runs > 1 };
+	for (size_t a = 0; a < b->n_axes; a++) {
+		bool is_used = false;
+		for (size_t i = 0; i < w->n && !is_used; i++)
+			is_used = w->row[i].value[a] != NULL;
+		if (is_used)
+			l.axis[l.n_axes++] = a;
+	}
+	for (size_t i = 0; i < w->n; i++)
+		l.has_number |= w->row[i].number > 0;
+	choose_metrics(&l, w, b);
+	return l;
+}
+
+static char *metric_text(const struct sweep_row *x, const char *name)
+{
+	const struct metric *m = metric_of(x, name);
+	const struct report_column *c = x->world ? report_column_of(x->world, name) : NULL;
+	struct sbuf b = { 0 };
+	report_put_metric(&b, m, c ? c->kind : REPORT_NUMBER);
+	return sbuf_steal(&b);
+}
+
+static const char *title_of(const struct sweep_rows *w, const char *metric)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		const struct report_column *c = w->row[i].world ? report_column_of(w->row[i].world, metric) : NULL;
+		if (c)
+			return c->title;
+	}
+	return metric;
+}
+
+static char *plain(const char *text)
+{
+	struct sbuf b = { 0 };
+	report_put_plain(&b, text ? text : "");
+	return sbuf_steal(&b);
+}
+
+static char *number_text(int64_t number)
+{
+	struct sbuf b = { 0 };
+	if (number > 0)
+		sbuf_printf(&b, "%lld", (long long)number);
+	return sbuf_steal(&b);
+}
+
+/* Returns the label of the row's value; six digits of a value that was drawn or searched, whose exact text is in JSON and CSV. */
+static char *value_text(const struct sweep_row *x, const struct book *b, size_t axis)
+{
+	const char *text = x->value[axis];
+	double v;
+	char shorter[NUM_REAL_MAX];
+	if (!text || !b->axis[axis].is_range || !num_real(text, strlen(text), &v))
+		return plain(text);
+	snprintf(shorter, sizeof shorter, "%.6g", v);
+	return plain(shorter);
+}
+
+static bool is_number(const struct book_axis *a)
+{
+	bool is = true;
+	for (size_t i = 0; i < a->n; i++)
+		is &= !isnan(a->value[i].number) && !strcmp(a->value[i].text, a->value[i].label);
+	return is;
+}
+
+static void put_table(struct sbuf *out, const struct sweep_rows *w, const struct book *b)
+{
+	struct columns l = columns_of(w, b);
+	struct grid g = { .rows = w->n + 1, .columns = (l.has_run ? 1 : 0) + l.n_axes + 1 + l.n_metrics + (l.has_number ? 1 : 0) };
+	g.cell = mem_zalloc(g.rows * g.columns, sizeof *g.cell);
+	g.is_text = mem_zalloc(g.columns, sizeof *g.is_text);
+	for (size_t r = 0; r <= w->n; r++) {
+		const struct sweep_row *x = r ? &w->row[r - 1] : NULL;
+		char **cell = cell_at(&g, r, 0);
+		size_t c = 0;
+		if (l.has_run) {
+			g.is_text[c] = true;
+			cell[c++] = plain(x ? x->run->name : "run");
+		}
+		for (size_t i = 0; i < l.n_axes; i++) {
+			g.is_text[c] = !is_number(&b->axis[l.axis[i]]);
+			cell[c++] = x ? value_text(x, b, l.axis[i]) : plain(b->axis[l.axis[i]].name);
+		}
+		g.is_text[c] = true;
+		cell[c++] = plain(x ? x->label : "policy");
+		for (size_t i = 0; i < l.n_metrics; i++)
+			cell[c++] = !x         ? plain(title_of(w, l.metric[i]))
+				    : x->error ? plain(i ? "" : "failed")
+					       : metric_text(x, l.metric[i]);
+		if (l.has_number)
+			cell[c++] = x ? number_text(x->number) : plain("stored run");
+	}
+	print_grid(out, &g);
+	for (size_t i = 0; i < g.rows * g.columns; i++)
+		mem_free(g.cell[i]);
+	mem_free(g.cell);
+	mem_free(g.is_text);
+}
+
+/* ---- answers and failures ---- */
+
+static void put_place(struct sbuf *out, const struct sweep_rows *w, const struct book *b, size_t task)
+{
+	const struct sweep_row *x = w->row;
+	while (x->task != task)
+		x++;
+	report_put_plain(out, x->run->name);
+	for (size_t a = 0; a < b->n_axes; a++)
+		if (x->value[a] && !(x->run->search.kind && x->run->search.axis == a)) {
+			sbuf_printf(out, ", %s ", b->axis[a].name);
+			report_put_plain(out, x->value[a]);
+		}
+	sbuf_puts(out, ", ");
+	report_put_plain(out, x->label);
+}
+
+static void put_answer(struct sbuf *out, const struct sweep_rows *w, const struct book *b, const struct sweep_answer *a)
+{
+	const struct book_search *s = &a->run->search;
+	const struct search_answer *f = &a->found;
+	const char *axis = b->axis[s->axis].name, *sense = s->is_below ? "at most" : "at least";
+	put_place(out, w, b, a->task);
+	if (f->outcome == SEARCH_NONE)
+		sbuf_printf(
+			out, ": %s is not %s %.6g at the least %s, %.6g", s->metric, sense, s->limit, axis, b->axis[s->axis].range.from);
+	else if (f->outcome == SEARCH_ALL)
+		sbuf_printf(out, ": %s is %s %.6g at every %s tried, up to %.6g", s->metric, sense, s->limit, axis, f->value);
+	else
+		sbuf_printf(out, ": largest %s with %s %s %.6g: %.6g (%.6g there)", axis, s->metric, sense, s->limit, f->value, f->result);
+	if (f->is_scanned)
+		sbuf_printf(
+			out, "; the limit is crossed more than once: it is missed at %.6g, and all values between were tried", f->above);
+	else if (f->outcome == SEARCH_FOUND)
+		sbuf_printf(out, "; not at %.6g", f->above);
+	sbuf_printf(out, "; %zu runs, a scan of the axis takes %zu\n", f->tried, a->grid);
+}
+
+static void put_failures(struct sbuf *out, const struct sweep_rows *w, const struct book *b)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		const struct sweep_row *x = &w->row[i];
+		if (!x->error)
+			continue;
+		sbuf_puts(out, "failed: ");
+		report_put_plain(out, x->run->name);
+		for (size_t a = 0; a < b->n_axes; a++)
+			if (x->value[a]) {
+				sbuf_printf(out, ", %s ", b->axis[a].name);
+				report_put_plain(out, x->value[a]);
+			}
+		sbuf_puts(out, ", ");
+		report_put_plain(out, x->label);
+		sbuf_puts(out, ": ");
+		report_put_plain(out, x->error);
+		sbuf_putc(out, '\n');
+	}
+}
+
+/* ---- JSON and CSV ---- */
+
+static void add_real(cJSON *o, const char *name, double v)
+{
+	char text[NUM_REAL_MAX] = "null";
+	if (isfinite(v))
+		num_put_real(text, v);
+	cJSON_AddItemToObject(o, name, cJSON_CreateRaw(text));
+}
+
+static cJSON *row_json(const struct sweep_row *x, const struct book *b)
+{
+	cJSON *o = cJSON_CreateObject(), *axes, *metrics;
+	cJSON_AddStringToObject(o, "run", x->run->name);
+	axes = cJSON_AddObjectToObject(o, "axes");
+	for (size_t a = 0; a < b->n_axes; a++)
+		if (x->value[a])
+			cJSON_AddStringToObject(axes, b->axis[a].name, x->value[a]);
+	cJSON_AddStringToObject(o, "policy", x->label);
+	if (x->number > 0)
+		cJSON_AddNumberToObject(o, "stored_run", (double)x->number);
+	if (x->error)
+		cJSON_AddStringToObject(o, "error", x->error);
+	metrics = cJSON_AddObjectToObject(o, "metrics");
+	for (size_t i = 0; i < x->n_metrics; i++) {
+		cJSON *m = cJSON_AddObjectToObject(metrics, x->metric[i].name);
+		add_real(m, "value", x->metric[i].value);
+		add_real(m, "ci_low", x->metric[i].ci_low);
+		add_real(m, "ci_high", x->metric[i].ci_high);
+	}
+	return o;
+}
+
+static cJSON *answer_json(const struct sweep_answer *a, const struct sweep_rows *w, const struct book *b)
+{
+	static const char *const outcomes[] = { "found", "all", "none" };
+	cJSON *o = cJSON_CreateObject();
+	struct sbuf place = { 0 };
+	put_place(&place, w, b, a->task);
+	cJSON_AddStringToObject(o, "of", sbuf_text(&place));
+	sbuf_free(&place);
+	cJSON_AddStringToObject(o, "axis", b->axis[a->run->search.axis].name);
+	cJSON_AddStringToObject(o, "metric", a->run->search.metric);
+	cJSON_AddStringToObject(o, "outcome", outcomes[a->found.outcome]);
+	add_real(o, "value", a->found.value);
+	add_real(o, "result", a->found.result);
+	add_real(o, "above", a->found.above);
+	cJSON_AddBoolToObject(o, "is_scanned", a->found.is_scanned);
+	cJSON_AddNumberToObject(o, "runs", (double)a->found.tried);
+	cJSON_AddNumberToObject(o, "grid", (double)a->grid);
+	return o;
+}
+
+static void put_json(struct sbuf *out, const struct sweep_rows *w, const struct book *b)
+{
+	cJSON *o = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(o, "rows");
+	for (size_t i = 0; i < w->n; i++)
+		cJSON_AddItemToArray(rows, row_json(&w->row[i], b));
+	cJSON *answers = cJSON_AddArrayToObject(o, "answers");
+	for (size_t i = 0; i < w->n_answers; i++)
+		cJSON_AddItemToArray(answers, answer_json(&w->answer[i], w, b));
+	char *text = cJSON_Print(o);
+	sbuf_puts(out, text);
+	sbuf_putc(out, '\n');
+	cJSON_free(text);
+	cJSON_Delete(o);
+}
+
+/* Writes a row per metric: run, the axes, policy, metric, value, ci_low, ci_high, stored_run, error. */
+static int write_csv(const struct sweep_rows *w, const struct book *b, const char *dir, struct orr_error *err)
+{
+	struct outfile f;
+	int rc = outfile_make_dir(dir, err);
+	if (!rc)
+		rc = outfile_open(&f, dir, "study", ".csv", err);
+	if (rc)
+		return rc;
+	fputs("run", f.file);
+	for (size_t a = 0; a < b->n_axes; a++)
+		fprintf(f.file, ",%s", b->axis[a].name);
+	fputs(",policy,metric,value,ci_low,ci_high,stored_run,error\n", f.file);
+	for (size_t i = 0; i < w->n; i++) {
+		const struct sweep_row *x = &w->row[i];
+		for (size_t k = 0; k < (x->error ? 1 : x->n_metrics); k++) {
+			book_put_text(f.file, x->run->name);
+			for (size_t a = 0; a < b->n_axes; a++) {
+				putc(',', f.file);
+				book_put_text(f.file, x->value[a]);
+			}
+			putc(',', f.file);
+			book_put_text(f.file, x->label);
+			fprintf(f.file, ",%s", x->error ? "" : x->metric[k].name);
+			book_put_real(f.file, x->error ? NAN : x->metric[k].value);
+			book_put_real(f.file, x->error ? NAN : x->metric[k].ci_low);
+			book_put_real(f.file, x->error ? NAN : x->metric[k].ci_high);
+			fprintf(f.file, x->number > 0 ? ",%lld," : ",,", (long long)x->number);
+			book_put_text(f.file, x->error);
+			putc('\n', f.file);
+		}
+	}
+	return outfile_close(&f, false, err);
+}
+
+int sweep_print(const struct sweep_rows *w, const struct book *b, const struct world_output *o, struct orr_error *err)
+{
+	struct sbuf out = { 0 };
+	if (o->json) {
+		put_json(&out, w, b);
+	} else if (!o->quiet) {
+		put_table(&out, w, b);
+		for (size_t i = 0; i < w->n_answers; i++)
+			put_answer(&out, w, b, &w->answer[i]);
+		put_failures(&out, w, b);
+		if (o->db)
+			sbuf_printf(&out, "a row again: orrery run --from %s --run N, N being its stored run\n", o->db);
+	}
+	fputs(sbuf_text(&out), stdout);
+	sbuf_free(&out);
+	if (fflush(stdout) || ferror(stdout))
+		return orr_fail(err, ORR_EFAIL, "standard output: cannot be written");
+	return o->out_dir ? write_csv(w, b, o->out_dir, err) : ORR_OK;
+}

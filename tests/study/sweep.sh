@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# orrery sweep: points of a study, searches, failed and interrupted studies, and the run of a row again
+. "${srcdir:-.}/tests/tap.sh"
+orrery=$(realpath "$ORRERY")
+tree=$(cd "$srcdir" && pwd)
+cd "$work" || exit 1
+
+# study NAME AXES RUN: a study of a small trace; RUN: further keys of its only run
+study() {
+  cat >"$1.json" <<EOF
+{ "title": "test", "axes": $2, "metrics": ["makespan", "wait_p99"],
+  "runs": { "r": { "scenario": { "world": "jobs", "trace": "philly-like:n=40,load=\${load}", "cluster": "16x8", "policies": ["fifo", "srtf"] }, $3 } } }
+EOF
+}
+# values FILE AXIS: the values of an axis, by row of the JSON
+values() {
+  grep -o "\"$2\":[^\",]*\"[^\"]*\"" "$1" | sed 's/.*"\([^"]*\)"$/\1/' | tr '\n' ' '
+}
+
+# ---- points ----
+
+study grid '{ "load": [1, 2, 0.5], "x": { "from": 0.1, "to": 0.5, "step": 0.1 } }' \
+  '"axes": ["load", "x"], "set": { "seed": "${round(10 * x)}" }, "where": "x < 0.35 || load == 2"'
+"$orrery" sweep grid.json --json >grid.out 2>err; ok $? 'a grid runs'
+is "$(values grid.out x)" '0.1 0.1 0.2 0.2 0.3 0.3 0.1 0.1 0.2 0.2 0.3 0.3 0.4 0.4 0.5 0.5 0.1 0.1 0.2 0.2 0.3 0.3 ' \
+  'the last axis varies fastest, each policy is a row, and "where" leaves points out'
+is "$(values grid.out load)" '1 1 1 1 1 1 2 2 2 2 2 2 2 2 2 2 0.5 0.5 0.5 0.5 0.5 0.5 ' 'the first axis varies slowest'
+study log '{ "load": { "from": 0.25, "to": 4, "n": 5, "scale": "log" } }' '"axes": ["load"]'
+"$orrery" sweep log.json --json >log.out; is "$(values log.out load)" '0.25 0.25 0.5 0.5 1 1 2 2 4 4 ' 'a logarithmic grid'
+study zip '{ "load": [1, 2], "seed": [7, 8], "nodes": [4, 5] }' '"axes": ["nodes", ["load", "seed"]], "set": { "seed": "${seed}", "cluster": "${4 * nodes}x8" }'
+"$orrery" sweep zip.json --json >zip.out; is "$(values zip.out load)$(values zip.out seed)$(values zip.out nodes)" \
+  '1 1 2 2 1 1 2 2 7 7 8 8 7 7 8 8 4 4 4 4 5 5 5 5 ' 'axes in a nested list change together'
+study latin '{ "load": { "from": 0.5, "to": 2.5 }, "seed": { "from": 0, "to": 1000 } }' \
+  '"sample": { "axes": ["load", "seed"], "n": 8, "method": "latin", "seed": 3 }, "set": { "seed": "${floor(seed)}" }'
+"$orrery" sweep latin.json --json >latin.out; ok $? 'a Latin hypercube runs'
+is "$(values latin.out load | tr ' ' '\n' | awk 'NR % 2 && $1 != "" { print int(($1 - 0.5) / 0.25) }' | sort -n | tr '\n' ' ')" '0 1 2 3 4 5 6 7 ' \
+  'one point in each eighth of the first axis'
+is "$(values latin.out seed | tr ' ' '\n' | awk 'NR % 2 && $1 != "" { print int($1 / 125) }' | sort -n | tr '\n' ' ')" '0 1 2 3 4 5 6 7 ' 'and of the second'
+sed 's/latin/random/' latin.json >random.json
+"$orrery" sweep random.json --json >random.out
+is "$(values random.out load | tr ' ' '\n' | awk 'NR % 2 && $1 >= 0.5 && $1 < 2.5' | sort -u | wc -l)" 8 'eight random points within the range'
+"$orrery" sweep random.json --json -j 1 | cmp -s - random.out; ok $? 'the same points and results again, on one thread'
+
+# ---- the table, the CSV file, and a row again ----
+
+"$orrery" sweep zip.json --db zip.db --out out >zip.txt; ok $? 'a study is stored'
+is "$(head -n 1 zip.txt | tr -s ' ')" 'load seed nodes policy makespan wait p99 stored run' 'the table has the axes, the policy, the metrics and the stored run'
+is "$(awk 'NR > 1 && / srtf / { print $NF }' zip.txt | tr '\n' ' ')" '2 4 6 8 ' 'runs are stored in the order of the table'
+is "$(head -n 1 out/study.csv)" 'run,load,seed,nodes,policy,metric,value,ci_low,ci_high,stored_run,error' 'study.csv has a row per metric'
+is "$(grep -c ',makespan,' out/study.csv)" 8 'of every run'
+"$orrery" run --from zip.db --run 6 --db again.db -q; ok $? 'the run of a row runs again'
+is "$("$orrery" db runs again.db | tail -n 1 | grep -o '[0-9a-f]\{12,64\}$')" "$("$orrery" db runs zip.db | sed -n 7p | grep -o '[0-9a-f]\{12,64\}$')" 'and has the same hash'
+like "$("$orrery" run --from zip.db --run 99 2>&1)" 'zip.db has no run 99: expected a number' 'a number that no run has is an error'
+like "$("$orrery" run --from zip.db 2>&1)" 'expected --run N' 'as is none'
+text=$("$orrery" sweep zip.json --dry-run --db zip.db)
+like "$text" '^4 points, 8 runs' '--dry-run counts points and runs'
+like "$text" '8 of the runs are in zip.db already' 'and those that are stored'
+like "$("$orrery" sweep zip.json --dry-run --db none.db)" 'unknown, because no run is stored yet' 'no time is expected without a stored run'
+[ ! -e none.db ]; ok $? '--dry-run makes no database'
+
+# ---- searches ----
+
+cat >find.json <<'EOF'
+{ "axes": { "load": { "from": 0.3, "to": 3, "scale": "log" } },
+  "runs": { "r": { "scenario": { "world": "jobs", "trace": "philly-like:n=300,load=${load}", "cluster": "8x8", "policies": ["fifo", "srtf", "las"] },
+    "find": { "axis": "load", "metric": "wait_p99", "below": "6h", "tolerance": 0.02 } } } }
+EOF
+# The same grid: 0.3 (1 + 0.02)^i up to 3
+sed "s/{ \"from\".*log\" }/[$(awk 'BEGIN { for (x = 0.3; x < 3; x *= 1.02) printf "%.17g, ", x; printf "3" }')]/; s/\"find\".*/\"axes\": [\"load\"] } } }/" find.json >scan.json
+"$orrery" sweep find.json --json >find.out; ok $? 'a search for the largest load runs'
+"$orrery" sweep find.json >find.txt
+"$orrery" sweep scan.json --out scan >scan.txt; ok $? 'so does a scan of the same grid'
+for policy in srtf las; do
+  found=$(sed -n "s/^r, $policy: largest load .* 21600: \([0-9.]*\) (.*/\1/p" find.txt)
+  largest=$(awk -F, -v p="\"$policy\"" '$3 == p && $4 == "wait_p99" && $5 <= 21600 { gsub("\"", "", $2); if ($2 + 0 > x) x = $2 + 0 } END { print x }' scan/study.csv)
+  awk "BEGIN { exit !($found > $largest / 1.01 && $found < $largest * 1.01) }"; ok $? "$policy: the search finds $found, the scan $largest"
+  runs=$(sed -n "s/^r, $policy: .*; \([0-9]*\) runs, .*/\1/p" find.txt)
+  [ "$runs" -le 60 ]; ok $? "with $runs runs; the scan takes $(sed -n "s/^r, $policy: .* takes \([0-9]*\)$/\1/p" find.txt)"
+done
+is "$(grep -cE '^r, (fifo|srtf|las): ' find.txt) $(grep -c '"outcome"' find.out)" '3 3' 'each policy has an answer'
+sed 's/"find".*/"refine": { "axis": "load", "metric": "wait_mean", "n": 9 } } } }/' find.json >refine.json
+is "$("$orrery" sweep refine.json --json | grep -c '"policy"')" 27 'a refinement tries n points for each policy'
+
+# ---- studies that end early ----
+
+study long '{ "load": { "from": 0.5, "to": 1.5, "n": 40 } }' '"axes": ["load"]'
+sed -i 's/n=40,/n=3000,/' long.json
+"$orrery" sweep long.json -q --db whole.db; ok $? 'a longer study'
+"$orrery" sweep long.json -q --db killed.db 2>/dev/null & pid=$!
+for _ in $(seq 200); do
+  [ "$("$orrery" db runs killed.db 2>/dev/null | wc -l)" -gt 3 ] && break
+  sleep 0.02
+done
+kill -9 $pid; wait $pid 2>/dev/null
+stored=$(($("$orrery" db runs killed.db | wc -l) - 1))
+"$orrery" sweep long.json -q --db killed.db; ok $? "a study that was killed after $stored of 80 runs goes on"
+is "$("$orrery" db digest killed.db)" "$("$orrery" db digest whole.db)" 'and has the digest of one that was not'
+is "$("$orrery" db runs killed.db | wc -l)" 81 'with every run once'
+
+# ---- failed runs ----
+
+: "${CC:=cc}"
+if command -v "${CC%% *}" >/dev/null; then
+  echo '{"name": "slow", "source": "made up", "kind": "table", "batch": [1, 2], "latency_ms": [20, 25]}' >slow.json
+  "$orrery" policy new broken --kind serve >/dev/null
+  sed '/^static void schedule(/,/^}/ s/^\tstruct state \*s = self;/&\n\tif (orr_serve_now(w) > 5) orr_serve_give_up(w, 0, "made to fail");/' broken.c >b.c
+  $CC -std=c11 -O1 -shared -fPIC -w "-I$tree/include" -o broken.so b.c
+  cat >fails.json <<'EOF'
+{ "axes": { "n": [20, 2000, 30] }, "metrics": ["requests_completed"],
+  "runs": { "r": { "scenario": { "world": "serve", "trace": "poisson:rate=20,n=${n}", "models": ["slow.json"], "cluster": "1x1", "policies": ["./broken.so", "fifo"] }, "axes": ["n"] } } }
+EOF
+  "$orrery" sweep fails.json --db fails.db >fails.txt 2>err; status=$?
+  is $status 1 'a study with a failed run exits with 1'
+  like "$(cat fails.txt)" 'failed: r, n 2000, broken: .*made to fail' 'the failed run is listed with its point and its error'
+  is "$(grep -c ' fifo  *[0-9]' fails.txt)" 3 'the rows of the others are printed'
+  is "$("$orrery" db runs fails.db | tail -n +2 | wc -l)" 5 'and stored'
+  like "$(cat err)" '1 of 6 runs failed' 'the error counts them'
+else
+  skip "no C compiler ($CC)"
+fi
+
+# ---- wrong studies ----
+
+for error in '{ "runs": {} }|expected a run with at least one point' \
+  '{ "run": {} }|unknown key "run"; did you mean runs' \
+  '{ "axes": { "a": { "from": 2, "to": 1 } }, "runs": {} }|expected numbers from < to' \
+  '{ "axes": { "a": { "from": 0, "to": 1, "scale": "log" } }, "runs": {} }|from > 0 on a logarithmic scale' \
+  '{ "axes": { "a": { "from": 0, "to": 1, "n": 1 } }, "runs": {} }|n: expected 2 to' \
+  '{ "axes": { "a": { "from": 0, "to": 1, "step": 0 } }, "runs": {} }|step: expected more than 0' \
+  '{ "axes": { "a": { "from": 0, "to": 1, "step": 1e-9 } }, "runs": {} }|expected at most 100000' \
+  '{ "axes": { "a": { "from": 0, "to": 1 } }, "runs": { "r": { "scenario": {}, "axes": ["a"] } } }|"a" has no values: expected n or step' \
+  '{ "axes": { "a": [1, 2], "b": [1] }, "runs": { "r": { "scenario": {}, "axes": [["a", "b"]] } } }|"b" has 1 values: expected 2' \
+  '{ "axes": { "a": [1, 2] }, "runs": { "r": { "scenario": {}, "sample": { "axes": ["a"], "n": 2 } } } }|expected an axis with from and to alone' \
+  '{ "axes": { "a": { "from": 0, "to": 1 } }, "runs": { "r": { "scenario": {}, "find": { "axis": "a", "metric": "m" } } } }|expected below or above' \
+  '{ "axes": { "a": { "from": 0, "to": 1 } }, "runs": { "r": { "scenario": {}, "find": { "axis": "a", "below": 1 } } } }|expected a metric' \
+  '{ "axes": { "a": { "from": 0, "to": 1 } }, "runs": { "r": { "scenario": {}, "refine": { "axis": "a", "metric": "m", "n": 2 } } } }|whole numbers start, 3 or more'; do
+  printf '%s\n' "${error%%|*}" >wrong.json
+  text=$("$orrery" sweep wrong.json 2>&1 >/dev/null)
+  is $? 2 "refused: ${error%%|*}"
+  case $text in "orrery: wrong.json: $"*"${error#*|}"*) ok 0 'with its place and the remedy' ;; *) ok 1 "with its place and: ${error#*|}"; echo "# $text" ;; esac
+done
+sed 's/wait_p99/no_such/' find.json >wrong.json
+like "$("$orrery" sweep wrong.json 2>&1)" 'metric "no_such": expected a metric of its runs' 'a search for a metric that no run has is an error'
+tap_done
