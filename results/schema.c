@@ -9,6 +9,7 @@
 #include "results/digest.h"
 #include "results/scenarios.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char fixed_tables[] = "CREATE TABLE IF NOT EXISTS scenarios(\n"
@@ -247,39 +248,68 @@ static int set_aside(struct store *s, const char *name, const char *key, struct 
 	return db_exec(s, sql, migrating, err);
 }
 
-/* The first files of schema 1 had jobs with run and number instead of the packed key. */
-static const char copy_jobs[] =
-	"INSERT INTO jobs(key, job_id, user, queue, model, submit_ns, start_ns, end_ns, wait_ns, run_ns, duration_ns, recorded_wait_ns,"
-	" gpus, gpu_milli, preemptions, migrations, restarts, status)"
-	" SELECT run << 32 | number, job_id, user, queue, model, submit_ns, start_ns, end_ns, wait_ns, run_ns, duration_ns,"
-	" recorded_wait_ns, gpus, gpu_milli, preemptions, migrations, restarts, status FROM temp.old_jobs; DROP TABLE temp.old_jobs";
+/* Copies the rows of a table that temp.old_NAME has with run and number instead of the packed key. */
+static int copy_numbered(struct store *s, const struct row_table *t, struct orr_error *err)
+{
+	struct sbuf names = { 0 }, sql = { 0 };
+	char old[64];
+	int64_t has;
+	int code = ORR_OK;
+	snprintf(old, sizeof old, "old_%s", t->name);
+	for (size_t i = 0; !code && i < t->n_columns; i++) {
+		const struct column *c = &t->columns[i];
+		if (c->type == COLUMN_NUMBER || !column_is_stored(c))
+			continue;
+		code = db_has_column(s, old, c->name, &has, err);
+		if (!code && has)
+			sbuf_printf(&names, ", %s", c->name);
+	}
+	sbuf_printf(&sql, "INSERT INTO %s(key%s) SELECT run << 32 | number%s FROM temp.%s; DROP TABLE temp.%s", t->name, sbuf_text(&names),
+		sbuf_text(&names), old, old);
+	if (!code)
+		code = db_exec(s, sbuf_text(&sql), migrating, err);
+	sbuf_free(&names);
+	sbuf_free(&sql);
+	return code;
+}
 
 /* What a file of an older schema needs beside new tables and columns. */
 struct migration {
-	int64_t has_scenarios, has_numbers; /* runs with whole scenarios; jobs without a packed key */
+	int64_t has_scenarios; /* runs with whole scenarios */
+	uint64_t numbered;     /* set of tables without their packed key, by position in row_tables */
 };
+
+/* Sets aside a table of the first files of schema 1, which have run and number instead of the packed key. */
+static int begin_table(struct store *s, struct migration *m, size_t i, struct orr_error *err)
+{
+	int64_t has_number, has_key;
+	const char *name = row_tables[i].name;
+	int code = db_has_column(s, name, "number", &has_number, err);
+	if (!code)
+		code = db_has_column(s, name, "key", &has_key, err);
+	if (code || !has_number || has_key)
+		return code;
+	m->numbered |= UINT64_C(1) << i;
+	return set_aside(s, name, "run, number", err);
+}
 
 static int begin_migration(struct store *s, struct migration *m, struct orr_error *err)
 {
-	int64_t has_number, has_key;
 	int code = db_has_column(s, "runs", "scenario", &m->has_scenarios, err);
-	if (!code)
-		code = db_has_column(s, "jobs", "number", &has_number, err);
-	if (!code)
-		code = db_has_column(s, "jobs", "key", &has_key, err);
-	if (code)
-		return code;
-	m->has_numbers = has_number && !has_key;
-	if (m->has_scenarios)
+	if (!code && m->has_scenarios)
 		code = set_aside(s, "runs", "run", err);
-	if (!code && m->has_numbers)
-		code = set_aside(s, "jobs", "run, number", err);
+	for (size_t i = 0; !code && i < n_row_tables; i++)
+		if (row_tables[i].key == KEY_PACKED)
+			code = begin_table(s, m, i, err);
 	return code;
 }
 
 static int end_migration(struct store *s, const struct migration *m, struct orr_error *err)
 {
-	int code = m->has_numbers ? db_exec(s, copy_jobs, migrating, err) : ORR_OK;
+	int code = ORR_OK;
+	for (size_t i = 0; !code && i < n_row_tables; i++)
+		if (m->numbered >> i & 1)
+			code = copy_numbered(s, &row_tables[i], err);
 	if (code || !m->has_scenarios)
 		return code;
 	code = copy_runs(s, err);
