@@ -4,6 +4,7 @@
 #include "base/num.h"
 #include "base/param.h"
 #include "results/columns.h"
+#include "results/merge.h"
 #include "results/report.h"
 #include "results/store.h"
 
@@ -110,15 +111,30 @@ static int print_columns(void)
 	return ORR_OK;
 }
 
+static int merge_shards(const char *out, const char *const *shard, size_t n, struct orr_error *err)
+{
+	struct merge_count count;
+	int code = store_merge(out, NULL, shard, n, NULL, 0, &count, err);
+	if (!code)
+		printf("%s: runs added: %zu, already present: %zu, shards: %zu\n", out, count.added, count.present, n);
+	return code;
+}
+
 static int run_db(int argc, char **argv, struct orr_error *err)
 {
-	static const char *const verbs[] = { "digest", "runs", "export", "columns", NULL };
+	static const char *const verbs[] = { "digest", "runs", "export", "merge", "columns", NULL };
 	struct options o = { 0 };
 	int code = parse(argc, argv, &o, err);
 	if (code)
 		return code;
 	if (argc - optind == 1 && !strcmp(argv[optind], "columns"))
 		return print_columns();
+	if (argc - optind >= 1 && !strcmp(argv[optind], "merge")) {
+		if (argc - optind < 3 || o.run || o.out)
+			return orr_fail(
+				err, ORR_EINPUT, "db merge: expected the database to write, then at least one shard, and no option");
+		return merge_shards(argv[optind + 1], (const char *const *)&argv[optind + 2], (size_t)(argc - optind - 2), err);
+	}
 	if (argc - optind != 2)
 		return orr_fail(err, ORR_EINPUT, "db: expected a verb and a file; 'orrery db --help' shows the forms");
 	const char *verb = argv[optind], *file = argv[optind + 1];
@@ -128,7 +144,7 @@ static int run_db(int argc, char **argv, struct orr_error *err)
 	if (!verbs[known]) {
 		const char *near = nearest_name(verb, verbs);
 		return orr_fail(err, ORR_EINPUT, "db: no verb \"%s\"; %s%s", verb,
-			near ? "did you mean " : "there are digest, runs, export and columns", near ? near : "");
+			near ? "did you mean " : "there are digest, runs, export, merge and columns", near ? near : "");
 	}
 	bool is_export = !strcmp(verb, "export");
 	if (is_export && (!o.run || !o.out))
@@ -144,6 +160,7 @@ const struct cli_command cmd_db = {
 	.help = "usage: orrery db digest FILE\n"
 		"       orrery db runs FILE\n"
 		"       orrery db export FILE --run N --out DIR\n"
+		"       orrery db merge OUT SHARD..\n"
 		"       orrery db columns\n"
 		"\n"
 		"digest  prints one hash over all runs in canonical order. Wall time, host, thread\n        count, row numbers and the "
@@ -151,12 +168,16 @@ const struct cli_command cmd_db = {
 		"and build.\n"
 		"runs    lists the runs.\n"
 		"export  writes the CSV files of a run, as --out does.\n"
+		"merge   adds the runs of the shards to OUT, in one transaction. A run that OUT has by hash and label\n        is "
+		"skipped. OUT is created if it does not exist; the shards stay unchanged.\n"
 		"columns prints every table and column with its unit and meaning, as Markdown.\n"
 		"\n"
-		"The file is opened for reading only. It is an SQLite database (docs/reference/database.md), readable\nwith sqlite3 and the "
+		"Only merge writes, and only to OUT. A file is an SQLite database (docs/reference/database.md), readable\nwith sqlite3 and "
+		"the "
 		"SQLite library of any language.\n"
 		"\n"
 		"example:\n"
-		"  orrery db export runs.db --run 3 --out run3\n",
+		"  orrery db export runs.db --run 3 --out run3\n"
+		"  orrery db merge all.db runs.db\n",
 	.run = run_db,
 };

@@ -19,6 +19,12 @@ like "$runs" '\(oracle\)' 'runs marks oracle policies'
 is "$(cd "$work/out" && echo *)" 'notes.csv policy-2.jobs.csv policy-2.series.csv summary.csv' 'export writes the same files as --out'
 is "$(wc -l <"$work/out/policy-2.jobs.csv")" 31 'one line per job'
 
+"$make_store" "$work/s1.db" 2; "$make_store" "$work/s2.db" 3 1
+is "$("$ORRERY" db merge "$work/all.db" "$work/s1.db" "$work/s2.db")" "$work/all.db: runs added: 3, already present: 0, shards: 2" 'merge counts runs'
+is "$("$ORRERY" db digest "$work/all.db")" "$a" 'merged databases have the digest of one that was written directly'
+is "$("$ORRERY" db merge "$work/all.db" "$work/s2.db" "$work/c.db")" "$work/all.db: runs added: 0, already present: 4, shards: 2" 'merge skips runs that are present'
+is "$("$ORRERY" db digest "$work/all.db")" "$a" 'and leaves the digest unchanged'
+
 # refuse STATUS PATTERN ARGUMENTS..
 refuse() {
   local status=$1 pattern=$2 text rc; shift 2
@@ -26,14 +32,19 @@ refuse() {
   is "$rc" "$status" "db $* exits with $status"
   like "$text" "$pattern" 'the message gives the reason'
 }
+echo 'job_id,gpus' >"$work/trace.csv"
 refuse 2 'no run 9: expected a run that .orrery db runs. lists' export "$work/a.db" --run 9 --out "$work/x"
 refuse 2 'expected --run N and --out DIR' export "$work/a.db"
 refuse 2 'expected a whole number' export "$work/a.db" --run 1x --out "$work/x"
 refuse 2 'No such file' digest "$work/none.db"
 refuse 2 'did you mean digest' digset "$work/a.db"
 refuse 2 'expected a verb and a file' digest
+refuse 2 'db merge: expected the database to write' merge "$work/new.db"
+refuse 2 'db merge: expected the database to write' merge "$work/new.db" "$work/a.db" --run 1
+refuse 2 'none.db.*No such file' merge "$work/new.db" "$work/none.db"
+refuse 2 'not a database of orrery' merge "$work/new.db" "$work/a.db" "$work/trace.csv"
+[ ! -e "$work/new.db" ]; ok $? 'a refused merge creates no database'
 refuse 2 'unknown option or missing value' runs "$work/a.db" --frob
-echo 'job_id,gpus' >"$work/trace.csv"
 refuse 2 'not a database of orrery' runs "$work/trace.csv"
 [ ! -e "$work/none.db" ] && [ ! -e "$work/x" ]; ok $? 'a refused command makes nothing'
 # A database of schema 4 is accepted, its digest is unchanged, and new runs can be added.
