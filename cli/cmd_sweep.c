@@ -2,9 +2,12 @@
 /* orrery sweep */
 #include "cli/cli.h"
 #include "cli/request.h"
+
+#include "base/num.h"
 #include "study/sweep.h"
 
 #include <getopt.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char help[] = "usage: orrery sweep STUDY.json [OPTIONS]\n\n"
@@ -18,15 +21,38 @@ static const char help[] = "usage: orrery sweep STUDY.json [OPTIONS]\n\n"
 			   "  --json               print JSON instead of the table\n"
 			   "  -j N                 number of runs in parallel (default: all cores)\n"
 			   "  -q                   errors only: no table, no progress\n"
+			   "  --shard K/N          run the K-th of N equal parts of the study, into DB.shard-K-of-N\n"
+			   "  --merge              merge the shards of --db into it first\n"
+			   "  --slurm N            submit the study as a Slurm array of N tasks (-j N: threads of each);\n"
+			   "                       with --dry-run: print the script\n"
+			   "  --sbatch OPTIONS     options of sbatch for these jobs, such as '-p long -t 60'\n"
+			   "\nUnder mpirun or srun --mpi=pmix each rank runs a part (configure --with-mpi).\n"
 			   "\nExample:\n"
 			   "  orrery sweep ./load.json --db load.db -j 2\n";
 
-enum { OPT_OUT = 256, OPT_DB, OPT_FRESH, OPT_CHECK, OPT_JSON, OPT_DRY_RUN };
+enum { OPT_OUT = 256, OPT_DB, OPT_FRESH, OPT_CHECK, OPT_JSON, OPT_DRY_RUN, OPT_SHARD, OPT_MERGE, OPT_SLURM, OPT_SBATCH };
 
-static int parse(int argc, char **argv, struct sweep_request *r, struct orr_error *err)
+struct sweep_command {
+	struct sweep_request request;
+	struct slurm_job slurm;
+};
+
+static int read_tasks(const char *text, unsigned *out, struct orr_error *err)
 {
+	int64_t n;
+	if (!num_int(text, strlen(text), &n) || n < 1 || n > 100000)
+		return orr_fail(err, ORR_EINPUT, "--slurm %.40s: expected the number of tasks, 1 to 100000", text);
+	*out = (unsigned)n;
+	return ORR_OK;
+}
+
+static int parse(int argc, char **argv, struct sweep_command *c, struct orr_error *err)
+{
+	struct sweep_request *r = &c->request;
 	static const struct option longs[] = { { "out", 1, NULL, OPT_OUT }, { "db", 1, NULL, OPT_DB }, { "fresh", 0, NULL, OPT_FRESH },
-		{ "check", 0, NULL, OPT_CHECK }, { "json", 0, NULL, OPT_JSON }, { "dry-run", 0, NULL, OPT_DRY_RUN }, { NULL, 0, NULL, 0 } };
+		{ "check", 0, NULL, OPT_CHECK }, { "json", 0, NULL, OPT_JSON }, { "dry-run", 0, NULL, OPT_DRY_RUN },
+		{ "shard", 1, NULL, OPT_SHARD }, { "merge", 0, NULL, OPT_MERGE }, { "slurm", 1, NULL, OPT_SLURM },
+		{ "sbatch", 1, NULL, OPT_SBATCH }, { NULL, 0, NULL, 0 } };
 	int opt, rc = ORR_OK;
 	r->output.is_series = true;
 	optind = 1;
@@ -44,6 +70,14 @@ static int parse(int argc, char **argv, struct sweep_request *r, struct orr_erro
 			r->output.json = true;
 		else if (opt == OPT_DRY_RUN)
 			r->is_dry = true;
+		else if (opt == OPT_SHARD)
+			rc = share_parse(optarg, &r->share, err);
+		else if (opt == OPT_MERGE)
+			r->is_merge = true;
+		else if (opt == OPT_SLURM)
+			rc = read_tasks(optarg, &c->slurm.tasks, err);
+		else if (opt == OPT_SBATCH)
+			c->slurm.options = optarg;
 		else if (opt == 'q')
 			r->output.quiet = true;
 		else if (opt == 'j')
@@ -62,11 +96,29 @@ static int parse(int argc, char **argv, struct sweep_request *r, struct orr_erro
 	return ORR_OK;
 }
 
+static int by_slurm(struct sweep_command *c, struct orr_error *err)
+{
+	struct sbuf script = { 0 };
+	c->slurm.study = c->request.path;
+	c->slurm.db = c->request.output.db;
+	c->slurm.threads = c->request.output.threads;
+	if (!c->slurm.db)
+		return orr_fail(err, ORR_EINPUT, "--slurm: expected --db FILE, in a folder that all nodes see");
+	if (!c->request.is_dry)
+		return slurm_submit(&c->slurm, err);
+	slurm_script(&script, &c->slurm);
+	fputs(sbuf_text(&script), stdout);
+	sbuf_free(&script);
+	return fflush(stdout) || ferror(stdout) ? orr_fail(err, ORR_EFAIL, "standard output: cannot be written") : ORR_OK;
+}
+
 static int run(int argc, char **argv, struct orr_error *err)
 {
-	struct sweep_request r = { 0 };
-	int rc = parse(argc, argv, &r, err);
-	return rc ? rc : study_sweep(&r, err);
+	struct sweep_command c = { .request = { 0 } };
+	int rc = parse(argc, argv, &c, err);
+	if (rc)
+		return rc;
+	return c.slurm.tasks ? by_slurm(&c, err) : study_sweep(&c.request, err);
 }
 
 const struct cli_command cmd_sweep = { "sweep", "run a study: many points, searches, one table", help, run, NULL };

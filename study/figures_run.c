@@ -153,6 +153,8 @@ int book_run_all(struct book *b, const struct world_output *o, struct orr_error 
 		rc = add_run(b, &b->run[i], &n_parts, err);
 	if (!rc)
 		rc = study_carry_out(b->study, "runs", err);
+	if (!rc)
+		study_say_reused(o, study_reused(b->study), study_runs(b->study));
 	b->has_results = !rc;
 	return rc;
 }

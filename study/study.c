@@ -363,10 +363,29 @@ static int run_or_reuse(struct study *t, const char *what, struct orr_error *err
 
 static void say_what_is_reused(const struct study *t)
 {
-	for (size_t i = 0; i < t->n_runs && !t->o->quiet; i++)
+	for (size_t i = 0; i < t->n_runs && !t->o->quiet && !t->o->is_series; i++)
 		if (t->run[i].is_reused)
 			fprintf(stderr, "orrery: %s: taken from %s, which has this run (--fresh repeats it)\n", t->run[i].result->label,
 				t->o->db);
+}
+
+size_t study_reused(const struct study *t)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < t->n_runs; i++)
+		n += t->run[i].is_reused;
+	return n;
+}
+
+size_t study_runs(const struct study *t)
+{
+	return t->n_runs;
+}
+
+void study_say_reused(const struct world_output *o, size_t reused, size_t runs)
+{
+	if (reused && !o->quiet)
+		fprintf(stderr, "orrery: %zu of %zu runs taken from %s (--fresh repeats them)\n", reused, runs, o->db);
 }
 
 static int finish_parts(struct study *t, struct orr_error *err)
@@ -440,6 +459,13 @@ const struct orr_error *study_error(const struct study *t, size_t k, size_t poli
 	size_t i = t->part[k].first + policy;
 	*label = policy_of(t, i)->label;
 	return t->run[i].err.code ? &t->run[i].err : NULL;
+}
+
+const char *study_key(const struct study *t, size_t k, size_t policy, const char **label)
+{
+	size_t i = t->part[k].first + policy;
+	*label = policy_of(t, i)->label;
+	return t->run[i].hash;
 }
 
 int study_count(struct study *t, size_t *runs, size_t *known, double *wall_s, struct orr_error *err)

@@ -30,9 +30,15 @@ struct run_result *const *study_results(const struct study *s, size_t k, size_t 
 const struct report_comparisons *study_comparisons(const struct study *s, size_t k);
 /* Returns whether all runs have ended, some perhaps with errors, so that there are results. */
 bool study_has_ended(const struct study *s);
+/* Returns the number of runs that were taken from the database; study_say_reused() prints it for one or more studies. */
+size_t study_reused(const struct study *s);
+size_t study_runs(const struct study *s);
+void study_say_reused(const struct world_output *o, size_t reused, size_t runs);
 /* Returns the number of policies of scenario k, and the error of the run of one of them; NULL: none. *label: its label. */
 size_t study_policies(const struct study *s, size_t k);
 const struct orr_error *study_error(const struct study *s, size_t k, size_t policy, const char **label);
+/* Returns the hash and the label by which the database knows a run; valid until the next study_add(). */
+const char *study_key(const struct study *s, size_t k, size_t policy, const char **label);
 /* Counts the runs of all scenarios and, without running any, those that the database has, with their wall time in all. */
 int study_count(struct study *s, size_t *runs, size_t *known, double *wall_s, struct orr_error *err);
 void study_free(struct study *s);

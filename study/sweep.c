@@ -2,6 +2,7 @@
 #include "study/sweep.h"
 
 #include "base/mem.h"
+#include "results/merge.h"
 #include "study/figures.h"
 #include "study/sweep_report.h"
 
@@ -21,9 +22,11 @@ struct task {
 
 struct sweep {
 	const struct sweep_request *request;
+	struct world_output output; /* of this process: its shard's database */
+	struct share share;
 	struct book *book;
 	struct task *task;
-	size_t n_tasks, cap_tasks;
+	size_t n_tasks, cap_tasks, n_runs, n_reused;
 	struct sweep_rows rows;
 };
 
@@ -136,22 +139,24 @@ static int take_part(struct sweep *w, struct study *study, size_t k, const struc
 	return ORR_OK;
 }
 
-/* Returns whether the task is part of a round: searches of all rounds, other points of the first. */
-static bool is_next(const struct task *t, size_t round)
+/* Returns whether this process has the task in a round: searches in all rounds, other points in the first. */
+static bool is_next(const struct sweep *w, const struct task *t, size_t round)
 {
 	double v;
+	if (!share_has(&w->share, (size_t)(t - w->task)))
+		return false;
 	return t->s ? search_next(t->s, &v) : !round;
 }
 
 /* Runs a round; *n: number of its parts, 0 if all searches are done. */
 static int run_round(struct sweep *w, size_t round, size_t *n, struct orr_error *err)
 {
-	struct study *study = study_new(&w->request->output);
+	struct study *study = study_new(&w->output);
 	size_t k = 0;
 	int rc = ORR_OK;
 	*n = 0;
 	for (size_t i = 0; i < w->n_tasks && !rc; i++)
-		if (is_next(&w->task[i], round)) {
+		if (is_next(w, &w->task[i], round)) {
 			rc = add_scenario(w, study, &w->task[i], err);
 			++*n;
 		}
@@ -161,8 +166,10 @@ static int run_round(struct sweep *w, size_t round, size_t *n, struct orr_error 
 		rc = failed.code;
 	}
 	for (size_t i = 0; i < w->n_tasks && !rc && *n; i++)
-		if (is_next(&w->task[i], round))
+		if (is_next(w, &w->task[i], round))
 			rc = take_part(w, study, k++, &w->task[i], err);
+	w->n_runs += study_runs(study);
+	w->n_reused += study_reused(study);
 	study_free(study);
 	return rc;
 }
@@ -173,7 +180,7 @@ static void say_dry(const struct sweep *w, size_t runs, size_t known, double wal
 {
 	double bytes = 0;
 	struct stat file;
-	const char *db = w->request->output.db;
+	const char *db = w->output.db;
 	if (db && !stat(db, &file) && known)
 		bytes = (double)file.st_size / (double)known;
 	printf("%zu points, %zu runs", w->n_tasks - searches, runs);
@@ -185,7 +192,7 @@ static void say_dry(const struct sweep *w, size_t runs, size_t known, double wal
 	size_t left = runs - known;
 	if (known)
 		printf("expected for the other %zu: %.3g s on %d threads, %.3g MB (means of the stored runs)\n", left,
-			wall_s / (double)known * (double)left / world_threads(&w->request->output), world_threads(&w->request->output),
+			wall_s / (double)known * (double)left / world_threads(&w->output), world_threads(&w->output),
 			bytes * (double)left / 1e6);
 	else
 		printf("expected time and bytes: unknown, because no run is stored yet\n");
@@ -193,7 +200,7 @@ static void say_dry(const struct sweep *w, size_t runs, size_t known, double wal
 
 static int dry_run(struct sweep *w, struct orr_error *err)
 {
-	struct study *study = study_new(&w->request->output);
+	struct study *study = study_new(&w->output);
 	size_t runs = 0, known = 0, searches = 0;
 	double wall_s = 0;
 	int rc = ORR_OK;
@@ -219,26 +226,125 @@ static void add_answers(struct sweep *w)
 			sweep_add_answer(&w->rows, i, w->task[i].run, search_answer(w->task[i].s), search_grid(w->task[i].s));
 }
 
-static int run_study(struct sweep *w, struct orr_error *err)
+static int run_rounds(struct sweep *w, struct orr_error *err)
 {
 	size_t n = 1;
 	int rc = ORR_OK;
 	for (size_t round = 0; n && !rc; round++)
 		rc = run_round(w, round, &n, err);
+	return rc;
+}
+
+static int failures(const struct sweep *w, struct orr_error *err)
+{
+	return w->rows.n_failed ? orr_fail(err, ORR_EFAIL, "%zu of %zu runs failed", w->rows.n_failed, w->rows.n) : ORR_OK;
+}
+
+static int run_whole(struct sweep *w, struct orr_error *err)
+{
+	int rc = run_rounds(w, err);
 	if (rc)
 		return rc;
+	study_say_reused(&w->output, w->n_reused, w->n_runs);
 	add_answers(w);
-	rc = sweep_number(&w->rows, w->request->output.db, err);
+	rc = sweep_number(&w->rows, w->output.db, err);
 	if (!rc)
-		rc = sweep_print(&w->rows, w->book, &w->request->output, err);
-	if (!rc && w->rows.n_failed)
-		rc = orr_fail(err, ORR_EFAIL, "%zu of %zu runs failed", w->rows.n_failed, w->rows.n);
+		rc = sweep_print(&w->rows, w->book, &w->output, err);
+	return rc ? rc : failures(w, err);
+}
+
+/* ---- several processes ---- */
+
+/* Runs the tasks of a share into its shard. */
+static int run_share(struct sweep *w, const struct share *share, struct orr_error *err)
+{
+	char *db = share_db(w->request->output.db, share);
+	w->share = *share;
+	w->output.db = db;
+	w->output.out_dir = NULL;
+	w->output.quiet = true;
+	int rc = run_rounds(w, err);
+	if (!rc)
+		rc = failures(w, err);
+	if (!w->request->output.quiet)
+		fprintf(stderr, "orrery: shard %u of %u: %zu runs, %zu of them failed, in %s\n", share->number, share->count, w->rows.n,
+			w->rows.n_failed, db);
+	mem_free(db);
+	sweep_free_rows(&w->rows);
+	w->rows = (struct sweep_rows){ 0 };
+	w->n_runs = w->n_reused = 0;
+	w->share = (struct share){ 0, 0 };
+	w->output = w->request->output;
+	for (size_t i = 0; i < w->n_tasks; i++)
+		if (w->task[i].s) {
+			search_free(w->task[i].s);
+			w->task[i].s = new_search(w, w->task[i].run);
+		}
 	return rc;
+}
+
+/* Merges shards in the order of the study's points; runs of searches come last. */
+static int merge_list(struct sweep *w, char *const *list, size_t n, struct orr_error *err)
+{
+	struct study *study = study_new(&w->output);
+	struct merge_count count;
+	struct run_key *key = NULL;
+	size_t n_keys = 0, cap = 0, n_parts = 0;
+	int rc = ORR_OK;
+	for (size_t i = 0; i < w->n_tasks && !rc; i++)
+		if (!w->task[i].s) {
+			rc = add_scenario(w, study, &w->task[i], err);
+			n_parts++;
+		}
+	for (size_t k = 0; k < n_parts && !rc; k++)
+		for (size_t p = 0; p < study_policies(study, k); p++) {
+			MEM_GROW(key, n_keys, cap);
+			key[n_keys].hash = study_key(study, k, p, &key[n_keys].label);
+			n_keys++;
+		}
+	if (!rc)
+		rc = store_merge(w->output.db, NULL, (const char *const *)list, n, key, n_keys, &count, err);
+	if (!rc && !w->output.quiet)
+		fprintf(stderr, "orrery: %zu shards merged into %s: %zu runs added\n", n, w->output.db, count.added);
+	mem_free(key);
+	study_free(study);
+	return rc;
+}
+
+static int merge_shards(struct sweep *w, struct orr_error *err)
+{
+	size_t n;
+	char **list = share_list(w->output.db, &n);
+	int rc = n ? merge_list(w, list, n, err) : ORR_OK;
+	for (size_t i = 0; i < n && !rc; i++)
+		unlink(list[i]);
+	share_free_list(list, n);
+	return rc;
+}
+
+/* Runs the study in this process, or its share of it. */
+static int run_study(struct sweep *w, struct orr_error *err)
+{
+	const struct share rank = share_of_rank();
+	int rc = ORR_OK;
+	if (w->request->share.count)
+		return run_share(w, &w->request->share, err);
+	if (rank.count) {
+		rc = share_worst(run_share(w, &rank, err));
+		if (rc == ORR_EINPUT || rank.number > 1)
+			return rc == ORR_EINPUT ? err->code : ORR_OK;
+		*err = (struct orr_error){ 0 }; /* a failed run fails again below */
+	}
+	rc = rank.count || w->request->is_merge ? merge_shards(w, err) : ORR_OK;
+	return rc ? rc : run_whole(w, err);
 }
 
 int study_sweep(const struct sweep_request *request, struct orr_error *err)
 {
-	struct sweep w = { .request = request, .book = book_open_study(request->path, err) };
+	bool needs_db = request->share.count || request->is_merge || share_of_rank().count;
+	if (needs_db && !request->output.db)
+		return orr_fail(err, ORR_EINPUT, "sweep: --shard, --merge and mpirun need --db FILE for the shards");
+	struct sweep w = { .request = request, .output = request->output, .book = book_open_study(request->path, err) };
 	int rc = w.book ? ORR_OK : err->code;
 	for (size_t i = 0; !rc && i < w.book->n_runs; i++)
 		rc = add_tasks(&w, &w.book->run[i], err);

@@ -11,15 +11,19 @@
 #ifndef ORR_STUDY_SWEEP_H
 #define ORR_STUDY_SWEEP_H
 
+#include "study/share.h"
 #include "world/world.h"
 
 struct sweep_request {
 	const char *path;
 	struct world_output output; /* db, fresh, check, json, quiet, threads; out_dir: study.csv is written there */
 	bool is_dry;                /* --dry-run: prints what would run */
+	struct share share;         /* --shard: runs only these tasks, into a shard of db, and prints no table */
+	bool is_merge;              /* --merge: first merges the shards of db into it, and removes them */
 };
 
-/* Runs the study and prints its table. If runs fail, the results of the others are printed, then the failed points, and the error is
+/* Runs the study and prints its table. As a rank of MPI, runs the rank's share; the first rank then merges the shards and prints the
+ * table. If runs fail, the results of the others are printed, then the failed points, and the error is
  * ORR_EFAIL. */
 int study_sweep(const struct sweep_request *r, struct orr_error *err);
 

@@ -1,0 +1,150 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# A study in several processes has the digest of one in a single process: by hand, by mpirun, as a Slurm array; also if one is killed
+. "${srcdir:-.}/tests/tap.sh"
+orrery=$(realpath "$ORRERY")
+cd "$work" || exit 1
+cat >s.json <<'EOF'
+{ "axes": { "load": { "from": 0.5, "to": 1.5, "n": 10 }, "big": { "from": 0.3, "to": 3, "scale": "log" } },
+  "runs": {
+    "r": { "scenario": { "world": "jobs", "trace": "philly-like:n=1000,load=${load}", "cluster": "16x8", "policies": ["fifo", "srtf"] }, "axes": ["load"] },
+    "f": { "scenario": { "world": "jobs", "trace": "philly-like:n=300,load=${big}", "cluster": "8x8", "policies": ["las", "srtf"] },
+      "find": { "axis": "big", "metric": "wait_p99", "below": "6h", "tolerance": 0.02 } } } }
+EOF
+"$orrery" sweep s.json --db one.db >one.txt 2>err; ok $? 'one process'
+want=$("$orrery" db digest one.db)
+
+# ---- by hand ----
+
+for k in 1 2 3; do
+  "$orrery" sweep s.json --db three.db --shard $k/3 >out 2>err; ok $? "part $k of 3"
+  like "$(cat err)" "shard $k of 3: [0-9]+ runs, 0 of them failed, in three.db.shard-$k-of-3" 'says what it ran'
+done
+[ ! -s out ] && [ ! -e three.db ]; ok $? 'a part prints no table and leaves the database alone'
+"$orrery" sweep s.json --db three.db --merge >three.txt 2>err; ok $? 'the shards are merged'
+like "$(cat err)" '3 shards merged into three.db: [0-9]+ runs added' 'which is said'
+is "$("$orrery" db digest three.db)" "$want" 'the same digest'
+is "$(sed -n 1,21p three.txt)" "$(sed -n 1,21p one.txt)" 'the same rows, with the same numbers of the stored runs of listed points'
+is "$(echo three.db*)" three.db 'the shards are removed'
+"$orrery" sweep s.json --db three.db --merge -q; is "$? $("$orrery" db digest three.db)" "0 $want" 'again without shards: nothing changes'
+
+# ---- a part that is killed ----
+
+"$orrery" sweep s.json --db killed.db --shard 1/2 -q
+"$orrery" sweep s.json --db killed.db --shard 2/2 -q 2>/dev/null & pid=$!
+sleep 0.2
+kill -9 $pid; wait $pid 2>/dev/null
+"$orrery" sweep s.json --db killed.db --merge -q 2>err; is "$? $("$orrery" db digest killed.db)" "0 $want" \
+  'a part that was killed: merging its shard and running the rest gives the same digest'
+
+# ---- errors ----
+
+for wrong in 0/3 4/3 3 x/2 1/; do
+  like "$("$orrery" sweep s.json --db w.db --shard "$wrong" 2>&1)" "--shard $wrong: expected K/N" "--shard $wrong is refused"
+done
+like "$("$orrery" sweep s.json --shard 1/2 2>&1)" 'need --db FILE' '--shard without --db is refused'
+like "$("$orrery" sweep s.json --slurm 2 2>&1)" 'slurm: expected --db FILE' '--slurm without --db is refused'
+head -c 3000 one.db >bad.db.shard-1-of-1
+like "$("$orrery" sweep s.json --db bad.db --merge -q 2>&1)" 'bad.db.shard-1-of-1' 'a damaged shard is named'
+[ -e bad.db.shard-1-of-1 ]; ok $? 'and kept'
+
+# ---- Slurm ----
+
+script=$("$orrery" sweep s.json --db "it's.db" --slurm 4 -j 2 --dry-run)
+like "$script" 'array=1-4' 'the script has an array'
+printf '%s\n' "$script" | SLURM_ARRAY_TASK_ID=2 sh -s 2>/dev/null
+is "$(ls "it's.db"*)" "it's.db.shard-2-of-4" 'a task of the script runs its part'
+
+# slurm: starts Slurm on the loopback interface (one node, this machine) in the folder $work/slurm
+slurm() {
+  local d=$work/slurm host cpus
+  host=$(hostname) cpus=$(nproc)
+  mkdir -p "$d/state" "$d/spool" "$d/log"
+  if ! munge -n >/dev/null 2>&1; then
+    install -d -o munge -g munge -m 0755 /run/munge
+    runuser -u munge -- "$(command -v munged || echo /usr/sbin/munged)" --force --foreground >/dev/null 2>&1 &
+    munged=$!
+    sleep 1
+  fi
+  cat >"$d/slurm.conf" <<EOF
+ClusterName=lo
+SlurmctldHost=$host(127.0.0.1)
+SlurmctldPort=26817
+SlurmdPort=26818
+AuthType=auth/munge
+CryptoType=crypto/munge
+SlurmUser=root
+SlurmdUser=root
+StateSaveLocation=$d/state
+SlurmdSpoolDir=$d/spool
+SlurmctldPidFile=$d/slurmctld.pid
+SlurmdPidFile=$d/slurmd.pid
+SlurmctldLogFile=$d/log/slurmctld.log
+SlurmdLogFile=$d/log/slurmd.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SchedulerType=sched/backfill
+SchedulerParameters=sched_interval=1,sched_min_interval=0,batch_sched_delay=0
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+ReturnToService=2
+SlurmdTimeout=60
+CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
+NodeName=$host NodeAddr=127.0.0.1 CPUs=$cpus Sockets=1 CoresPerSocket=$cpus ThreadsPerCore=1 RealMemory=1000 State=UNKNOWN
+PartitionName=main Nodes=$host Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO
+EOF
+  export SLURM_CONF=$d/slurm.conf
+  slurmctld -f "$SLURM_CONF" >/dev/null 2>&1 && sleep 2 && slurmd -f "$SLURM_CONF" -N "$host" >/dev/null 2>&1 && sleep 3
+  for _ in $(seq 20); do
+    [ "$(sinfo -h -o %t 2>/dev/null)" = idle ] && return 0
+    sleep 1
+  done
+  return 1
+}
+stop_slurm() {
+  local pids=()
+  for file in "$work"/slurm/slurmd.pid "$work"/slurm/slurmctld.pid; do
+    [ -s "$file" ] && pids+=("$(cat "$file")")
+  done
+  [ -n "${munged:-}" ] && pkill -P "$munged" && pids+=("$munged")
+  [ ${#pids[@]} -eq 0 ] || kill "${pids[@]}" 2>/dev/null
+}
+if ! command -v slurmctld >/dev/null || ! command -v slurmd >/dev/null || ! command -v munge >/dev/null || [ "$(id -u)" -ne 0 ]; then
+  skip 'no Slurm, or not root (Debian: munge slurmctld slurmd slurm-client)'
+elif ! slurm; then
+  skip 'Slurm does not start on this machine'
+  stop_slurm
+else
+  said=$("$orrery" sweep s.json --db slurm.db --slurm 3 -j 1); ok $? 'a Slurm array is submitted'
+  like "$said" 'array [0-9]+ with 3 tasks; job [0-9]+ merges the shards' 'with a job that merges'
+  for _ in $(seq 120); do
+    [ -z "$(squeue -h)" ] && break
+    sleep 0.5
+  done
+  is "$("$orrery" db digest slurm.db)" "$want" 'the same digest'
+  merged=$(printf '%s' "$said" | sed 's/.*; job \([0-9]*\) .*/\1/')
+  is "$(sed -n '/^run /,$p' "slurm-$merged.out" | sed -n 1,21p)" "$(sed -n 1,21p one.txt)" 'the table is in the output of the last job'
+  stop_slurm
+fi
+
+# ---- MPI ----
+
+mpi=(mpirun --oversubscribe --mca btl self,vader --mca pml ob1 --mca oob_tcp_if_include lo --mca plm isolated)
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+if ! grep -q '^#define HAVE_MPI' "$top_builddir/config.h"; then
+  skip 'built without MPI (configure --with-mpi)'
+else
+  for n in 2 4; do
+    "${mpi[@]}" -np $n "$orrery" sweep s.json --db mpi.db >mpi.txt 2>err; is "$? $("$orrery" db digest mpi.db)" "0 $want" "$n ranks: the same digest"
+    is "$(sed -n 1,21p mpi.txt) $(echo mpi.db*)" "$(sed -n 1,21p one.txt) mpi.db" 'the first rank prints the table'
+    rm mpi.db
+  done
+  "${mpi[@]}" -np 3 "$orrery" sweep s.json --db mpi.db -q 2>/dev/null & pid=$!
+  sleep 0.5
+  pkill -9 -P $pid -f 'sweep s.json' -n; wait $pid 2>/dev/null
+  "${mpi[@]}" -np 2 "$orrery" sweep s.json --db mpi.db -q 2>/dev/null
+  is "$? $("$orrery" db digest mpi.db)" "0 $want" 'a rank that was killed: the study goes on with another number of ranks'
+fi
+tap_done
