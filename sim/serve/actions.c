@@ -40,6 +40,7 @@ void orr_complete(struct orr_serve *w, orr_req r)
 		return;
 	}
 	leave_runs(w, q, ORR_LATE_DETACH);
+	w->metrics->completed_partial += q->has_left;
 	if (isnan(q->first_token_s))
 		q->first_token_s = w->now_s;
 	q->last_token_s = w->now_s;

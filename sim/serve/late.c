@@ -21,6 +21,7 @@ static void cancel_empty(struct orr_serve *w, struct run *x)
 
 void leave_runs(struct orr_serve *w, struct req *q, enum orr_late_how how)
 {
+	q->has_left = q->has_left || q->runs || q->silent;
 	while (q->first_in != NONE && !w->error.code) {
 		struct run *x = &w->run[q->first_in];
 		run_drop(w, x, q);

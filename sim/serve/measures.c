@@ -103,6 +103,8 @@ static void put_counts(struct orr_serve *w)
 	put(w, "stacked_runs", (double)m->stacked_runs);
 	if (w->set->loss > 0)
 		put(w, "answers_lost", (double)m->answers_lost);
+	if (w->set->loss > 0 || m->completed_partial)
+		put(w, "completed_partial", (double)m->completed_partial);
 	if (m->has_llm) {
 		put(w, "swaps", (double)m->swaps);
 		put(w, "kv_transfers", (double)m->kv_transfers);

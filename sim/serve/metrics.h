@@ -47,6 +47,7 @@ struct serve_metrics {
 	double group_bytes;                     /* bytes that messages within replicas sent out of nodes */
 	uint64_t swaps, kv_transfers;           /* numbers of KV caches copied to the host; sent to another replica */
 	uint64_t answers, answers_lost;         /* numbers of answers received; of answers lost */
+	uint64_t completed_partial;             /* number of requests completed without all their answers */
 	uint64_t stacked_runs;                  /* number of runs started or resumed while their replica had another run */
 	uint64_t good;                          /* number of requests completed within all their limits */
 	uint64_t asked_slo, met_slo;            /* number of ended requests that have a limit; number of good ones among them */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Remarks of a run: refused and shed requests with reasons, and rows of the trace that lacked values. */
+/* Remarks of a run: refused and shed requests with reasons, lost answers, and rows of the trace that lacked values. */
 #include "serve/remarks.h"
 
 #include "serve/fleet.h"
@@ -113,10 +113,30 @@ static void remark_on_tokens(struct orr_serve *w)
 	sbuf_free(&b);
 }
 
+/* Adds remarks on answers that never came and on requests that completed without them. */
+static void remark_on_answers(struct orr_serve *w)
+{
+	const struct serve_metrics *m = w->metrics;
+	struct sbuf b = { 0 };
+	if (m->answers_lost) {
+		sbuf_printf(&b, "%llu of %llu answers were lost by serve.loss", (unsigned long long)m->answers_lost,
+			(unsigned long long)(m->answers + m->answers_lost));
+		result_note(w->result, "remark", sbuf_text(&b));
+		sbuf_clear(&b);
+	}
+	if (m->completed_partial) {
+		sbuf_printf(&b, "%llu of %llu completed requests have only part of their answers", (unsigned long long)m->completed_partial,
+			(unsigned long long)m->completed);
+		result_note(w->result, "remark", sbuf_text(&b));
+	}
+	sbuf_free(&b);
+}
+
 void serve_remarks(struct orr_serve *w)
 {
 	const struct serve_metrics *m = w->metrics;
 	remark_on(w, ORR_REQ_REFUSED, "refused", m->refused, m->refused_by);
 	remark_on(w, ORR_REQ_SHED, "shed", m->shed, m->shed_by);
 	remark_on_tokens(w);
+	remark_on_answers(w);
 }

@@ -43,6 +43,7 @@ struct req {
 	/* batches */
 	uint32_t runs;                               /* number of runs that contain it */
 	uint32_t silent;                             /* number of its runs whose answer is lost */
+	bool has_left;                               /* it left a run, or a lost answer, before the answer came */
 	uint32_t first_in;                           /* runs.h; NONE: in no run */
 	uint32_t answers, first_answer, last_answer; /* answers.c */
 	/* language models */

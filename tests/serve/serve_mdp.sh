@@ -40,6 +40,9 @@ check "($(metric completion_p50) - $tau / 2 - 0.001) ^ 2 < 1e-18" "the median is
 [ "${ORR_SANITIZED:-}" = 1 ] || check "$(metric requests_shed) >= 2 && $(metric requests_shed) <= 19" "1 in 10,000 requests has no answer"
 check "($(metric answers_lost) / $n / 4 - 0.1) ^ 2 < (2.58 ^ 2) * 0.09 / $n / 4" "a tenth of the answers is lost"
 lost=$(metric answers_lost)
+# Requests of the metric deadline_share that were not shed have part of their answers.
+check "$(metric completed_partial) == int($(metric deadline_share) * $n - $(metric requests_shed) + 0.5)" "requests with part of their answers"
+like "$(cat said o/notes.csv 2>/dev/null)" "$lost of [0-9]+ answers were lost by serve\\.loss" "a remark counts lost answers"
 # shellcheck disable=SC2086
 serve apart.csv --model s.json --policy mdp --set policy.mdp.deadline=19ms --set policy.mdp.late=cancel $links --set serve.loss=0.1
 is "$(metric answers_lost)" "$lost" "another deadline loses the same answers"

@@ -167,14 +167,21 @@ static void single(void)
 
 /* ---- lost answers and devices ---- */
 
+static bool has_remark(const struct run_result *r, const char *text)
+{
+	for (size_t i = 0; i < r->n_events; i++)
+		if (!strcmp(r->events[i].kind, "remark") && !strcmp(r->events[i].detail, text))
+			return true;
+	return false;
+}
+
 static void losses(void)
 {
 	struct run_result *r = serve("arrival_s\n0\n", 2, &orr_policy_serve_fifo, NULL, "any_model=true loss=1");
 	result_free(r);
 	same_text(r ? "no error" : err.text,
-		"policy tested: request 0 at 0.010000000 s: 1 requests have not ended, and 1 answers to this one never come (serve.loss, "
-		"or a "
-		"lost replica): expected a policy that ends requests at a deadline, such as mdp",
+		"policy tested: request 0 at 0.010000000 s: 1 requests have not ended, and 1 answers to this one never come "
+		"(serve.loss, or a lost replica): expected a policy with a deadline, such as mdp with policy.mdp.deadline_factor",
 		"a policy without a deadline cannot end a request whose answer is lost");
 	ENDS("arrival_s\n0\n", 2, "submodels=a deadline=1s", "any_model=true loss=1", "all answers lost: shed at the deadline", NAN);
 
@@ -192,6 +199,8 @@ static void losses(void)
 	near_to(r ? serve_metric(r, "completion_max") : NAN, 0.111, 1e-9, "a request does not wait for a device that is lost");
 	near_to(r ? serve_metric(r, "answers") : NAN, 1, 0, "each of them has one answer");
 	near_to(r ? serve_metric(r, "restarts") : NAN, 0, 0, "parts are not restarted");
+	near_to(r ? serve_metric(r, "completed_partial") : NAN, 1, 0, "the first completes with part of its answers");
+	ok(r && has_remark(r, "1 of 2 completed requests have only part of their answers"), "a remark says so");
 	result_free(r);
 	c.failures = "time_s,node,event\n1.005,1,fail\n5,1,repair\n";
 	r = fleet_must_run(&c, "mdp with a failure during a transfer");
