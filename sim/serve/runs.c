@@ -494,8 +494,10 @@ void runs_lost(struct orr_serve *w, uint32_t replica)
 void runs_free(struct orr_serve *w)
 {
 	front_free(w);
-	for (uint32_t i = 0; i < w->n_run; i++)
-		mem_free(w->run[i].handle), mem_free(w->run[i].next_in);
+	for (uint32_t i = 0; i < w->n_run; i++) {
+		mem_free(w->run[i].handle);
+		mem_free(w->run[i].next_in);
+	}
 	mem_free(w->run);
 	mem_free(w->free_run);
 	mem_free(w->over);
