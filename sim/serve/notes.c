@@ -25,8 +25,9 @@ static bool is_deployed(const struct serve_state *t, uint32_t model)
 	return false;
 }
 
-static void assume_models(const struct serve_state *t, struct run_result *r)
+static void assume_models(const struct scenario *s, struct run_result *r)
 {
+	const struct serve_state *t = s->state;
 	for (uint32_t i = 0; i < t->n_models; i++) {
 		const struct served *m = t->model[i];
 		struct sbuf b = { 0 };
@@ -41,11 +42,15 @@ static void assume_models(const struct serve_state *t, struct run_result *r)
 				sbuf_puts(&b, "; a context of any length");
 		} else if (m->network) {
 			sbuf_printf(&b,
-				"batches by the layers of the network on each device; %.4g MB of weights (%s), inputs of %.4g kB, answers "
-				"of %.4g kB",
+				"batches by the layers of the network on each device; %.4g MB of weights (%s), "
+				"inputs of %.4g kB, answers of %.4g kB",
 				m->weight_bytes / 1e6, precision_name(t->set.precision), m->input_bytes / 1e3, m->output_bytes / 1e3);
 		} else {
 			sbuf_puts(&b, "latencies of its table on any GPU type");
+			if (strcmp(orr_arg_text(s->options, "front"), "none") != 0)
+				sbuf_printf(&b, "; inputs of %.4g kB and answers of %.4g kB per sample over serve.front%s",
+					m->input_bytes / 1e3, m->output_bytes / 1e3,
+					m->input_bytes > 0 && m->output_bytes > 0 ? "" : " (0: its file states no bytes)");
 		}
 		assume(r, &b);
 	}
@@ -98,9 +103,8 @@ static void assume_exchanges(const struct serve_state *t, struct run_result *r)
 		has_group |= t->deployment[d].tp * t->deployment[d].pp > 1;
 	if (has_network && has_group)
 		result_note(r, "assumption",
-			"GPUs of a replica exchange feature maps of 4 bytes per element; groups on several nodes are timed on the first "
-			"nodes of "
-			"their type");
+			"GPUs of a replica exchange feature maps of 4 bytes per element; "
+			"groups on several nodes are timed on the first nodes of their type");
 }
 
 static void assume_stages(const struct serve_state *t, struct run_result *r)
@@ -167,7 +171,7 @@ void serve_note(const struct scenario *s, size_t i, struct run_result *r)
 	(void)i;
 	inputs_note_resample(s, reqset_blocks(t->requests), "requests", r);
 	note_speeds(s->cluster, r);
-	assume_models(t, r);
+	assume_models(s, r);
 	assume_engine(s, r);
 	assume_caches(s, r);
 	assume_stages(t, r);

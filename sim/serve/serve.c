@@ -80,7 +80,7 @@ void serve_starving(struct orr_serve *w)
 	if (oldest && oldest->silent)
 		serve_fail(w, ORR_EFAIL, oldest,
 			"%llu requests have not ended, and %u answers to this one never come (serve.loss, or a lost replica): expected a "
-			"policy that ends requests at a deadline, such as mdp",
+			"policy with a deadline, such as mdp with policy.mdp.deadline_factor",
 			(unsigned long long)w->live, oldest->silent);
 	if (w->fleet->wants_more)
 		serve_fail(w, ORR_EFAIL, oldest,
@@ -158,8 +158,10 @@ static void world_free(struct orr_serve *w)
 	serve_metrics_free(w);
 	guard_free(w);
 	reqcursor_close(w->cursor);
-	for (uint32_t i = 0; i < w->n_observed; i++)
-		mem_free(w->observed[i].name), mem_free(w->observed[i].by_request);
+	for (uint32_t i = 0; i < w->n_observed; i++) {
+		mem_free(w->observed[i].name);
+		mem_free(w->observed[i].by_request);
+	}
 	mem_free(w->observed);
 	mem_free(w->req);
 	mem_free(w->free_req);
