@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "hwmodel/catalogue.h"
-#include "hwmodel/json.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,8 +14,6 @@
 
 enum { MAX_BYTES = 1 << 20, MAX_SPEC = 400 };
 static const char largest_key[] = "largest=";
-#define MAX_MS 1e9
-#define MAX_VALUE 1e18
 
 /* ---- files and the catalogue ---- */
 
@@ -75,65 +72,11 @@ static struct served *from_network(const char *spec, struct orr_error *err)
 		return NULL;
 	}
 	m->title = mem_strdup(m->network->dnn->title ? m->network->dnn->title : spec);
-	m->source = mem_strdup("layers of the DNN, by the cost model of the device");
+	m->source = mem_strdup(served_network_source);
 	char text[MAX_SPEC + 80];
 	snprintf(text, sizeof text, "%s %s", spec, m->network->dnn->hash);
 	bytes_hash_text(text, strlen(text), m->hash);
 	return m;
-}
-
-/* Reads a table that follows from a DNN: the keys of docs/served-model.schema.json, $defs.network. */
-static int read_network(const char *path, const cJSON *o, struct served *m, struct orr_error *err)
-{
-	static const char *const keys[] = { "name", "title", "source", "kind", "network", "largest_batch", "load_ms", "slo_ms",
-		"utilisation", "occupancy", "input_bytes", "output_bytes", NULL };
-	const char *name = NULL, *title = NULL, *source = "layers of the DNN, by the cost model of the device", *dnn = NULL, *kind = NULL;
-	double largest = 0, load_ms = 0, slo_ms = INFINITY;
-	struct orr_error inner = { 0 };
-	m->kind = SERVED_TABLE;
-	m->utilisation = m->occupancy = 1;
-	if (json_keys(path, "$", o, keys, err) || json_text(path, "$", o, "name", true, &name, err) ||
-		json_text(path, "$", o, "title", false, &title, err) || json_text(path, "$", o, "source", false, &source, err) ||
-		json_text(path, "$", o, "kind", true, &kind, err) || json_text(path, "$", o, "network", true, &dnn, err) ||
-		json_real(path, "$", o, "largest_batch", 1, SERVED_MAX_BATCHES, false, &largest, err) ||
-		json_real(path, "$", o, "load_ms", 0, MAX_MS, false, &load_ms, err) ||
-		json_real(path, "$", o, "slo_ms", 1e-6, MAX_MS, false, &slo_ms, err) ||
-		json_real(path, "$", o, "utilisation", 0, 1, false, &m->utilisation, err) ||
-		json_real(path, "$", o, "occupancy", 0, 1, false, &m->occupancy, err) ||
-		json_real(path, "$", o, "input_bytes", 0, MAX_VALUE, false, &m->input_bytes, err) ||
-		json_real(path, "$", o, "output_bytes", 0, MAX_VALUE, false, &m->output_bytes, err))
-		return ORR_EINPUT;
-	if (strcmp(kind, "table") != 0)
-		return orr_fail(err, ORR_EINPUT, "%.200s: $.kind: expected table with the key network, found \"%.40s\"", path, kind);
-	if (largest != floor(largest))
-		return orr_fail(err, ORR_EINPUT, "%.200s: $.largest_batch: expected a whole number, found %.15g", path, largest);
-	m->name = mem_strdup(name);
-	m->title = mem_strdup(title ? title : name);
-	m->source = mem_strdup(source);
-	m->load_s = load_ms * 1e-3;
-	m->slo_s = slo_ms * 1e-3;
-	m->n_batches = (uint32_t)largest;
-	if (served_network_open(m, dnn, &inner))
-		return orr_fail(err, ORR_EINPUT, "%.200s: $.network: %.400s", path, inner.text);
-	return ORR_OK;
-}
-
-struct served *served_read(const char *path, const char *text, size_t n, struct orr_error *err)
-{
-	struct orr_error ignored = { 0 };
-	cJSON *o = json_parse(path, text, n, &ignored);
-	if (!cJSON_GetObjectItemCaseSensitive(o, "network")) {
-		cJSON_Delete(o);
-		return served_parse(path, text, n, err);
-	}
-	struct served *m = mem_zalloc(1, sizeof *m);
-	int rc = read_network(path, o, m, err);
-	cJSON_Delete(o);
-	bytes_hash_text(text, n, m->hash);
-	if (!rc)
-		return m;
-	served_free(m);
-	return NULL;
 }
 
 struct served *served_load(const char *name_or_file, struct orr_error *err)
@@ -143,8 +86,8 @@ struct served *served_load(const char *name_or_file, struct orr_error *err)
 		return from_network(name_or_file, err);
 	if (catalogue_open(embedded_served, "served model", "orrery model list --served", name_or_file, MAX_BYTES, &t, err))
 		return NULL;
-	struct served *m = served_read(t.path, t.text, t.n, err);
-	if (m && t.owned)
+	struct served *m = served_parse(t.path, t.text, t.n, err);
+	if (m && t.owned && !m->network)
 		memcpy(m->hash, t.hash, sizeof m->hash);
 	catalogue_close(&t);
 	return m;

@@ -65,14 +65,12 @@ struct served {
 	struct served_llm *llm; /* form of the model and its parameters (served_llm.c) */
 };
 
-/* name_or_file: a file that ends in .json, a name of the catalogue of served models, or a DNN (dnn.h), whose table follows from its layers
- * and the device: "resnet50", "vit:width=384,image=192". With a last dimension "largest=N" batches have up to N samples. NULL on error. */
 /* Precision of the KV cache: auto is 2 bytes per element, 4 if the weights are in fp32 or tf32. */
 enum served_kv { SERVED_KV_AUTO = -1 }; /* other values: an enum precision */
+/* name_or_file: a file that ends in .json, a name of the catalogue of served models, or a DNN (dnn.h), whose table follows from its layers
+ * and the device: "resnet50", "vit:width=384,image=192". With a last dimension "largest=N" batches have up to N samples. NULL on error. */
 struct served *served_load(const char *name_or_file, struct orr_error *err);
-/* Reads a model from the text of a file. */
-struct served *served_read(const char *path, const char *text, size_t n, struct orr_error *err);
-/* Same, of a model without the key `network`. */
+/* Reads a model from the text of a file. The hash is of the text and, with the key `network`, of the DNN. */
 struct served *served_parse(const char *path, const char *text, size_t n, struct orr_error *err);
 void served_free(struct served *m);
 /* Sets the bytes of weights and KV cache of a model by layers for the precision in which it is served. Values of its file

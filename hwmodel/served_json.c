@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reads a served model from JSON (docs/served-model.schema.json). */
 #include "hwmodel/served_llm.h"
+#include "hwmodel/served_network.h"
 
 #include "base/bytes.h"
 #include "base/mem.h"
@@ -268,6 +269,26 @@ static int get_table(const struct reader *r)
 	return ORR_OK;
 }
 
+/* Reads a table that follows from the layers of a DNN. */
+static int get_network(const struct reader *r)
+{
+	static const char *const keys[] = { "name", "title", "source", "kind", "network", "largest_batch", "load_ms", "slo_ms",
+		"utilisation", "occupancy", "input_bytes", "output_bytes", NULL };
+	struct served *m = r->m;
+	struct orr_error inner = { 0 };
+	const char *dnn = NULL;
+	if (json_keys(r->path, "$", r->root, keys, r->err) || json_text(r->path, "$", r->root, "network", true, &dnn, r->err) ||
+		get_text(r, "name", NULL, &m->name) || get_whole(r, "largest_batch", 1, SERVED_MAX_BATCHES, &m->n_batches) ||
+		get_real(r, r->root, "$", "utilisation", 1, 0, 1, false, &m->utilisation) ||
+		get_real(r, r->root, "$", "occupancy", 1, 0, 1, false, &m->occupancy) ||
+		get_real(r, r->root, "$", "input_bytes", 1, 0, MAX_BYTES, false, &m->input_bytes) ||
+		get_real(r, r->root, "$", "output_bytes", 1, 0, MAX_BYTES, false, &m->output_bytes))
+		return ORR_EINPUT;
+	if (served_network_open(m, dnn, &inner))
+		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.network: %.400s", r->path, inner.text);
+	return ORR_OK;
+}
+
 /* ---- language models ---- */
 
 static int get_closed(const struct reader *r, const cJSON *o)
@@ -423,8 +444,15 @@ static int get_model(const struct reader *r)
 	if (get_choice(r, "kind", kinds, true, &kind))
 		return ORR_EINPUT;
 	m->kind = (enum served_kind)kind;
-	if ((m->kind == SERVED_TABLE ? get_table(r) : get_llm(r)) || get_text(r, "name", NULL, &m->name) ||
-		get_text(r, "title", m->name, &m->title) || get_text(r, "source", NULL, &m->source) ||
+	bool has_network = cJSON_GetObjectItemCaseSensitive(r->root, "network");
+	if (has_network && m->kind != SERVED_TABLE)
+		return orr_fail(
+			r->err, ORR_EINPUT, "%.200s: $.kind: expected table with the key network, found \"%.40s\"", r->path, kinds[kind]);
+	if ((has_network                      ? get_network(r)
+		    : m->kind == SERVED_TABLE ? get_table(r)
+					      : get_llm(r)) ||
+		(!has_network && get_text(r, "name", NULL, &m->name)) || get_text(r, "title", m->name, &m->title) ||
+		get_text(r, "source", has_network ? served_network_source : NULL, &m->source) ||
 		get_real(r, r->root, "$", "load_ms", 1e-3, 0, MAX_MS, false, &m->load_s))
 		return ORR_EINPUT;
 	int rc = get_real(r, r->root, "$", "slo_ms", 1e-3, 0, MAX_MS, false, &m->slo_s);
@@ -445,6 +473,11 @@ struct served *served_parse(const char *path, const char *text, size_t n, struct
 		served_free(r.m);
 		return NULL;
 	}
-	bytes_hash_text(text, n, r.m->hash);
+	struct sbuf all = { 0 };
+	sbuf_add(&all, text, n);
+	if (r.m->network)
+		sbuf_puts(&all, r.m->network->dnn->hash);
+	bytes_hash_text(all.text, all.len, r.m->hash);
+	sbuf_free(&all);
 	return r.m;
 }

@@ -51,6 +51,8 @@ void served_network_set_precision(struct served *m, enum precision p)
 		m->memory[i] = (struct served_memory){ bytes * m->batch[i], bytes * m->batch[i], 0 };
 }
 
+const char served_network_source[] = "layers of the DNN, by the cost model of the device";
+
 int served_network_open(struct served *m, const char *dnn, struct orr_error *err)
 {
 	struct dnn *d = dnn_load(dnn, err);

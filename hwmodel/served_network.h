@@ -14,6 +14,9 @@ struct served_network {
 	struct dnn *dnn;
 };
 
+/* Source of a table by layers whose file names no other. */
+extern const char served_network_source[];
+
 /* Loads the DNN into a model and fills in what the model does not state; m->n_batches: largest batch; 0: default. */
 int served_network_open(struct served *m, const char *dnn, struct orr_error *err);
 void served_network_free(struct served_network *n);

@@ -21,7 +21,7 @@ static int add_model(struct serve_state *s, const cJSON *v, struct orr_error *er
 	snprintf(where, sizeof where, "scenario: $.models[%u]", s->n_models);
 	if (cJSON_IsObject(v)) {
 		char *text = cJSON_PrintUnformatted(v);
-		m = served_read(where, text, strlen(text), &why);
+		m = served_parse(where, text, strlen(text), &why);
 		cJSON_free(text);
 		if (!m)
 			return orr_fail(err, why.code, "%s", why.text);

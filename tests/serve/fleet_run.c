@@ -176,7 +176,7 @@ struct run_result *fleet_run(const struct fleet_case *c, struct orr_error *err)
 		.policy_timeout_s = 60 };
 	*err = (struct orr_error){ 0 };
 	for (; config.n_models < 4 && c->models[config.n_models]; config.n_models++)
-		if (!(model[config.n_models] = served_read("model", c->models[config.n_models], strlen(c->models[config.n_models]), err)))
+		if (!(model[config.n_models] = served_parse("model", c->models[config.n_models], strlen(c->models[config.n_models]), err)))
 			break;
 	while (config.n_deployments < 4 && c->deployment[config.n_deployments].tp)
 		config.n_deployments++;

@@ -4,6 +4,7 @@
 # Expected values are restated here from the dimensions: MAC = p 768 D + L (12 n D^2 + 2 n^2 D) + 1000 D, n = p + 1 tokens.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
+models=$(cd "$srcdir" && pwd)/hwmodel/models
 cd "$work" || exit 1
 data=${ORRERY_DATA_PATH:-$srcdir/../shared}/papers/data/vit_gmac.csv
 show() { "$orrery" model show --served "$@" --json; }
@@ -78,6 +79,15 @@ is "$?$(cat err)" 0 "a model as an object with a network"
 completion --cluster 1x1:nx --model vit:width=384,image=192,resnet50,vit:width=192,image=96,largest=2 --set serve.any_model=true >/dev/null
 is "$?" 0 "commas separate models and dimensions"
 
+# ---- the file of a network: its bytes are part of the run's hash ----
+cp "$models/lenet5.json" net.json && chmod u+w net.json
+sed 's/"network": "[^"]*"/"network": "net.json"/' s.json >file.json
+stored() { "$orrery" run file.json --no-figures --db hash.db 2>&1 >table | grep -c 'taken from hash.db'; }
+is "$(stored) $(stored)" "0 1" "a run of a network's file is stored and reused"
+sed -i 's/"saved": 4704/"saved": 4705/' net.json
+is "$(stored) $(stored)" "0 1" "a changed file is another run"
+is "$("$orrery" db runs hash.db | grep -c ' serve ')" 2 "both are stored"
+
 # ---- refusals ----
 while IFS='@' read -r edit expected; do
   sed -E "$edit" s.json >x.json
@@ -88,9 +98,9 @@ s/"network": "[^"]*"/"network": "vit:width=384,image=100"/@\$\.network: vit:.*im
 s/"network": "[^"]*"/"network": "vitt"/@\$\.network: no model "vitt"
 s/"network": "[^"]*"/"network": 7/@\$\.network: expected a string
 s/"network": "[^"]*", //@unknown key "largest_batch"
-s/"largest_batch": 8/"largest_batch": 1.5/@\$\.largest_batch: expected a whole number, found 1\.5
+s/"largest_batch": 8/"largest_batch": 1.5/@\$\.largest_batch: expected a whole number from 1 to 512, found 1\.5
 s/"kind": "table"/"kind": "llm"/@\$\.kind: expected table with the key network, found "llm"
-s/"largest_batch": 8/"largest_batch": 0/@\$\.largest_batch: expected a number from 1 to 512
+s/"largest_batch": 8/"largest_batch": 0/@\$\.largest_batch: expected a whole number from 1 to 512, found 0
 s/"largest_batch": 8/"latency_ms": [1]/@latency_ms
 s/3x1:nx", "policies"/5x1:nx", "tp": 5, "policies"/@\$\.deployments\[0\]: model small: expected tp to divide the 6 heads, found 5
 s/3x1:nx", "policies"/13x1:nx", "pp": 13, "policies"/@\$\.deployments\[0\]: model small: expected at most 12 pipeline stages \(its blocks\), found 13

@@ -92,7 +92,7 @@ struct run_result *serve_replay(const struct serve_case *c, struct orr_error *er
 	bool is_good = true;
 	for (; is_good && c->models[n] && n < MOST_MODELS; n++) {
 		const char *m = c->models[n];
-		model[n] = *m == '{' ? served_read("test", m, strlen(m), err) : served_load(m, err);
+		model[n] = *m == '{' ? served_parse("test", m, strlen(m), err) : served_load(m, err);
 		is_good = model[n] != NULL;
 	}
 	is_good = is_good && run(c, model, n, r, err);
