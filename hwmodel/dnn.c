@@ -4,14 +4,12 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/param.h"
-#include "base/sbuf.h"
 #include "hwmodel/dnn_plan.h"
 #include "hwmodel/dnn_profile.h"
 #include "hwmodel/embedded.h"
 
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_BYTES = 1 << 26, MAX_NAMES = 256 };
@@ -97,43 +95,9 @@ static struct dnn *load_file(const char *path, struct orr_error *err)
 	return d;
 }
 
-/* Returns whether a dimension is stated: "NAME=" after ':' or ','. */
-static const char *dimension(const char *spec, const char *name)
-{
-	size_t n = strlen(name);
-	for (const char *at = strstr(spec, name); at; at = strstr(at + 1, name))
-		if (at > spec && (at[-1] == ':' || at[-1] == ',') && at[n] == '=')
-			return at;
-	return NULL;
-}
-
-/* Returns a vision transformer by its width with its other dimensions: "vit:width=384" has 12 layers and heads of 64. The caller frees
- * the result; NULL: the text has no width. */
-static char *with_width(const char *spec)
-{
-	const char *at = strncmp(spec, "vit:", 4) ? NULL : dimension(spec, "width");
-	if (!at)
-		return NULL;
-	const char *value = at + strlen("width=");
-	long long width = atoll(value);
-	struct sbuf b = { 0 };
-	sbuf_printf(&b, "%.*shidden=%s", (int)(at - spec), spec, value);
-	if (!dimension(spec, "layers"))
-		sbuf_puts(&b, ",layers=12");
-	if (!dimension(spec, "heads"))
-		sbuf_printf(&b, ",heads=%lld", width < 64 ? 1 : width / 64);
-	return sbuf_steal(&b);
-}
-
 struct dnn *dnn_load(const char *spec, struct orr_error *err)
 {
 	size_t n = strlen(spec);
-	char *whole = with_width(spec);
-	if (whole) {
-		struct dnn *d = dnn_load(whole, err);
-		mem_free(whole);
-		return d;
-	}
 	if (dnn_profile_options(spec))
 		return dnn_profile_load(spec, err);
 	if (strchr(spec, '/') || (n > 5 && !strcmp(spec + n - 5, ".json")))

@@ -32,14 +32,17 @@ struct key {
 
 static const struct key keys[] = {
 	KEY(hidden, GPT | BERT | LLAMA | VIT, -1, 1, 1000000),
-	KEY(layers, GPT | BERT | LLAMA | VIT, -1, 1, MAX_LAYERS),
+	{ "width", offsetof(struct values, hidden), VIT, -2, 1, 1000000 }, /* another name of hidden */
+	KEY(layers, GPT | BERT | LLAMA, -1, 1, MAX_LAYERS),
+	KEY(layers, VIT, 12, 1, MAX_LAYERS),
 	KEY(ids, DEEPFM, -1, 1, UINT32_MAX - 1),
 	KEY(hidden, DEEPFM, 400, 1, 1000000),
 	KEY(layers, DEEPFM, 3, 1, 100),
 	KEY(fields, DEEPFM, 39, 1, 100000),
 	KEY(dim, DEEPFM, 10, 1, 100000),
 	KEY(norm, DEEPFM, 0, 0, 1),
-	KEY(heads, GPT | BERT | LLAMA | VIT, -1, 1, 100000),
+	KEY(heads, GPT | BERT | LLAMA, -1, 1, 100000),
+	KEY(heads, VIT, -2, 1, 100000),
 	KEY(kv_heads, GPT | LLAMA, -2, 1, 100000),
 	KEY(ffn, GPT | BERT | LLAMA | VIT, -2, 1, 10000000),
 	KEY(seq, GPT | BERT | LLAMA, -1, 1, 10000000),
@@ -141,6 +144,8 @@ static void fill_in(struct values *v, enum family family)
 		v->ffn = (uint32_t)(((uint64_t)v->hidden * 8 / 3 + 255) / 256 * 256);
 	else if (v->ffn == UNSET)
 		v->ffn = 4 * v->hidden;
+	if (v->heads == UNSET) /* of a vision transformer */
+		v->heads = v->hidden < 64 ? 1 : v->hidden / 64;
 	if (v->kv_heads == UNSET)
 		v->kv_heads = v->heads;
 	if (family == VIT) {

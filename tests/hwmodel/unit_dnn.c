@@ -242,6 +242,7 @@ static void by_dimension(void)
 	ok(same_layers("bert_large_pretrain_s512", "bert:hidden=1024,layers=24,heads=16,seq=512,vocab=30522,head=pretrain"),
 		"bert: makes it with its heads of pre-training");
 	ok(same_layers("vit_b16", "vit:hidden=768,layers=12,heads=12"), "vit: makes ViT-B/16");
+	ok(same_layers("vit_b16", "vit:width=768"), "vit: a width alone has 12 layers and heads of 64");
 	ok(same_layers("deit_b16_distilled", "vit:hidden=768,layers=12,heads=12,distilled=1"), "vit: makes the distilled DeiT");
 	/* Megatron-1T has 1008.0 billion parameters with a vocabulary of 51,200 (Narayanan et al., SC 2021, table 1). */
 	struct dnn *d = load("gpt:hidden=25600,layers=128,heads=160,seq=2048,vocab=51200");
@@ -278,6 +279,7 @@ static void names(void)
 		{ "llama:hidden=64,layers=1,heads=8,kv_heads=3,seq=8,vocab=8", "kv_heads: expected a divisor of heads (8), found 3" },
 		{ "bert:hidden=64,layers=1,heads=8,seq=8,vocab=8,head=tail", "head: expected none, pooler, pretrain or qa" },
 		{ "bert:hidden=64,layers=1,heads=8,seq=8,vocab=8,predictions=9", "predictions: expected at most seq (8), found 9" },
+		{ "vit:width=64,hidden=64", "hidden: duplicate key: expected it once" },
 		{ "vit:hidden=64,layers=1,heads=8,patch=15", "patch: expected a divisor of image (224), found 15" },
 		{ "vit:hidden=64,layers=1,heads=8,seq=3", "no dimension \"seq\"" } };
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
