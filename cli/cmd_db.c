@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/cli.h"
+#include "cli/db_inspect.h"
 
 #include "base/num.h"
 #include "base/param.h"
@@ -22,15 +23,6 @@ static int print_digest(struct store *s, struct orr_error *err)
 	return code;
 }
 
-/* Labels may contain control characters, which a terminal would interpret. */
-static const char *plain(char *s)
-{
-	for (char *c = s; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
-	return s;
-}
-
 static int print_runs(struct store *s, struct orr_error *err)
 {
 	struct stored_run *list;
@@ -40,9 +32,9 @@ static int print_runs(struct store *s, struct orr_error *err)
 		return code;
 	printf("%5s  %-20s %-6s %-20s %10s  %-12s  %s\n", "run", "label", "world", "made", "rows", "hash", "seed");
 	for (size_t i = 0; i < n; i++)
-		printf("%5" PRId64 "  %-20s %-6s %-20s %10" PRIu64 "  %-12.12s  %s%s\n", list[i].run, plain(list[i].label),
-			plain(list[i].world), list[i].created_at, list[i].rows_total, plain(list[i].hash), plain(list[i].seed_text),
-			list[i].is_oracle ? "  (oracle)" : "");
+		printf("%5" PRId64 "  %-20s %-6s %-20s %10" PRIu64 "  %-12.12s  %s%s\n", list[i].run, db_plain(list[i].label),
+			db_plain(list[i].world), list[i].created_at, list[i].rows_total, db_plain(list[i].hash),
+			db_plain(list[i].seed_text), list[i].is_oracle ? "  (oracle)" : "");
 	store_list_free(list, n);
 	return ORR_OK;
 }
@@ -96,6 +88,10 @@ static int with_store(const char *verb, const char *file, const struct options *
 		code = print_digest(s, err);
 	else if (!strcmp(verb, "runs"))
 		code = print_runs(s, err);
+	else if (!strcmp(verb, "show"))
+		code = db_show(s, file, o->run, err);
+	else if (!strcmp(verb, "check"))
+		code = db_check(s, file, err);
 	else
 		code = export_run(s, file, o->run, o->out, err);
 	store_close(s, NULL);
@@ -122,7 +118,7 @@ static int merge_shards(const char *out, const char *const *shard, size_t n, str
 
 static int run_db(int argc, char **argv, struct orr_error *err)
 {
-	static const char *const verbs[] = { "digest", "runs", "export", "merge", "columns", NULL };
+	static const char *const verbs[] = { "runs", "show", "digest", "check", "diff", "export", "merge", "vacuum", "columns", NULL };
 	struct options o = { 0 };
 	int code = parse(argc, argv, &o, err);
 	if (code)
@@ -135,6 +131,8 @@ static int run_db(int argc, char **argv, struct orr_error *err)
 				err, ORR_EINPUT, "db merge: expected the database to write, then at least one shard, and no option");
 		return merge_shards(argv[optind + 1], (const char *const *)&argv[optind + 2], (size_t)(argc - optind - 2), err);
 	}
+	if (argc - optind == 3 && !strcmp(argv[optind], "diff") && !o.run && !o.out)
+		return db_diff(argv[optind + 1], argv[optind + 2], err);
 	if (argc - optind != 2)
 		return orr_fail(err, ORR_EINPUT, "db: expected a verb and a file; 'orrery db --help' shows the forms");
 	const char *verb = argv[optind], *file = argv[optind + 1];
@@ -144,39 +142,60 @@ static int run_db(int argc, char **argv, struct orr_error *err)
 	if (!verbs[known]) {
 		const char *near = nearest_name(verb, verbs);
 		return orr_fail(err, ORR_EINPUT, "db: no verb \"%s\"; %s%s", verb,
-			near ? "did you mean " : "there are digest, runs, export, merge and columns", near ? near : "");
+			near ? "did you mean " : "there are runs, show, digest, check, diff, export, merge, vacuum and columns",
+			near ? near : "");
 	}
-	bool is_export = !strcmp(verb, "export");
+	bool is_export = !strcmp(verb, "export"), is_show = !strcmp(verb, "show");
 	if (is_export && (!o.run || !o.out))
 		return orr_fail(err, ORR_EINPUT, "db export: expected --run N and --out DIR");
-	if (!is_export && (o.run || o.out))
-		return orr_fail(err, ORR_EINPUT, "db %s: expected no --run and no --out, which are options of export", verb);
+	if ((!is_export && o.out) || (!is_export && !is_show && o.run))
+		return orr_fail(
+			err, ORR_EINPUT, "db %s: expected no --run and no --out, which are options of export (and --run of show)", verb);
+	if (!strcmp(verb, "diff"))
+		return orr_fail(err, ORR_EINPUT, "db diff: expected two files and no option");
+	if (!strcmp(verb, "vacuum"))
+		return db_vacuum(file, err);
 	return with_store(verb, file, &o, err);
 }
 
 const struct cli_command cmd_db = {
 	.name = "db",
-	.doc = "digest, list and export a database of runs",
-	.help = "usage: orrery db digest FILE\n"
-		"       orrery db runs FILE\n"
+	.doc = "list, compare, check, merge and export databases of runs",
+	.help = "usage: orrery db runs FILE\n"
+		"       orrery db show FILE [--run N]\n"
+		"       orrery db digest FILE\n"
+		"       orrery db check FILE\n"
+		"       orrery db diff A B\n"
 		"       orrery db export FILE --run N --out DIR\n"
 		"       orrery db merge OUT SHARD..\n"
+		"       orrery db vacuum FILE\n"
 		"       orrery db columns\n"
 		"\n"
-		"digest  prints one hash over all runs in canonical order. Wall time, host, thread\n        count, row numbers and the "
-		"program's version and sources are not hashed, so equal\n        results have equal hashes, regardless of machine, order "
-		"and build.\n"
 		"runs    lists the runs.\n"
+		"show    prints what the file contains; with --run what the run is: policy, seed, metrics with\n"
+		"        intervals, notes, and every value of its scenario.\n"
+		"digest  prints one hash over all runs in canonical order. Wall time, host, thread\n"
+		"        count, row numbers and the program's version and sources are not hashed, so equal\n"
+		"        results have equal hashes, regardless of machine, order and build. A run whose\n"
+		"        contents differ from its checksum is an error.\n"
+		"check   runs SQLite's integrity check and verifies the checksum of each run. Prints each damage\n"
+		"        with run and table; exit status 1 if there is any.\n"
+		"diff    lists the runs that only one file has, and runs of equal hash (or, of other builds, of\n"
+		"        equal scenario) whose contents differ: tables, and metrics in order of their relative\n"
+		"        difference. Exit status 1 if the files differ.\n"
 		"export  writes the CSV files of a run, as --out does.\n"
-		"merge   adds the runs of the shards to OUT, in one transaction. A run that OUT has by hash and label\n        is "
-		"skipped. OUT is created if it does not exist; the shards stay unchanged.\n"
+		"merge   adds the runs of the shards to OUT, in one transaction. A run that OUT has by hash and\n"
+		"        label is skipped. OUT is created if it does not exist; the shards stay unchanged.\n"
+		"vacuum  removes free pages and unused base scenarios, and prints the size before and after. A\n"
+		"        file of an older schema is converted first.\n"
 		"columns prints every table and column with its unit and meaning, as Markdown.\n"
 		"\n"
-		"Only merge writes, and only to OUT. A file is an SQLite database (docs/reference/database.md), readable\nwith sqlite3 and "
-		"the "
-		"SQLite library of any language.\n"
+		"Only merge and vacuum write, merge only to OUT. A file is an SQLite database (docs/reference/database.md), readable\n"
+		"with sqlite3 and the SQLite library of any language.\n"
 		"\n"
 		"example:\n"
+		"  orrery db show runs.db --run 3\n"
+		"  orrery db diff monday.db tuesday.db\n"
 		"  orrery db export runs.db --run 3 --out run3\n"
 		"  orrery db merge all.db runs.db\n",
 	.run = run_db,

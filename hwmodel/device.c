@@ -9,6 +9,7 @@
 #include "hwmodel/embedded.h"
 #include "hwmodel/json.h"
 
+#include <stdatomic.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -267,7 +268,7 @@ struct device *device_parse(const char *path, const char *text, size_t n, struct
 
 void device_free(struct device *d)
 {
-	if (!d)
+	if (!d || d->is_shared)
 		return;
 	mem_free(d->name);
 	mem_free(d->title);
@@ -299,6 +300,25 @@ static bool is_listed(const char *name, const char *list)
 	return false;
 }
 
+/* Returns device i of the catalogue, parsed once. */
+static struct device *embedded_device(size_t i, struct orr_error *err)
+{
+	static _Atomic(struct device *) parsed[MAX_NAMES];
+	const struct embedded_file *f = &embedded_devices[i];
+	struct device *d = i < MAX_NAMES ? atomic_load(&parsed[i]) : NULL, *other = NULL;
+	if (d)
+		return d;
+	d = device_parse(f->name, (const char *)f->text, f->n, err);
+	if (!d || i >= MAX_NAMES)
+		return d;
+	d->is_shared = true;
+	if (atomic_compare_exchange_strong(&parsed[i], &other, d))
+		return d;
+	d->is_shared = false; /* another thread was faster */
+	device_free(d);
+	return other;
+}
+
 static struct device *load_embedded(const char *name, struct orr_error *err)
 {
 	const char *names[MAX_NAMES + 1] = { NULL };
@@ -306,7 +326,7 @@ static struct device *load_embedded(const char *name, struct orr_error *err)
 		const struct embedded_file *f = &embedded_devices[i];
 		if (i < MAX_NAMES)
 			names[i] = f->name;
-		struct device *d = device_parse(f->name, (const char *)f->text, f->n, err);
+		struct device *d = embedded_device(i, err);
 		if (!d || !strcasecmp(d->name, name) || is_listed(name, d->aliases))
 			return d;
 		device_free(d);

@@ -49,12 +49,14 @@ struct device {
 	char *source;     /* lines of "topic: source" */
 	bool is_measured; /* source of the values: measured by orrery, else the data sheet; reports state it */
 	char hash[65];
+	bool is_shared; /* of the catalogue: never changed, kept until the program ends */
 };
 
 /* Loads a device. name_or_file: a name or alias of the catalogue (case ignored), a file (contains '/' or ends in .json), or
  * "flat:flops=RATE": a device without launches, times of other kernels or a limit of memory (memory_bytes INFINITY), for identities. */
 struct device *device_load(const char *name_or_file, struct orr_error *err);
 struct device *device_parse(const char *path, const char *text, size_t n, struct orr_error *err);
+/* Frees a device. Devices of the catalogue are shared by all callers and stay. */
 void device_free(struct device *d);
 /* Returns name i of the catalogue, in order; NULL past the last. */
 const char *device_catalogue(size_t i);

@@ -324,7 +324,7 @@ void profile_remove_law(struct profile *p, size_t i)
 
 void profile_free(struct profile *p)
 {
-	if (!p)
+	if (!p || p->is_shared)
 		return;
 	char *const texts[] = { p->name, p->device, p->title, p->source, p->date, p->backend, p->note, p->environment };
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)

@@ -63,8 +63,10 @@ struct profile {
 	struct law *law;
 	size_t n_laws;
 	char hash[65];
+	bool is_shared; /* of the catalogue: kept until the program ends */
 };
 
+/* Loads a profile. Those of the catalogue are shared by all callers, which must not change them. */
 struct profile *profile_load(const char *name_or_file, struct orr_error *err);
 struct profile *profile_parse(const char *path, const char *text, size_t n, struct orr_error *err);
 void profile_free(struct profile *p);

@@ -9,6 +9,7 @@
 #include "hwmodel/embedded.h"
 #include "hwmodel/json.h"
 
+#include <stdatomic.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -361,6 +362,25 @@ struct profile *profile_parse(const char *path, const char *text, size_t n, stru
 	return NULL;
 }
 
+/* Returns profile i of the catalogue, parsed once. */
+static struct profile *embedded_profile(size_t i, struct orr_error *err)
+{
+	static _Atomic(struct profile *) parsed[MAX_NAMES];
+	const struct embedded_file *f = &embedded_profiles[i];
+	struct profile *p = i < MAX_NAMES ? atomic_load(&parsed[i]) : NULL, *other = NULL;
+	if (p)
+		return p;
+	p = profile_parse(f->name, (const char *)f->text, f->n, err);
+	if (!p || i >= MAX_NAMES)
+		return p;
+	p->is_shared = true;
+	if (atomic_compare_exchange_strong(&parsed[i], &other, p))
+		return p;
+	p->is_shared = false; /* another thread was faster */
+	profile_free(p);
+	return other;
+}
+
 struct profile *profile_load(const char *name_or_file, struct orr_error *err)
 {
 	size_t n, len = strlen(name_or_file);
@@ -376,7 +396,7 @@ struct profile *profile_load(const char *name_or_file, struct orr_error *err)
 		if (i < MAX_NAMES)
 			names[i] = f->name;
 		if (!strcasecmp(f->name, name_or_file))
-			return profile_parse(f->name, (const char *)f->text, f->n, err);
+			return embedded_profile(i, err);
 	}
 	const char *near = nearest_name(name_or_file, names);
 	orr_fail(err, ORR_EINPUT, "no profile \"%.80s\"; %s%s%sorrery calib list shows all; a file ends in .json", name_or_file,

@@ -115,6 +115,11 @@ const char *digest_part(size_t part)
 	return part - DIGEST_ROWS < n_row_tables ? row_tables[part - DIGEST_ROWS].name : NULL;
 }
 
+const char *digest_table(size_t part)
+{
+	return part == DIGEST_RUN ? "runs" : digest_part(part);
+}
+
 static int prepare_part(struct store *s, size_t part, sqlite3_stmt **st, struct orr_error *err)
 {
 	if (part >= DIGEST_ROWS) {
@@ -212,20 +217,25 @@ void digest_text(struct sbuf *out, const struct checksums *c)
 			sbuf_printf(out, "%s%s:%s", out->len > begin ? " " : "", digest_part(i), c->hex[i]);
 }
 
+void digest_find(const char *text, size_t part, char hex[17])
+{
+	const char *name = digest_part(part), *at = text;
+	size_t n = strlen(name);
+	*hex = '\0';
+	while (*at && !(!strncmp(at, name, n) && at[n] == ':')) {
+		at += strcspn(at, " ");
+		at += *at == ' ';
+	}
+	if (*at)
+		snprintf(hex, 17, "%.*s", (int)strcspn(at + n + 1, " "), at + n + 1);
+}
+
 size_t digest_differing(const struct checksums *c, const char *text, size_t from)
 {
+	char stored[17];
 	for (size_t i = from; i < DIGEST_ROWS + n_row_tables; i++) {
-		const char *name = digest_part(i), *at = text;
-		size_t n = strlen(name), len = 0;
-		while (*at && !(!strncmp(at, name, n) && at[n] == ':')) {
-			at += strcspn(at, " ");
-			at += *at == ' ';
-		}
-		if (*at) {
-			at += n + 1;
-			len = strcspn(at, " ");
-		}
-		if (len != strlen(c->hex[i]) || memcmp(at, c->hex[i], len) != 0)
+		digest_find(text, i, stored);
+		if (strcmp(stored, c->hex[i]) != 0)
 			return i;
 	}
 	return DIGEST_PARTS;

@@ -21,6 +21,10 @@ struct checksums {
 
 /* Returns the name of a part: the table's, or "run"; NULL: no such part. */
 const char *digest_part(size_t part);
+/* Returns the name of the table that has a part. */
+const char *digest_table(size_t part);
+/* Sets hex to the checksum of a part in a text of checksums; empty: it has none. */
+void digest_find(const char *text, size_t part, char hex[17]);
 /* Computes the checksums of a stored run. The caller holds an open transaction. If the run cannot be read, *part is the part at which
  * reading failed. */
 int digest_run(struct store *s, int64_t run, struct checksums *out, size_t *part, struct orr_error *err);

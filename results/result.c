@@ -17,15 +17,22 @@ struct run_result *result_new(void)
 	return r;
 }
 
-void result_free(struct run_result *r)
+static void free_series(struct run_result *r)
 {
-	if (!r)
-		return;
 	for (size_t i = 0; i < r->n_series; i++) {
 		mem_free(r->series[i].time_ns);
 		mem_free(r->series[i].value);
 	}
 	mem_free(r->series);
+	r->series = NULL;
+	r->n_series = 0;
+}
+
+void result_free(struct run_result *r)
+{
+	if (!r)
+		return;
+	free_series(r);
 	for (size_t i = 0; i < n_row_tables; i++)
 		mem_free(rows_steal(&row_tables[i], r));
 	mem_free(r->label);
@@ -84,6 +91,19 @@ const char *result_note_at(const struct run_result *r, const char *kind, size_t 
 		if (is_note(&r->events[k], kind) && !i--)
 			return r->events[k].detail;
 	return NULL;
+}
+
+void result_keep_metrics(struct run_result *r)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < r->n_events; i++)
+		if (is_note(&r->events[i], r->events[i].kind))
+			r->events[n++] = r->events[i];
+	r->n_events = n;
+	for (size_t i = 0; i < n_row_tables; i++)
+		if (strcmp(row_tables[i].name, "metrics") != 0 && strcmp(row_tables[i].name, "events") != 0)
+			mem_free(rows_steal(&row_tables[i], r));
+	free_series(r);
 }
 
 static bool has_note(const struct run_result *r, const char *kind, const char *text)

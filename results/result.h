@@ -133,6 +133,8 @@ void result_note(struct run_result *r, const char *kind, const char *text);
 const char *result_find_note(const struct run_result *r, const char *kind);
 /* Returns note i of that kind, counted from 0, or NULL. Ignores events to which a policy or a world gave the same name. */
 const char *result_note_at(const struct run_result *r, const char *kind, size_t i);
+/* Frees everything but metrics and notes. */
+void result_keep_metrics(struct run_result *r);
 /* Moves rows, metrics, series and events of another result to r. The prefix is added to the names of metrics and series. Rows of
  * tables that r already has stay in `from`. */
 void result_take(struct run_result *r, struct run_result *from, const char *prefix);

@@ -101,14 +101,14 @@ static int add_grid(struct book *b, const char *where, struct book_axis *a, doub
 {
 	const struct search_axis *r = &a->range;
 	if (!isnan(n) && !isnan(step))
-		return book_fail(b, where, err, "expected n or step, found both");
+		return book_fail(b, where, err, "expected n or by, found both");
 	if (!isnan(step) && (!(step > 0) || r->is_log))
-		return book_fail(b, where, err, "step: expected more than 0, and a linear scale; a logarithmic scale has n");
+		return book_fail(b, where, err, "by: expected more than 0, and a linear scale; a logarithmic scale has n");
 	if (!isnan(n) && (n < 2 || n > MAX_VALUES || n != floor(n)))
 		return book_fail(b, where, err, "n: expected 2 to %d", MAX_VALUES);
 	double count = isnan(step) ? n : floor((r->to - r->from) / step * (1 + 1e-12) + 1e-9) + 1;
 	if (count > MAX_VALUES)
-		return book_fail(b, where, err, "step: %.3g values: expected at most %d", count, MAX_VALUES);
+		return book_fail(b, where, err, "by: %.3g values: expected at most %d", count, MAX_VALUES);
 	for (double i = 0; i < count; i++) {
 		double part = isnan(step) ? i / (n - 1) : i * step / (r->to - r->from);
 		double v = r->is_log ? r->from * pow(r->to / r->from, part) : r->from + part * (r->to - r->from);
@@ -117,10 +117,10 @@ static int add_grid(struct book *b, const char *where, struct book_axis *a, doub
 	return ORR_OK;
 }
 
-/* Reads {"from", "to", "scale"} with n or step: a grid; without them: a range for sample, find or refine. */
+/* Reads {"from", "to", "scale"} with n or by: a grid; without them: a range for sample, find or refine. */
 static int read_range(struct book *b, const cJSON *o, const char *where, struct book_axis *a, struct orr_error *err)
 {
-	static const char *const known[] = { "from", "to", "n", "step", "scale", NULL };
+	static const char *const known[] = { "from", "to", "n", "by", "scale", NULL };
 	double n, step;
 	if (!b->is_study)
 		return book_fail(b, where, err, "expected a list of values");
@@ -133,7 +133,7 @@ static int read_range(struct book *b, const cJSON *o, const char *where, struct 
 	if (!rc)
 		rc = read_real(b, o, "n", where, &n, err);
 	if (!rc)
-		rc = read_real(b, o, "step", where, &step, err);
+		rc = read_real(b, o, "by", where, &step, err);
 	if (rc)
 		return rc;
 	a->is_range = true;
@@ -203,7 +203,7 @@ static int add_listed(struct book *b, const cJSON *name, const char *where, stru
 		return rc;
 	r->offset[r->n_axes - 1] = 0;
 	if (b->axis[a].is_range)
-		return book_fail(b, where, err, "axes: \"%.60s\" has no values: expected n or step in $.axes, or a sample, find or refine",
+		return book_fail(b, where, err, "axes: \"%.60s\" has no values: expected n or by in $.axes, or a sample, find or refine",
 			b->axis[a].name);
 	if (*n && b->axis[a].n != *n)
 		return book_fail(b, where, err, "axes: \"%.60s\" has %zu values: expected %zu, as the first axis of its list",

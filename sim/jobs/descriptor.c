@@ -43,7 +43,7 @@ static void configure(const struct scenario *s, struct jobs_state *t)
 		.drop_unfit = orr_arg_bool(s->keys, "drop_unfit"),
 		.completed_only = orr_arg_bool(s->keys, "completed_only"),
 		.check = o->check,
-		.record_jobs = s->record != RECORD_SUMMARY && (o->db || o->out_dir || is_drawn),
+		.record_jobs = scenario_keeps_rows(s) && (o->db || o->out_dir || is_drawn),
 		.max_rows = s->record == RECORD_SAMPLE ? 10000 : MAX_ROWS,
 		.policy_timeout_s = s->policy_timeout_s };
 	if (t->rates)
@@ -425,7 +425,7 @@ static const struct world_flag flags[] = {
 		"exclude jobs that the trace records as failed, killed or not ended from\nall means; they still use GPUs" },
 	SCENARIO_FLAG_WARM_UP,
 	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "stop the clock there (30d, 12h, ...)" },
-	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: summary, sample or all (default: all, up to a million)" },
+	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: metrics, summary, sample or all (default: all, up to a million)" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }
 };
 /* clang-format on */

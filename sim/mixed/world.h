@@ -43,7 +43,7 @@ struct mixed {
 	struct fence *fence;
 	size_t n_fences, cap_fences;
 	uint64_t fenced_pool; /* pool->changes when all free GPUs of doomed nodes were last fenced */
-	uint32_t nodes_away; /* number of nodes that are down or were given notice */
+	uint32_t nodes_away;  /* number of nodes that are down or were given notice */
 	int64_t notice_ns, row_ns;
 	uint64_t rows_ahead;  /* number of rows that are known but have not happened yet */
 	bool failure_pending; /* an event that makes the next row known is pending */

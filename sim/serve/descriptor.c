@@ -46,7 +46,7 @@ static void configure(const struct scenario *s, struct serve_state *t)
 		.until_ns = s->until_ns,
 		.warm_up = s->warm_up,
 		.check = o->check,
-		.record_requests = s->record != RECORD_SUMMARY && wants_rows,
+		.record_requests = scenario_keeps_rows(s) && wants_rows,
 		.max_rows = s->record == RECORD_SAMPLE ? SERVE_SAMPLE_ROWS : MAX_ROWS,
 		.policy_timeout_s = s->policy_timeout_s };
 }
@@ -308,7 +308,7 @@ static const struct world_flag flags[] = {
 		"USD per GPU and hour: auto (default: published on-demand prices), none or\nTYPE=USD,.." },
 	SCENARIO_FLAG_WARM_UP,
 	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "end of the simulation (30d, 12h, ...)" },
-	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: summary, sample or all (default: all, up to a million)" },
+	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: metrics, summary, sample or all (default: all, up to a million)" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }
 };
 /* clang-format on */

@@ -148,7 +148,7 @@ static void describe(struct scenario *s, const struct spot_state *t)
 static void configure(const struct scenario *s, struct spot_state *t)
 {
 	const struct world_output *o = s->output;
-	bool wants_rows = s->record != RECORD_SUMMARY && (o->db || o->out_dir || o->is_series);
+	bool wants_rows = scenario_keeps_rows(s) && (o->db || o->out_dir || o->is_series);
 	t->config = (struct spot_config){ .capacity = t->capacity,
 		.prices = t->prices,
 		.job = t->job,
@@ -517,7 +517,7 @@ static const struct world_flag flags[] = {
 		"sort the trace's rows by time, skip impossible rows and list them;\nwithout --repair, such rows are errors" },
 	{ "exact", NULL, WORLD_FLAG_EXTRA, NULL, "", "one event per step, instead of one per series of steps between other events;\nthe results are bit-identical" },
 	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "end of the simulation (30d, 12h, ...)" },
-	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: summary, sample or all (default: all, up to a million)" },
+	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: metrics, summary, sample or all (default: all, up to a million)" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }
 };
 /* clang-format on */

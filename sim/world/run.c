@@ -87,6 +87,8 @@ int trial_end(struct trial *t, struct orr_error *err)
 	if (t->all)
 		replications_put(t->all, scenario_level(t->s), t->result);
 	remarks_add(t->s, t->policy, t->result);
+	if (t->s->record == RECORD_METRICS)
+		result_keep_metrics(t->result);
 	return ORR_OK;
 }
 
@@ -113,7 +115,7 @@ static void say_rows(const struct scenario *s, struct run_result *const *runs, s
 {
 	const char *counted = s->world->form.counted;
 	const struct row_table *rows = counted ? row_table_find(counted) : NULL;
-	if (s->output->quiet || !(s->output->db || s->output->out_dir) || s->record == RECORD_SUMMARY)
+	if (s->output->quiet || !(s->output->db || s->output->out_dir) || !scenario_keeps_rows(s))
 		return;
 	for (size_t i = 0; rows && i < n; i++)
 		if (rows_count(rows, runs[i]) < runs[i]->rows_total)

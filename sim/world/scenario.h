@@ -26,7 +26,8 @@ struct scenario_policy {
 	const struct scenario_policy *beside; /* in a world of parts: the second policy of a pair; else NULL */
 };
 
-enum scenario_record { RECORD_SUMMARY, RECORD_SAMPLE, RECORD_ALL };
+/* RECORD_SUMMARY: no rows of jobs or requests; RECORD_METRICS: metrics and notes only. */
+enum scenario_record { RECORD_SUMMARY, RECORD_SAMPLE, RECORD_ALL, RECORD_METRICS };
 
 struct scenario {
 	const struct world *world;
@@ -68,11 +69,17 @@ extern const struct orr_param scenario_keys[];
 #define SCENARIO_KEY_UNTIL ORR_PARAM_TEXT("until", "", "time at which the simulation ends (30d, 12h); empty: at the end of the work")
 #define SCENARIO_KEY_WARM_UP \
 	ORR_PARAM_TEXT("warm_up", "none", "initial transient removed from means, quantiles and their intervals: none, mser5, or a time (2h)")
-#define SCENARIO_KEY_RECORD ORR_PARAM_CHOICE("record", "all", "summary|sample|all", "rows that are kept")
+#define SCENARIO_KEY_RECORD ORR_PARAM_CHOICE("record", "all", "summary|sample|all|metrics", "rows that are kept; metrics: metrics and notes only")
 #define SCENARIO_FLAG_WARM_UP \
 	{ "warm-up", "WHAT", WORLD_FLAG_KEY, "warm_up", NULL, \
 		"remove the initial transient from means, quantiles and their intervals:\nmser5, what arrives before a time (2h), or none (default)" }
 /* clang-format on */
+
+/* Returns whether the result has rows of jobs or requests, all or a sample. */
+static inline bool scenario_keeps_rows(const struct scenario *s)
+{
+	return s->record != RECORD_SUMMARY && s->record != RECORD_METRICS;
+}
 
 /* Reads a scenario from a file; returns NULL on error. */
 cJSON *scenario_read(const char *path, struct orr_error *err);

@@ -293,8 +293,8 @@ static void trick_timer(void *self, struct orr_spot *w, uint64_t tag)
 static void test_impossible(void)
 {
 	static const char *const expected[] = {
-		"instance a at 0.000000000 s: orr_layout(): the owner of stage 0 of pipeline 0 is still starting: expected an instance "
-		"that is ready",
+		("instance a at 0.000000000 s: orr_layout(): the owner of stage 0 of pipeline 0 is still starting: expected an instance "
+		 "that is ready"),
 		"orr_steps_run(): no instance has a stage", "orr_own(): stage 1 of pipeline 0 has an owner, a", "a step of 0 ns",
 		"orr_commit(): 1 steps: expected at most 0, the steps that are not committed",
 		"reads the future: expected a policy that declares ORR_NEEDS_ORACLE",

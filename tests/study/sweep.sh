@@ -20,7 +20,7 @@ values() {
 
 # ---- points ----
 
-study grid '{ "load": [1, 2, 0.5], "x": { "from": 0.1, "to": 0.5, "step": 0.1 } }' \
+study grid '{ "load": [1, 2, 0.5], "x": { "from": 0.1, "to": 0.5, "by": 0.1 } }' \
   '"axes": ["load", "x"], "set": { "seed": "${round(10 * x)}" }, "where": "x < 0.35 || load == 2"'
 "$orrery" sweep grid.json --json >grid.out 2>err; ok $? 'a grid runs'
 is "$(values grid.out x)" '0.1 0.1 0.2 0.2 0.3 0.3 0.1 0.1 0.2 0.2 0.3 0.3 0.4 0.4 0.5 0.5 0.1 0.1 0.2 0.2 0.3 0.3 ' \
@@ -127,9 +127,9 @@ for error in '{ "runs": {} }|expected a run with at least one point' \
   '{ "axes": { "a": { "from": 2, "to": 1 } }, "runs": {} }|expected numbers from < to' \
   '{ "axes": { "a": { "from": 0, "to": 1, "scale": "log" } }, "runs": {} }|from > 0 on a logarithmic scale' \
   '{ "axes": { "a": { "from": 0, "to": 1, "n": 1 } }, "runs": {} }|n: expected 2 to' \
-  '{ "axes": { "a": { "from": 0, "to": 1, "step": 0 } }, "runs": {} }|step: expected more than 0' \
-  '{ "axes": { "a": { "from": 0, "to": 1, "step": 1e-9 } }, "runs": {} }|expected at most 100000' \
-  '{ "axes": { "a": { "from": 0, "to": 1 } }, "runs": { "r": { "scenario": {}, "axes": ["a"] } } }|"a" has no values: expected n or step' \
+  '{ "axes": { "a": { "from": 0, "to": 1, "by": 0 } }, "runs": {} }|by: expected more than 0' \
+  '{ "axes": { "a": { "from": 0, "to": 1, "by": 1e-9 } }, "runs": {} }|expected at most 100000' \
+  '{ "axes": { "a": { "from": 0, "to": 1 } }, "runs": { "r": { "scenario": {}, "axes": ["a"] } } }|"a" has no values: expected n or by' \
   '{ "axes": { "a": [1, 2], "b": [1] }, "runs": { "r": { "scenario": {}, "axes": [["a", "b"]] } } }|"b" has 1 values: expected 2' \
   '{ "axes": { "a": [1, 2] }, "runs": { "r": { "scenario": {}, "sample": { "axes": ["a"], "n": 2 } } } }|expected an axis with from and to alone' \
   '{ "axes": { "a": { "from": 0, "to": 1 } }, "runs": { "r": { "scenario": {}, "find": { "axis": "a", "metric": "m" } } } }|expected below or above' \
