@@ -59,8 +59,27 @@ static const char *take_option(int *argc, char **argv, const char *name)
 	return NULL;
 }
 
+/* Says so if the scenario gives another run than the stored one. */
+static void compare_hash(const struct request *r, const char *db, const char *number, const char *stored)
+{
+	static const struct world_output quietly = { .quiet = true, .is_shown = true };
+	struct orr_error ignored = { 0 };
+	struct scenario *s = scenario_open(r->scenario, &quietly, &ignored);
+	char hash[65];
+	if (!s)
+		return; /* the run reports the error */
+	mem_free(scenario_text(s, 0, hash));
+	scenario_close(s);
+	if (strcmp(hash, stored) != 0)
+		fprintf(stderr,
+			"orrery: not the same run as run %s of %s: an option, an input, the program or, with until_precision, the other "
+			"policies "
+			"of that run differ\n",
+			number, db);
+}
+
 /* Sets the scenario to that of a stored run. */
-static int load_stored(struct request *r, const char *db, const char *number, struct orr_error *err)
+static int load_stored(struct request *r, const char *db, const char *number, char stored[65], struct orr_error *err)
 {
 	int64_t run;
 	struct run_result *result = NULL;
@@ -80,6 +99,7 @@ static int load_stored(struct request *r, const char *db, const char *number, st
 	if (!rc) {
 		cJSON_AddItemToArray(cJSON_AddArrayToObject(o, "policies"), policy);
 		request_put_below(r, o);
+		snprintf(stored, 65, "%s", result->hash);
 	} else {
 		cJSON_Delete(policy);
 		cJSON_Delete(o);
@@ -94,14 +114,17 @@ static int load_stored(struct request *r, const char *db, const char *number, st
 static int run_scenario(int argc, char **argv, struct orr_error *err)
 {
 	struct request r;
+	char stored[65] = "";
 	const char *db = take_option(&argc, argv, "--from"), *number = take_option(&argc, argv, "--run");
 	int rc = request_parse(argc, argv, NULL, &r, err);
 	if (!rc && !r.source && !db)
 		rc = orr_fail(err, ORR_EINPUT, "run: expected SCENARIO.json; see --help");
 	if (!rc)
-		rc = db ? load_stored(&r, db, number, err) : request_load_below(&r, r.source, err);
+		rc = db ? load_stored(&r, db, number, stored, err) : request_load_below(&r, r.source, err);
 	if (!rc)
 		rc = request_apply_sets(&r, err);
+	if (!rc && db && !r.output.quiet)
+		compare_hash(&r, db, number, stored);
 	if (!rc)
 		rc = study_run(r.scenario, &r.output, err);
 	if (rc)

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "results/merge.h"
+#include "results/store.h"
 #include "study/figures.h"
 #include "study/sweep_report.h"
 
@@ -132,7 +133,7 @@ static int take_part(struct sweep *w, struct study *study, size_t k, const struc
 	if (!t->s)
 		return ORR_OK;
 	double v = n ? metric_of(result[0], t->run->search.metric) : NAN;
-	if (n && !result_find(result[0], t->run->search.metric))
+	if (n && !sweep_knows(&w->rows, t->run->search.metric)) /* else it is missing at this point: the result is NAN */
 		return book_fail(w->book, "$.runs", err, "%.40s: metric \"%.60s\": expected a metric of its runs", t->run->name,
 			t->run->search.metric);
 	search_put(t->s, v);
@@ -148,16 +149,17 @@ static bool is_next(const struct sweep *w, const struct task *t, size_t round)
 	return t->s ? search_next(t->s, &v) : !round;
 }
 
-/* Runs a round; *n: number of its parts, 0 if all searches are done. */
-static int run_round(struct sweep *w, size_t round, size_t *n, struct orr_error *err)
+/* Runs the tasks of a round that begin at *i, at most CHUNK of them, so that memory does not grow with the study. *n: how many of them
+ * ran. */
+static int run_chunk(struct sweep *w, size_t round, size_t *i, size_t *n, struct orr_error *err)
 {
+	enum { CHUNK = 256 };
 	struct study *study = study_new(&w->output);
-	size_t k = 0;
+	size_t first = *i, k = 0;
 	int rc = ORR_OK;
-	*n = 0;
-	for (size_t i = 0; i < w->n_tasks && !rc; i++)
-		if (is_next(w, &w->task[i], round)) {
-			rc = add_scenario(w, study, &w->task[i], err);
+	for (*n = 0; *i < w->n_tasks && *n < CHUNK && !rc; ++*i)
+		if (is_next(w, &w->task[*i], round)) {
+			rc = add_scenario(w, study, &w->task[*i], err);
 			++*n;
 		}
 	struct orr_error failed = { 0 };
@@ -165,24 +167,48 @@ static int run_round(struct sweep *w, size_t round, size_t *n, struct orr_error 
 		*err = failed;
 		rc = failed.code;
 	}
-	for (size_t i = 0; i < w->n_tasks && !rc && *n; i++)
-		if (is_next(w, &w->task[i], round))
-			rc = take_part(w, study, k++, &w->task[i], err);
+	for (size_t t = first; t < *i && !rc && *n; t++)
+		if (is_next(w, &w->task[t], round))
+			rc = take_part(w, study, k++, &w->task[t], err);
 	w->n_runs += study_runs(study);
 	w->n_reused += study_reused(study);
 	study_free(study);
 	return rc;
 }
 
+/* Runs a round; *n: number of tasks that ran, 0 if all searches are done. */
+static int run_round(struct sweep *w, size_t round, size_t *n, struct orr_error *err)
+{
+	size_t ran;
+	int rc = ORR_OK;
+	*n = 0;
+	for (size_t i = 0; i < w->n_tasks && !rc; *n += ran)
+		rc = run_chunk(w, round, &i, &ran, err);
+	return rc;
+}
+
 /* ---- --dry-run ---- */
+
+/* Returns the mean size of a run in the database; 0: unknown. */
+static double mean_bytes(const char *db)
+{
+	struct orr_error ignored = { 0 };
+	struct stored_run *list = NULL;
+	struct stat file;
+	size_t n = 0;
+	struct store *s = db && !stat(db, &file) ? store_open_readonly(db, &ignored) : NULL;
+	if (!s)
+		return 0;
+	store_list(s, &list, &n, &ignored);
+	store_list_free(list, n);
+	store_close(s, &ignored);
+	return n ? (double)file.st_size / (double)n : 0;
+}
 
 static void say_dry(const struct sweep *w, size_t runs, size_t known, double wall_s, size_t searches)
 {
-	double bytes = 0;
-	struct stat file;
 	const char *db = w->output.db;
-	if (db && !stat(db, &file) && known)
-		bytes = (double)file.st_size / (double)known;
+	double bytes = mean_bytes(db);
 	printf("%zu points, %zu runs", w->n_tasks - searches, runs);
 	if (searches)
 		printf("; %zu searches", searches);

@@ -74,6 +74,14 @@ void sweep_add_answer(struct sweep_rows *w, size_t task, const struct book_run *
 	w->answer[w->n_answers++] = (struct sweep_answer){ task, run, found, grid };
 }
 
+bool sweep_knows(const struct sweep_rows *w, const char *metric)
+{
+	for (size_t i = 0; i < w->n_names; i++)
+		if (!strcmp(w->name[i], metric))
+			return true;
+	return false;
+}
+
 static int by_task(const void *a, const void *b)
 {
 	const struct sweep_row *x = a, *y = b;

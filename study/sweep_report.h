@@ -41,6 +41,8 @@ void sweep_add_row(struct sweep_rows *w, const struct book *b, const struct book
 void sweep_add_failure(
 	struct sweep_rows *w, const struct book *b, const struct book_run *run, size_t task, const char *label, const char *error);
 void sweep_add_answer(struct sweep_rows *w, size_t task, const struct book_run *run, struct search_answer found, size_t grid);
+/* Returns whether any row has the metric. */
+bool sweep_knows(const struct sweep_rows *w, const char *metric);
 /* Orders the rows, and sets their numbers in the database (NULL: none). */
 int sweep_number(struct sweep_rows *w, const char *db, struct orr_error *err);
 /* Prints the table or JSON on standard output, answers and failures; writes out_dir/study.csv. */

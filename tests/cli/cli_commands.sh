@@ -23,7 +23,7 @@ is "$(refused devicer)" 'orrery: no command "devicer"; did you mean:
   orrery device' "or the nearest other command"
 is "$(refused qqqqqqqq)" "orrery: no command \"qqqqqqqq\"; 'orrery --help' lists them" "or none"
 commands=$(o help | sed -n 's/^  \([a-z]*\) .*/\1/p')
-is "$(echo "$commands" | sort | tr '\n' ' ')" "calib db device figures jobs model net plan policy run scenario serve spot step trace " "all commands are listed"
+is "$(echo "$commands" | sort | tr '\n' ' ')" "calib db device figures jobs model net plan policy run scenario serve spot step sweep trace " "all commands are listed"
 for c in $commands; do
   is "$(o "$c" --help | head -n 1 | cut -d ' ' -f 1-3) $(o "$c" x -h | cksum)" "usage: orrery $c $(o "$c" --help | cksum)" "$c --help, or -h anywhere"
 done
@@ -236,7 +236,7 @@ is "$(refused trace info)" "orrery: trace info: expected one file; 'orrery trace
 # ---- databases ----
 o "${jobs[@]}" --db r.db -q
 is "$(o db runs r.db | awk 'NR == 2 { print $1, $2, $3, $5 }')" "1 fifo jobs 3" "db runs"
-is "$(refused db runs r.db --run 1)" "orrery: db runs: expected no --run and no --out, which are options of export" "--run is of export"
+is "$(refused db runs r.db --run 1)" "orrery: db runs: expected no --run and no --out, which are options of export (and --run of show)" "--run is of export and show"
 is "$(refused db export r.db --run 1)" "orrery: db export: expected --run N and --out DIR" "export needs both"
 is "$(refused db export r.db --run 0 --out x)" 'orrery: --run: expected a whole number from 1, found "0"' "runs are counted from 1"
 is "$(o db export r.db --run 1 --out x; cut -d , -f 1,3-5 x/fifo.jobs.csv | sed -n 2p)" "0,0.000000000,0.000000000,10.000000000" "an exported row"

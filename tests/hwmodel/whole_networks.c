@@ -75,10 +75,9 @@ static void compare(const struct steptime *e)
 	struct profile *p = dev ? profile_of(dev, &err) : NULL;
 	struct cost_options o = { .precision = e->precision, .profile = p };
 	struct cost *laws = p && d ? cost_new(d, dev, &o, &err) : NULL;
-	struct device *plain = device_load(e->device, &err);
-	if (plain)
-		plain->network_conv_time = plain->network_memory_time = 0;
-	struct cost *without = laws && plain ? cost_new(d, plain, &o, &err) : NULL;
+	struct device plain = dev ? *dev : (struct device){ .name = NULL };
+	plain.network_conv_time = plain.network_memory_time = 0;
+	struct cost *without = laws ? cost_new(d, &plain, &o, &err) : NULL;
 	o.profile = NULL;
 	struct cost *sheet = laws ? cost_new(d, dev, &o, &err) : NULL;
 	if (err.code)
@@ -104,7 +103,6 @@ static void compare(const struct steptime *e)
 	cost_free(laws);
 	cost_free(sheet);
 	cost_free(without);
-	device_free(plain);
 	profile_free(p);
 	device_free(dev);
 	dnn_free(d);

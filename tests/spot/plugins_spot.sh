@@ -72,10 +72,10 @@ samples_nan|1 P at 1\.000000000 s: orr_steps_run\(\): -?nan samples
 redundant_two|1 P at 1\.000000000 s: orr_steps_run\(\): redundant is 2: expected 0 to 1$
 egress_huge|1 P at 1\.000000000 s: orr_steps_run\(\): .* 1e\+300 bytes of egress
 egress_infinite|1 P at 1\.000000000 s: orr_egress\(\): expected 0 to 1e30 bytes, found inf
-pace_zero|1 P at 1\.000000000 s: orr_steps_pace\(\): 0 ns: expected more than 0$
+pace_zero|1 P at 1\.000000000 s: orr_steps_pace\(\): 0 ns: expected more than 0 and less than 73 years$
 stretch_for_ever|1 P at 1\.000000000 s: orr_steps_stretch\(\): by 2305843009213693951 ns
 shrink|1 P at 1\.000000000 s: orr_steps_stretch\(\): by -1 ns
-samples_negative|1 P at 1\.000000000 s: orr_steps_samples\(\): -1: expected at least 0$
+samples_negative|1 P at 1\.000000000 s: orr_steps_samples\(\): -1: expected at least 0 and less than 1e18$
 provisional_late|1 P at 1\.000000000 s: orr_steps_are_provisional\(\): steps have been run: expected a call in create\(\)$
 commit_most|1 P at 1\.000000000 s: orr_commit\(\): 18446744073709551615 steps: expected at most 0, the steps that are not committed
 lose_most|1 P at 1\.000000000 s: orr_lose\(\): 18446744073709551615 steps: expected at most 0, the steps that are not committed

@@ -51,13 +51,25 @@ is "$(head -n 1 out/study.csv)" 'run,load,seed,nodes,policy,metric,value,ci_low,
 is "$(grep -c ',makespan,' out/study.csv)" 8 'of every run'
 "$orrery" run --from zip.db --run 6 --db again.db -q; ok $? 'the run of a row runs again'
 is "$("$orrery" db runs again.db | tail -n 1 | grep -o '[0-9a-f]\{12,64\}$')" "$("$orrery" db runs zip.db | sed -n 7p | grep -o '[0-9a-f]\{12,64\}$')" 'and has the same hash'
+is "$("$orrery" run --from zip.db --run 6 --json 2>&1 >/dev/null | grep -c 'not the same run')" 0 'so nothing is said'
+like "$("$orrery" run --from zip.db --run 6 --set seed=99 2>&1 >/dev/null)" 'not the same run as run 6 of zip.db' 'a change is said'
 like "$("$orrery" run --from zip.db --run 99 2>&1)" 'zip.db has no run 99: expected a number' 'a number that no run has is an error'
 like "$("$orrery" run --from zip.db 2>&1)" 'expected --run N' 'as is none'
 text=$("$orrery" sweep zip.json --dry-run --db zip.db)
 like "$text" '^4 points, 8 runs' '--dry-run counts points and runs'
 like "$text" '8 of the runs are in zip.db already' 'and those that are stored'
+study other '{ "load": [3] }' '"axes": ["load"]'
+"$orrery" sweep other.json -q --db zip.db
+is "$("$orrery" sweep zip.json --dry-run --db zip.db | tail -n 1)" 'expected for the other 0: 0 s on '"$(nproc)"' threads, 0 MB (means of the stored runs)' 'runs of other studies do not count'
 like "$("$orrery" sweep zip.json --dry-run --db none.db)" 'unknown, because no run is stored yet' 'no time is expected without a stored run'
 [ ! -e none.db ]; ok $? '--dry-run makes no database'
+
+# ---- more points than a block ----
+
+study many '{ "seed": { "from": 1, "to": 300, "n": 300 } }' '"axes": ["seed"], "set": { "seed": "${seed}", "record": "metrics" }'
+sed -i 's/load=${load}/load=1/; s/n=40/n=5/; s/, "srtf"//' many.json
+"$orrery" sweep many.json --db many.db --json >many.out; is "$? $(values many.out seed | wc -w) $("$orrery" db runs many.db | tail -n +2 | wc -l)" '0 300 300' '300 points'
+is "$(values many.out seed | tr ' ' '\n' | sort -n | uniq -d | wc -l)$(grep -c '"stored_run":\s*300' many.out)" '01' 'each once, in order'
 
 # ---- searches ----
 
