@@ -91,6 +91,9 @@ for prices in '"a100=3.6,v100=7.2"' '{"a100": 3.6, "v100": "7.2"}'; do
   is "$? $(near "$(metric p usd)" "$(awk 'BEGIN { printf "%.17g", (8 * 3.6 + 4 * 7.2) / 3600 }')")" "0 near" "prices by type: $prices"
   is "$("$orrery" scenario show x.json | tr -d ' \t\n' | grep -c '"prices":{"a100":"3.6","v100":"7.2"}')" 1 "scenario show writes them"
 done
+sed 's/"policies"/"prices": "a100=0,v100=7.2", &/; s/"replicas": 1}/"replicas": 1, "gpu_types": "v100"}/' base.json >x.json
+"$orrery" run x.json --no-figures -q --check --out p
+is "$? $(near "$(metric p usd)" "$(awk 'BEGIN { printf "%.17g", 4 * 7.2 / 3600 }')")" "0 near" "a type may cost nothing"
 sed 's/"policies"/"prices": "none", &/' base.json >x.json
 "$orrery" run x.json --no-figures -q --out n
 is "$? $(metric n usd)" "0 " "without prices no cost is reported"

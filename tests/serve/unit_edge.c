@@ -73,6 +73,16 @@ static void links(void)
 	near_to(r ? serve_metric(r, "front_answer_bytes") : NAN, 200, 0, "bytes of answers");
 	near_to(r ? serve_metric(r, "front_input_use") : NAN, 20. / 47, 1e-12, "the link of inputs is busy for 20 of 47 ms");
 	result_free(r);
+	/* Two links of 25 ms each: an input takes 10 ms, an answer 1 ms. One link: two inputs take 20 ms of 36 ms, two answers 2 ms. */
+	r = serve(one, 2, &orr_policy_serve_mdp, "submodels=a", "front=per-replica " LINK);
+	near_to(r ? serve_metric(r, "front_input_use") : NAN, 20. / 50, 1e-12, "two links of inputs are busy for 10 of 25 ms each");
+	near_to(r ? serve_metric(r, "front_answer_use") : NAN, 2. / 50, 1e-12, "two links of answers are busy for 1 of 25 ms each");
+	result_free(r);
+	r = serve(one, 2, &orr_policy_serve_mdp, "submodels=a", "front=shared " LINK);
+	near_to(r ? serve_metric(r, "front_input_use") : NAN, 20. / 36, 1e-12, "a shared link of inputs is busy for 20 of 36 ms");
+	near_to(r ? serve_metric(r, "front_answer_use") : NAN, 2. / 36, 1e-12, "a shared link of answers is busy for 2 of 36 ms");
+	near_to(r ? serve_metric(r, "front_lost_bytes") : NAN, 0, 0, "no bytes are lost");
+	result_free(r);
 }
 
 /* ---- deadlines ---- */

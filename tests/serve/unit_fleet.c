@@ -247,6 +247,17 @@ static void check_scaling(void)
 	r = fleet_must_run(&c, "scaling by rate");
 	log_is("udx", "u1@15 d1@20 x1@20", "by rate: 0.4/s at 10 s, 0.1/s at 20 s");
 	result_free(r);
+	/* Replica 1 starts at 10 s and would be up at 35 s. At 20 s one replica suffices: the one that is starting is removed. */
+	c.requests = "arrival_s\n1\n2\n3\n4\n100\n";
+	c.options = "autoscale=rate scale_target=0.2 scale_interval=10s scale_quiet=0s start_up=25s";
+	r = fleet_must_run(&c, "a replica that is no longer needed while it starts");
+	log_is("udx", "", "no replica drains: the one that starts is removed");
+	near_to(fleet_metric(r, "gpu_hours") * 3600, 120, 1e-9, "110 s of replica 0, and 10 s of the replica that was starting");
+	near_to(fleet_metric(r, "replica_hours") * 3600, 110, 1e-9, "a replica that never was up has no replica hours");
+	ok(r && r->n_replicas == 2 && r->replicas[1].start_ns == 10 * ORR_SECOND && r->replicas[1].ready_ns == -1 &&
+			r->replicas[1].stop_ns == 20 * ORR_SECOND && !strcmp(r->replicas[1].reason, "scale-down"),
+		"its row has a start, an end and a reason, and no time at which it was ready");
+	result_free(r);
 	/* The target is one replica at 20 s and two at 30 s: the draining replica is reactivated. */
 	c.requests = "arrival_s\n1\n2\n3\n4\n16\n17\n21\n22\n23\n24\n";
 	c.models[0] = TABLE("m", "25000");

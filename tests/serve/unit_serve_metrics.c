@@ -77,6 +77,29 @@ static void check_table(void)
 	result_free(r);
 }
 
+/* Tests a table by lengths: of the lengths 4, 8 and 9, the last is beyond the table. Three samples are beyond its batches. */
+static void check_lengths(void)
+{
+	struct fleet_case c = { .requests = "arrival_s,prompt_tokens,samples\n1,4,1\n1,8,2\n1,9,1\n1,4,3\n",
+		.models = { "{\"name\": \"m\", \"title\": \"t\", \"source\": \"made up for the test\", \"kind\": \"table\", "
+			    "\"between\": \"linear\", \"batch\": [1, 2], \"length\": [4, 8], \"latency_ms\": [[100, 300], [200, 700]]}" },
+		.deployment = { one },
+		.cluster = "1x1" };
+	struct run_result *r = fleet_must_run(&c, "a table by lengths");
+	metric_is(r, "refused_batch_size", 2);
+	metric_is(r, "requests_refused", 2);
+	metric_is(r, "completion_mean", (0.1 + 0.8) / 2);
+	result_free(r);
+	/* The run ends before the first request. */
+	c.until_s = 0.5;
+	r = fleet_must_run(&c, "a run without requests");
+	metric_is(r, "duration", 0);
+	metric_is(r, "requests", 0);
+	metric_is(r, "throughput", NAN);
+	metric_is(r, "goodput", NAN);
+	result_free(r);
+}
+
 /* Tests memory. Of 1000 bytes, weights use 100; a run uses 200 for 0.6 s and 400 for 0.4 s. There are two runs in 4 s. */
 static void check_memory(void)
 {
@@ -319,6 +342,7 @@ static void check_idling(void)
 int main(void)
 {
 	check_table();
+	check_lengths();
 	check_memory();
 	check_rows();
 	check_llm();

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# --find-rate by hand: a request takes 1 s and arrives every 1.5 s, so that all of them meet a limit of 1 s up to 1.5 times that rate.
+# The bisection tries powers of 2^(1/256); 2^(149/256) is the largest below 1.5, and beyond it only the first request meets the limit.
+. "${srcdir:-.}/tests/tap.sh"
+orrery=$(realpath "$ORRERY")
+cd "$work" || exit 1
+printf '{"name": "m", "source": "made up", "kind": "table", "batch": [1, 2], "latency_ms": [1000, 1500]}' >m.json
+{ echo arrival_s,samples; for i in 0 1 2 3 4 5 6 7 8 9 10; do awk -v i=$i 'BEGIN { print 1.5 * i ",1" }'; done; } >r.csv
+{ cat r.csv; echo 16.5,3; } >large.csv
+rate() { "$orrery" serve "$@" --model m.json --cluster 1x1 --policy fifo 2>&1; }
+# number KEY TEXT: the value of a key of the JSON; off VALUE EXPECTED: empty within 1e-9
+number() { grep -o "\"$1\": [^,}]*" <<<"$2" | cut -d' ' -f2; }
+off() { awk -v a="$1" -v b="$2" 'BEGIN { d = a / b - 1; if (!(d < 1e-9 && d > -1e-9)) print a " for " b }'; }
+power() { awk -v k="$1" 'BEGIN { printf "%.17g", exp(k / 256 * log(2)) }'; } # 2^(k/256)
+
+is "$(rate r.csv --find-rate e2e=1s)" "fifo: 0.998 requests/s, 1.497 times the trace's rate: 100 % of the requests meet the SLO; \
+at 1.001 requests/s 9.091 %, bound by e2e: of the completed requests 9.091 % keep e2e (10 runs)" "the rate found, and the next one tried"
+json=$(rate r.csv --find-rate e2e=1s --json)
+is "$(off "$(number factor "$json")" "$(power 149)")$(off "$(number above_factor "$json")" "$(power 150)")" "" "factors"
+is "$(off "$(number rate_per_s "$json")" "$(awk -v f="$(number factor "$json")" 'BEGIN { printf "%.17g", f / 1.5 }')")" "" "requests per second"
+is "$(number attainment "$json") $(off "$(number above_attainment "$json")" "$(awk 'BEGIN { printf "%.17g", 1 / 11 }')")" "1 " "shares at both rates"
+is "$(number bound "$json") $(number above_ttft_attainment "$json") $(number above_tpot_attainment "$json") $(number runs "$json")" \
+  '"e2e" null null 10' "limits that are not set have no share"
+is "$(off "$(number above_e2e_attainment "$json")" "$(awk 'BEGIN { printf "%.17g", 1 / 11 }')") $(number above_refused "$json") $(number above_refused_by "$json")" \
+  " 0 {" "no request is refused"
+
+# The twelfth request has three samples and is refused at any rate.
+is "$(rate large.csv --find-rate e2e=1s --attainment 0.95)" "fifo: no rate was found at which 95 % of the requests meet the SLO \
+(91.67 % at 0.6667 requests/s, the only rate tried, bound by refused requests: of the completed requests 100 % keep e2e; refused 8.333 % \
+(batch-size 8.333 %)) (1 run)" "too many requests are refused at any rate"
+json=$(rate large.csv --find-rate e2e=1s --attainment 0.95 --json)
+is "$(number rate_per_s "$json") $(number factor "$json") $(number attainment "$json") $(number above_factor "$json") $(number bound "$json") $(number runs "$json")" \
+  'null null null 1 "refused" 1' "no rate, as JSON"
+is "$(off "$(number above_refused "$json")" "$(awk 'BEGIN { printf "%.17g", 1 / 12 }')")$(off "$(number batch-size "$json")" "$(awk 'BEGIN { printf "%.17g", 1 / 12 }')")" \
+  "" "shares that are refused, by reason"
+# At 11 of 12, all of the eleven others must meet the limit: the same factors, over 12 requests.
+json=$(rate large.csv --find-rate e2e=1s --attainment 0.91 --json)
+is "$(off "$(number attainment "$json")" "$(awk 'BEGIN { printf "%.17g", 11 / 12 }')") $(number enough "$json" | cut -c1-4)" " 0.91" "11 of 12 are enough for 91 %"
+is "$(awk -v a="$(number above_factor "$json")" -v f="$(number factor "$json")" 'BEGIN { print (a > f && a / f <= 1.004) }')" 1 "the rates tried differ by at most 0.4 %"
+
+echo 'arrival_s' >one.csv && echo 1 >>one.csv
+is "$(rate one.csv --find-rate e2e=1s)" "orrery: --find-rate: expected a trace of at least two requests" "one request"
+printf 'arrival_s\n1\n1\n' >two.csv
+is "$(rate two.csv --find-rate e2e=1s)" "orrery: --find-rate: expected requests with different arrival times, but all arrive at the same time" "one instant"
+is "$(rate r.csv --find-rate e2e=1s -q)" "" "quiet"
+tap_done
