@@ -67,6 +67,21 @@ static void test_cleaning_and_limits(void)
 	parcae_clean(step, 5, 3, 8, 32);
 	ok(leap[2] == 20 && back[2] == 20, "a jump that reverses at once is removed as an outlier");
 	ok(step[2] == 29, "a jump that persists is kept");
+	/* Steps of one sign, changes of just the limit, a jump at an end, and a jump whose return is small. */
+	double stairs[] = { 10, 15, 20, 25 }, limit[] = { 20, 23, 20, 17, 20 }, ends[] = { 9, 20, 20, 31 }, slow[] = { 20, 26, 24, 20 };
+	double twice[] = { 20, 26, 20, 27, 20 }, far[] = { 2, 8, 20, 32, 40 };
+	parcae_clean(stairs, 4, 3, 8, 32);
+	parcae_clean(limit, 5, 3, 8, 32);
+	parcae_clean(ends, 4, 3, 8, 32);
+	parcae_clean(slow, 4, 3, 8, 32);
+	parcae_clean(twice, 5, 3, 8, 32);
+	parcae_clean(far, 5, 30, 8, 32);
+	ok(!memcmp(stairs, (double[]){ 10, 15, 20, 25 }, sizeof stairs), "steps in one direction are kept");
+	ok(!memcmp(limit, (double[]){ 20, 23, 20, 17, 20 }, sizeof limit), "a change of just the limit is kept");
+	ok(!memcmp(ends, (double[]){ 9, 20, 20, 31 }, sizeof ends), "the first and the last count are kept");
+	ok(!memcmp(slow, (double[]){ 20, 26, 24, 20 }, sizeof slow), "a jump that reverses slowly is kept");
+	ok(!memcmp(twice, (double[]){ 20, 20, 20, 20, 20 }, sizeof twice), "two jumps are removed");
+	ok(!memcmp(far, (double[]){ 8, 8, 20, 32, 32 }, sizeof far), "counts are clamped to the bounds");
 	double up[] = { 20, 22, 24, 26, 28 }, up2[] = { 20, 22, 24, 26, 28 }, down[] = { 12, 11, 10, 9 };
 	parcae_forecast(up, 5, &(struct parcae_bounds){ 3, 8, 32 }, 3, out, scratch);
 	ok(out[0] == 30 && out[1] == 31 && out[2] == 31, "a forecast changes by 3 at most");
@@ -132,6 +147,7 @@ static void test_odds(void)
 		for (uint32_t d = shape[i][0], p = shape[i][1], j = 0; j <= d * p; j++) {
 			enumerate(d, p, j, a[0], a[1]);
 			parcae_odds_exact(d, p, j, b[0], b[1]);
+			memset(c, 0x40, sizeof c); /* numbers of 32.5; the function must overwrite all that it returns */
 			parcae_odds_drawn(d, p, j, draws, 7, c[0], c[1]);
 			worst = furthest(a[1], b[1], p + 1, furthest(a[0], b[0], d + 1, worst));
 			drawn_worst = furthest(a[1], c[1], p + 1, furthest(a[0], c[0], d + 1, drawn_worst));
