@@ -147,7 +147,7 @@ static void test_odds(void)
 		for (uint32_t d = shape[i][0], p = shape[i][1], j = 0; j <= d * p; j++) {
 			enumerate(d, p, j, a[0], a[1]);
 			parcae_odds_exact(d, p, j, b[0], b[1]);
-			memset(c, 0x40, sizeof c); /* numbers of 32.5; the function must overwrite all that it returns */
+			memset(c, 0x41, sizeof c); /* numbers of 2e6; the function must overwrite all that it returns */
 			parcae_odds_drawn(d, p, j, draws, 7, c[0], c[1]);
 			worst = furthest(a[1], b[1], p + 1, furthest(a[0], b[0], d + 1, worst));
 			drawn_worst = furthest(a[1], c[1], p + 1, furthest(a[0], c[0], d + 1, drawn_worst));
