@@ -1,5 +1,5 @@
 # make check-serve
-UNIT_TESTS += tests/serve/serve_theory tests/serve/unit_academus tests/serve/unit_edge tests/serve/unit_find_rate tests/serve/unit_fleet tests/serve/unit_fleet_llm \
+UNIT_TESTS += tests/serve/serve_theory tests/serve/unit_academus tests/serve/unit_edge tests/serve/unit_rate_edges tests/serve/unit_fleet tests/serve/unit_fleet_llm \
 	tests/serve/unit_irina tests/serve/unit_llm tests/serve/unit_llm_acts tests/serve/unit_llm_naive tests/serve/unit_llm_policies \
 	tests/serve/unit_llm_prefix tests/serve/unit_mdp_choose tests/serve/unit_serve tests/serve/unit_serve_batching tests/serve/unit_serve_metrics tests/serve/unit_serve_options tests/serve/unit_serve_parts \
 	tests/serve/unit_serve_random tests/serve/unit_serve_wrong
