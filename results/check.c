@@ -96,7 +96,7 @@ static void check_run(struct check *c, int64_t run, const char *label, const cha
 
 static void check_runs(struct check *c)
 {
-	sqlite3_stmt *st;
+	sqlite3_stmt *st = NULL;
 	struct orr_error err = { 0 };
 	int64_t has = 0;
 	int code = db_has_column(c->s, "runs", "checksum", &has, &err), rc = SQLITE_DONE;

@@ -282,7 +282,7 @@ struct migration {
 /* Sets aside a table of the first files of schema 1, which have run and number instead of the packed key. */
 static int begin_table(struct store *s, struct migration *m, size_t i, struct orr_error *err)
 {
-	int64_t has_number, has_key;
+	int64_t has_number = 0, has_key = 0;
 	const char *name = row_tables[i].name;
 	int code = db_has_column(s, name, "number", &has_number, err);
 	if (!code)

@@ -64,7 +64,9 @@ static void ordered_free(struct ordered *o)
 struct warmup_cut warmup_find(const struct warmup *w, const struct hist *h, uint64_t by_time)
 {
 	struct warmup_cut c = { .first = 0 };
-	struct ordered o = w->kind == WARMUP_NONE ? (struct ordered){ .n = 0 } : ordered_of(h);
+	struct ordered o = { .n = 0 };
+	if (w->kind != WARMUP_NONE)
+		o = ordered_of(h);
 	if (o.n && w->kind == WARMUP_MSER5) {
 		c.removed = warmup_mser5(o.value, o.n, &c.is_determined);
 		c.first = c.removed ? o.index[c.removed] : 0;

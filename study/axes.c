@@ -391,7 +391,7 @@ void book_free_searches(struct book_run *r)
 
 void book_bind(struct book *b, const struct book_run *r, size_t point)
 {
-	size_t index[BOOK_MAX_AXES];
+	size_t index[BOOK_MAX_AXES] = { 0 };
 	for (size_t d = r->n_dims; d-- > 0;) {
 		index[d] = point % r->dim_n[d];
 		point /= r->dim_n[d];

@@ -313,7 +313,7 @@ static int run_share(struct sweep *w, const struct share *share, struct orr_erro
 static int merge_list(struct sweep *w, char *const *list, size_t n, struct orr_error *err)
 {
 	struct study *study = study_new(&w->output);
-	struct merge_count count;
+	struct merge_count count = { 0 };
 	struct run_key *key = NULL;
 	size_t n_keys = 0, cap = 0, n_parts = 0;
 	int rc = ORR_OK;
