@@ -3,11 +3,13 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "results/store.h"
 
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MOST_SHARES = 1000000 };
@@ -54,6 +56,20 @@ char **share_list(const char *db, size_t *n)
 	globfree(&found);
 	sbuf_free(&pattern);
 	return list;
+}
+
+int share_recover(const char *shard, struct orr_error *err)
+{
+	enum { HEADER_BYTES = 4096 }; /* a database with tables has more */
+	struct sbuf log = { 0 };
+	struct stat st;
+	sbuf_printf(&log, "%s-wal", shard);
+	bool is_complete = access(sbuf_text(&log), F_OK) && (stat(shard, &st) || st.st_size > HEADER_BYTES);
+	sbuf_free(&log);
+	if (is_complete)
+		return ORR_OK;
+	struct store *s = store_open(shard, NULL, err);
+	return s ? store_close(s, err) : err->code;
 }
 
 void share_free_list(char **list, size_t n)

@@ -48,7 +48,8 @@ struct study {
 	size_t n_parts, cap_parts;
 	struct one_run *run;
 	size_t n_runs, cap_runs;
-	struct store *store;
+	struct store *store, *other; /* other: only read; NULL: none */
+	const char *other_path;
 	struct progress *progress;
 	size_t n_stored; /* number of the first run that is not yet stored */
 	int threads;
@@ -148,6 +149,8 @@ static int reuse(struct study *t, size_t i, struct orr_error *err)
 	if (!t->store || is_run_anew(t->o))
 		return ORR_OK;
 	int rc = store_read(t->store, x->hash, policy_of(t, i)->label, &x->result, err);
+	if (!rc && !x->result && t->other)
+		rc = store_read(t->other, x->hash, policy_of(t, i)->label, &x->result, err);
 	if (rc || !x->result)
 		return rc;
 	x->is_done = x->is_reused = true;
@@ -324,12 +327,19 @@ int study_add(struct study *t, const cJSON *scenario, const char *where, struct 
 	return ORR_OK;
 }
 
+void study_reuse_from(struct study *t, const char *db)
+{
+	t->other_path = db;
+}
+
 static int open_store(struct study *t, struct orr_error *err)
 {
 	t->store = store_open(t->o->db, NULL, err);
 	if (!t->store)
 		return err->code;
 	store_replace_existing(t->store, is_run_anew(t->o));
+	if (t->other_path && access(t->other_path, F_OK) == 0 && !(t->other = store_open_readonly(t->other_path, err)))
+		return err->code;
 	signal(SIGINT, end_on_interrupt);
 	signal(SIGTERM, end_on_interrupt);
 	return ORR_OK;
@@ -417,6 +427,8 @@ int study_carry_out(struct study *t, const char *what, struct orr_error *err)
 		rc = open_store(t, err);
 	if (!rc)
 		rc = run_or_reuse(t, what, err);
+	store_close(t->other, NULL);
+	t->other = NULL;
 	if (t->store) {
 		struct orr_error on_close = { 0 };
 		int closed = store_close(t->store, rc ? &on_close : err);

@@ -21,6 +21,9 @@ struct study;
 struct study *study_new(const struct world_output *o);
 /* Adds a scenario, and checks it before any run starts. where (NULL: none) precedes the message of a run that fails. */
 int study_add(struct study *s, const cJSON *scenario, const char *where, struct orr_error *err);
+/* Reuses runs of another database too, which is only read; a missing file is no error. The caller keeps the name until
+ * study_carry_out() returns. */
+void study_reuse_from(struct study *s, const char *db);
 /* Executes all runs; call it once. what: text of the progress bar. If a run fails, the results of the others are kept and stored,
  * and its error is that of the study. */
 int study_carry_out(struct study *s, const char *what, struct orr_error *err);

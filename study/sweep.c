@@ -156,6 +156,8 @@ static int run_chunk(struct sweep *w, size_t round, size_t *i, size_t *n, struct
 	enum { CHUNK = 256 };
 	struct study *study = study_new(&w->output);
 	size_t first = *i, k = 0;
+	if (w->share.count)
+		study_reuse_from(study, w->request->output.db);
 	int rc = ORR_OK;
 	for (*n = 0; *i < w->n_tasks && *n < CHUNK && !rc; ++*i)
 		if (is_next(w, &w->task[*i], round)) {
@@ -281,7 +283,7 @@ static int run_whole(struct sweep *w, struct orr_error *err)
 
 /* ---- several processes ---- */
 
-/* Runs the tasks of a share into its shard. */
+/* Runs the tasks of a share into its shard, except runs that the database of the study has. */
 static int run_share(struct sweep *w, const struct share *share, struct orr_error *err)
 {
 	char *db = share_db(w->request->output.db, share);
@@ -341,7 +343,11 @@ static int merge_shards(struct sweep *w, struct orr_error *err)
 {
 	size_t n;
 	char **list = share_list(w->output.db, &n);
-	int rc = n ? merge_list(w, list, n, err) : ORR_OK;
+	int rc = ORR_OK;
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = share_recover(list[i], err);
+	if (n && !rc)
+		rc = merge_list(w, list, n, err);
 	for (size_t i = 0; i < n && !rc; i++)
 		unlink(list[i]);
 	share_free_list(list, n);
@@ -356,10 +362,15 @@ static int run_study(struct sweep *w, struct orr_error *err)
 	if (w->request->share.count)
 		return run_share(w, &w->request->share, err);
 	if (rank.count) {
+		/* Shards of a study that ended early may be of another number of ranks. */
+		rc = share_worst(rank.number == 1 ? merge_shards(w, err) : ORR_OK);
+		if (rc)
+			return rank.number == 1 ? rc : ORR_OK;
 		rc = share_worst(run_share(w, &rank, err));
 		if (rc == ORR_EINPUT || rank.number > 1)
 			return rc == ORR_EINPUT ? err->code : ORR_OK;
 		*err = (struct orr_error){ 0 }; /* a failed run fails again below */
+		w->output.fresh = false;        /* the ranks have repeated the runs */
 	}
 	rc = rank.count || w->request->is_merge ? merge_shards(w, err) : ORR_OK;
 	return rc ? rc : run_whole(w, err);

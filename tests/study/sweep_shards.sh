@@ -36,6 +36,42 @@ sleep 0.2
 kill -9 $pid; wait $pid 2>/dev/null
 "$orrery" sweep s.json --db killed.db --merge -q 2>err; is "$? $("$orrery" db digest killed.db)" "0 $want" \
   'a part that was killed: merging its shard and running the rest gives the same digest'
+is "$(echo killed.db*)" killed.db 'no log of the shard remains'
+
+# ---- runs that are present, empty shards ----
+
+cp one.db again.db
+"$orrery" sweep s.json --db again.db --shard 1/2 -q
+is "$? $("$orrery" db runs again.db.shard-1-of-2 | wc -l)" '0 1' 'a part repeats no run that the database has: its shard has none'
+: >again.db.shard-2-of-2
+"$orrery" sweep s.json --db again.db --merge -q
+is "$? $("$orrery" db digest again.db) $(echo again.db*)" "0 $want again.db" 'a shard of a process that ended before its first run is merged'
+
+# ---- a full disk ----
+
+# size_to KB: the size of the folder full
+size_to() { mount -o "remount,size=${1}k" full; }
+mkdir full
+if ! mount -t tmpfs -o size=400k tmpfs full 2>/dev/null; then
+  skip 'no small file system can be mounted (not root)' 4
+else
+  trap 'umount "$work/full"; rm -rf "$work"' EXIT
+  "$orrery" sweep s.json --db full/f.db --shard 1/2 -q 2>err
+  is $? 1 'a part on a full disk fails'
+  like "$(cat err)" 'full/f.db.shard-1-of-2: .*the disk is full: expected free space' 'and names the shard'
+  "$orrery" sweep s.json --db full/f.db --shard 2/2 -q 2>/dev/null
+  size_to 100000
+  "$orrery" sweep s.json --db full/f.db --merge -q
+  is "$? $("$orrery" db digest full/f.db)" "0 $want" 'with space, the study continues and has the same digest'
+  rm full/*
+  size_to 900
+  "$orrery" sweep s.json --db full/g.db -q 2>err
+  size_to 100000
+  "$orrery" sweep s.json --db full/g.db -q
+  like "$(cat err) $? $("$orrery" db digest full/g.db)" "the disk is full.* 0 $want" 'so does a study in one process'
+  umount full
+  trap 'rm -rf "$work"' EXIT
+fi
 
 # ---- errors ----
 
@@ -139,6 +175,8 @@ else
   for n in 2 4; do
     "${mpi[@]}" -np $n "$orrery" sweep s.json --db mpi.db >mpi.txt 2>err; is "$? $("$orrery" db digest mpi.db)" "0 $want" "$n ranks: the same digest"
     is "$(sed -n 1,21p mpi.txt) $(echo mpi.db*)" "$(sed -n 1,21p one.txt) mpi.db" 'the first rank prints the table'
+    "${mpi[@]}" -np $n "$orrery" sweep s.json --db mpi.db 2>&1 >/dev/null | grep merged >err
+    is "$? $(cat err)" "0 orrery: $n shards merged into mpi.db: 0 runs added" 'a second study repeats no run'
     rm mpi.db
   done
   "${mpi[@]}" -np 3 "$orrery" sweep s.json --db mpi.db -q 2>/dev/null & pid=$!
