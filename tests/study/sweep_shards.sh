@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # A study in several processes has the digest of one in a single process: by hand, by mpirun, as a Slurm array; also if one is killed
 . "${srcdir:-.}/tests/tap.sh"
-orrery=$(realpath "$ORRERY")
+orrery=$(realpath "$ORRERY") config=$(realpath "$top_builddir/config.h")
 cd "$work" || exit 1
 cat >s.json <<'EOF'
 { "axes": { "load": { "from": 0.5, "to": 1.5, "n": 10 }, "big": { "from": 0.3, "to": 3, "scale": "log" } },
@@ -169,7 +169,7 @@ fi
 
 mpi=(mpirun --oversubscribe --mca btl self,vader --mca pml ob1 --mca oob_tcp_if_include lo --mca plm isolated)
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-if ! grep -q '^#define HAVE_MPI' "$top_builddir/config.h"; then
+if ! grep -q '^#define HAVE_MPI' "$config"; then
   skip 'built without MPI (configure --with-mpi)'
 else
   for n in 2 4; do
