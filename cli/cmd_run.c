@@ -72,9 +72,8 @@ static void compare_hash(const struct request *r, const char *db, const char *nu
 	scenario_close(s);
 	if (strcmp(hash, stored) != 0)
 		fprintf(stderr,
-			"orrery: not the same run as run %s of %s: an option, an input, the program or, with until_precision, the other "
-			"policies "
-			"of that run differ\n",
+			"orrery: not the same run as run %s of %s: an option, an input or the program differs, or, with until_precision, "
+			"the other policies\n",
 			number, db);
 }
 
@@ -119,6 +118,8 @@ static int run_scenario(int argc, char **argv, struct orr_error *err)
 	int rc = request_parse(argc, argv, NULL, &r, err);
 	if (!rc && !r.source && !db)
 		rc = orr_fail(err, ORR_EINPUT, "run: expected SCENARIO.json; see --help");
+	if (!rc && number && !db)
+		rc = orr_fail(err, ORR_EINPUT, "run --run %.40s: expected --from DB before", number);
 	if (!rc)
 		rc = db ? load_stored(&r, db, number, stored, err) : request_load_below(&r, r.source, err);
 	if (!rc)

@@ -73,11 +73,13 @@ void book_add_value(struct book_axis *a, double v)
 	a->value[a->n++] = (struct book_value){ .text = mem_strdup(text), .label = mem_strdup(text), .number = v };
 }
 
-void book_drop_value(struct book_axis *a)
+void book_set_value(struct book_axis *a, size_t i, double v)
 {
-	struct book_value *v = &a->value[--a->n];
-	mem_free(v->text);
-	mem_free(v->label);
+	struct book_value *old = &a->value[i];
+	mem_free(old->text);
+	mem_free(old->label);
+	book_add_value(a, v);
+	a->value[i] = a->value[--a->n];
 }
 
 /* Reads a number; NAN if the key is missing. */
@@ -302,6 +304,7 @@ static int read_search(struct book *b, const cJSON *o, const char *where, struct
 		return book_fail(b, where, err, "axis \"%.60s\": expected an axis with from and to alone", b->axis[a].name);
 	r->search.metric = mem_strdup(metric);
 	r->search.axis = a;
+	r->search.value = b->axis[a].n;
 	book_add_value(&b->axis[a], b->axis[a].range.from);
 	return end_dim(b, where, r, 1, err);
 }

@@ -44,7 +44,7 @@ enum book_search_kind { BOOK_NO_SEARCH, BOOK_FIND, BOOK_REFINE };
 /* How a run of a study chooses values of an axis from earlier results (study/search.h). */
 struct book_search {
 	enum book_search_kind kind;
-	size_t axis; /* its last value is the one to run next */
+	size_t axis, value; /* value: number of the axis' value that is the one to run next */
 	char *metric;
 	double limit, tolerance;
 	bool is_below;
@@ -110,8 +110,8 @@ int book_read_run_axes(struct book *b, const cJSON *run, const char *where, stru
 void book_free_searches(struct book_run *r);
 /* Adds a number to the values of an axis. */
 void book_add_value(struct book_axis *a, double v);
-/* Removes the last value, which book_add_value() added. */
-void book_drop_value(struct book_axis *a);
+/* Replaces value i, which book_add_value() added. */
+void book_set_value(struct book_axis *a, size_t i, double v);
 /* Binds the run's axes to their values at a point; book_unbind() undoes it. */
 void book_bind(struct book *b, const struct book_run *r, size_t point);
 void book_unbind(struct book *b, const struct book_run *r);

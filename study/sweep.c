@@ -83,11 +83,10 @@ static void bind(struct sweep *w, const struct task *t)
 	book_bind(w->book, t->run, t->point);
 	if (!t->s)
 		return;
-	struct book_axis *a = &w->book->axis[t->run->search.axis];
+	const struct book_search *s = &t->run->search;
 	double v = NAN;
 	search_next(t->s, &v);
-	book_drop_value(a);
-	book_add_value(a, v);
+	book_set_value(&w->book->axis[s->axis], s->value, v);
 }
 
 static int add_scenario(struct sweep *w, struct study *study, const struct task *t, struct orr_error *err)

@@ -94,6 +94,18 @@ is "$(grep -cE '^r, (fifo|srtf|las): ' find.txt) $(grep -c '"outcome"' find.out)
 sed 's/"find".*/"refine": { "axis": "load", "metric": "wait_mean", "n": 9 } } } }/' find.json >refine.json
 is "$("$orrery" sweep refine.json --json | grep -c '"policy"')" 27 'a refinement tries n points for each policy'
 
+# Two runs that search the same axis, and one that samples it, have values of their own.
+sed 's/"runs": { "r"/"runs": { "a"/; s/"tolerance": 0.02 } } } }/"tolerance": 0.02 } },/' find.json >two.json
+sed -n 's/.*"runs": { "r"/"b"/p' find.json >>two.json
+echo '"find": { "axis": "load", "metric": "wait_p99", "below": "6h", "tolerance": 0.02 } },' >>two.json
+sed -n 's/.*"runs": { "r"/"c"/p' find.json >>two.json
+echo '"sample": { "axes": ["load"], "n": 3 } } } }' >>two.json
+"$orrery" sweep two.json >two.txt; ok $? 'two searches and a sample on one axis'
+is "$(sed -n 's/^a, //p' two.txt)" "$(sed -n 's/^r, //p' find.txt)" 'the first search has its answers'
+is "$(sed -n 's/^b, //p' two.txt)" "$(sed -n 's/^r, //p' find.txt)" 'and so has the second'
+is "$(awk '$1 == "c" { print $2 }' two.txt | sort -u | wc -l)" 3 'the sample has three points'
+like "$("$orrery" run find.json --run 3 2>&1)" 'run --run 3: expected --from DB' '--run without --from is an error'
+
 # ---- studies that end early ----
 
 study long '{ "load": { "from": 0.5, "to": 1.5, "n": 40 } }' '"axes": ["load"]'
