@@ -189,7 +189,7 @@ static double plan(struct lane *l, uint64_t first_end)
 {
 	struct lane x = { .alike = l->alike, .base_s = l->base_s, .each_s = l->each_s };
 	uint64_t next = l->clock + 1, context = l->context + l->flying, avail = l->avail;
-	uint64_t most = l->left < LANE_PLAN ? l->left : LANE_PLAN;
+	uint64_t most = l->left < l->plan_most ? l->left : l->plan_most;
 	double end_s = l->end_s;
 	l->at_plan = l->n_plan = 0;
 	if (l->group)
@@ -265,6 +265,7 @@ void lane_interrupt(struct orr_serve *w, struct lane *l)
 	if (l->at_plan == l->n_plan)
 		return;
 	l->at_plan = l->n_plan = 0;
+	l->plan_most = l->plan_most > 1 ? l->plan_most / 2 : 1;
 	eng_cancel(w->host.engine, l->event);
 	await_end(w, l);
 }
@@ -274,6 +275,8 @@ static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	(void)e, (void)arg;
 	struct orr_serve *w = ctx;
 	struct lane *l = w->replica[subject].lane;
+	if (l->n_plan == l->plan_most && l->plan_most < LANE_PLAN)
+		l->plan_most *= 2;
 	while (l->at_plan < l->n_plan)
 		pass(w, l);
 	serve_happen(w, l->end_s);

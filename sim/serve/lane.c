@@ -76,6 +76,7 @@ struct lane *lane_new(struct orr_serve *w, uint32_t replica, struct orr_error *e
 	l->first = l->last = NONE;
 	l->again_ns = -1;
 	l->end_s = -1;
+	l->plan_most = 1;
 	if (!kv_open(w, l, r->deployment, err)) {
 		lane_free(l);
 		return NULL;

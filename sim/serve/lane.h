@@ -95,6 +95,7 @@ struct lane {
 	uint64_t alike;           /* length of the series; 0: the next iteration starts a new one */
 	int64_t again_ns;         /* instant at which a repetition continued; -1: none */
 	uint32_t n_plan, at_plan; /* the iterations plan[at_plan .. n_plan - 1] follow the one in flight */
+	uint32_t plan_most;       /* largest length of the next plan: doubled if one is completed, halved if one is cut */
 	double plan[LANE_PLAN];   /* duration, s */
 	struct eng_event event;   /* end of the last iteration of the plan, or of the one in flight */
 };
