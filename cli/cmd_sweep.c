@@ -28,6 +28,9 @@ static const char help[] = "usage: orrery sweep STUDY.json [OPTIONS]\n\n"
 			   "  --sbatch OPTIONS     options of sbatch for these jobs, such as '-p long -t 60'\n"
 			   "\nUnder mpirun or srun --mpi=pmix each rank runs a part (configure --with-mpi).\n"
 			   "\nExample:\n"
+			   "  echo '{\"axes\": {\"load\": [0.5, 1, 2]}, \"runs\": {\"philly\": {\"axes\": [\"load\"], \"scenario\":' \\\n"
+			   "    '{\"trace\": \"philly-like:n=500,load=${load}\", \"cluster\": \"16x8\", \"policies\": [\"fifo\", \"srtf\"]}}}}' \\\n"
+			   "    > load.json\n"
 			   "  orrery sweep ./load.json --db load.db -j 2\n";
 
 enum { OPT_OUT = 256, OPT_DB, OPT_FRESH, OPT_CHECK, OPT_JSON, OPT_DRY_RUN, OPT_SHARD, OPT_MERGE, OPT_SLURM, OPT_SBATCH };
