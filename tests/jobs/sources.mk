@@ -4,4 +4,4 @@ UNIT_TESTS += tests/jobs/unit_backfill tests/jobs/unit_datasets tests/jobs/unit_
 	tests/jobs/unit_queue tests/jobs/unit_steprate tests/jobs/unit_theory tests/jobs/unit_walk
 SCRIPT_TESTS += tests/jobs/cli_jobs.sh tests/jobs/flows.sh tests/jobs/gpu_types.sh tests/jobs/jobs_life.sh tests/jobs/jobs_remarks.sh tests/jobs/jobs_step.sh tests/jobs/market.sh \
 	tests/jobs/philly.sh tests/jobs/plugins.sh tests/jobs/recorded.sh tests/jobs/theory.sh tests/jobs/warmup.sh
-libtests_a_SOURCES += tests/jobs/replay.c tests/jobs/replay.h tests/jobs/flow_run.h tests/jobs/script_run.h
+libtests_a_SOURCES += tests/jobs/replay.c tests/jobs/replay.h tests/jobs/bare_policy.h tests/jobs/flow_run.h tests/jobs/script_run.h

@@ -3,6 +3,7 @@
  * unit_flow_hand.c - flows on runs computed by hand: spilled data sets and their transfer times, names of stages, scores by law and by
  * SGD, failed flows
  */
+#include "tests/jobs/bare_policy.h"
 #include "tests/jobs/flow_run.h"
 
 static void expect(const struct run_result *r, const char *name, double want)
@@ -218,28 +219,6 @@ static void test_sgd(void)
 static uint64_t killed[4];
 static size_t n_killed;
 
-static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *e)
-{
-	static int self;
-	(void)w, (void)args, (void)e;
-	return &self;
-}
-
-static void destroy(void *self)
-{
-	(void)self;
-}
-
-static void on_job(void *self, struct orr_jobs *w, orr_job j)
-{
-	(void)self, (void)w, (void)j;
-}
-
-static void on_end(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
-{
-	(void)self, (void)w, (void)j, (void)how;
-}
-
 /* Starts all stages that fit, but kills the stages with certain numbers. */
 static void schedule(void *self, struct orr_jobs *w)
 {
@@ -257,7 +236,7 @@ static void schedule(void *self, struct orr_jobs *w)
 }
 
 static const struct orr_param no_params[] = { ORR_PARAM_END };
-static const struct orr_jobs_ops ops = { .create = create, .destroy = destroy, .arrive = on_job, .finish = on_end, .schedule = schedule };
+static const struct orr_jobs_ops ops = { BARE_POLICY, .schedule = schedule };
 static const struct orr_policy killer = { ORR_ABI_VERSION, sizeof killer, "killer", "of a test", "jobs", 0, no_params, &ops, sizeof ops };
 
 /* Stages have these numbers: p 0; a[0] 1, x[0][..] 2 and 3; a[1] 4, x[1][..] 5 and 6; z 7. Each takes 1 s on its own GPU. */

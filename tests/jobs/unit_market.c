@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* unit_market.c - lent nodes as visible to a policy, and the policy's actions on a node given notice */
+#include "tests/jobs/bare_policy.h"
 #include "tests/tap.h"
 
 #include <orrery/jobs.h>
@@ -26,28 +27,6 @@ static struct orr_error err;
 static char seen[2048];
 static bool is_bold; /* whether the policy tries to start a job on the node given notice */
 
-static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *e)
-{
-	static int self;
-	(void)w, (void)args, (void)e;
-	return &self;
-}
-
-static void destroy(void *self)
-{
-	(void)self;
-}
-
-static void on_job(void *self, struct orr_jobs *w, orr_job j)
-{
-	(void)self, (void)w, (void)j;
-}
-
-static void on_finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
-{
-	(void)self, (void)w, (void)j, (void)how;
-}
-
 static void schedule(void *self, struct orr_jobs *w)
 {
 	const uint32_t node[] = { 1 }, gpus[] = { 2 }, all[] = { 4 }, first[] = { 0 };
@@ -72,9 +51,7 @@ static void schedule(void *self, struct orr_jobs *w)
 	}
 }
 
-static const struct orr_jobs_ops ops = {
-	.create = create, .destroy = destroy, .arrive = on_job, .finish = on_finish, .evict = on_job, .schedule = schedule
-};
+static const struct orr_jobs_ops ops = { BARE_POLICY, .evict = bare_job, .schedule = schedule };
 static const struct orr_policy policy = { .abi_version = ORR_ABI_VERSION, .kind = "jobs", .name = "watcher", .doc = "", .ops = &ops };
 
 static void put_file(char *path, const char *text)

@@ -39,17 +39,28 @@ struct link {
 	uint32_t n;
 };
 
+/* The jobs other than j: sum of demands and expected number of those that send, each with its probability in q. */
+struct others {
+	double asked, senders;
+};
+
+static struct others others_of(const struct link *x, const double *q, uint32_t j)
+{
+	struct others o = { 0, 0 };
+	for (uint32_t i = 0; i < x->n; i++)
+		if (i != j) {
+			o.asked += q[i] * x->peak[i];
+			o.senders += q[i];
+		}
+	return o;
+}
+
 /* Returns the mean share of job j over the sets of other jobs that send. Each other job sends with its probability in q, at the mean
  * demand of the others. */
 static double enumerated(const struct link *x, const double *q, uint32_t j)
 {
-	double sum = 0, asked = 0, senders = 0;
-	for (uint32_t i = 0; i < x->n; i++)
-		if (i != j) {
-			asked += q[i] * x->peak[i];
-			senders += q[i];
-		}
-	double other = senders > 0 ? asked / senders : 0;
+	const struct others o = others_of(x, q, j);
+	double sum = 0, other = o.senders > 0 ? o.asked / o.senders : 0;
 	for (uint32_t set = 0; set < 1u << x->n; set++) {
 		double p = 1, k = 0;
 		if (set >> j & 1)
@@ -68,14 +79,11 @@ static double enumerated(const struct link *x, const double *q, uint32_t j)
  * 4/6, 1/6, 1/6). */
 static double of_many(const struct link *x, const double *q, uint32_t j)
 {
-	double asked = 0, mean = 0, variance = 0;
+	const struct others o = others_of(x, q, j);
+	double mean = o.senders, variance = 0;
 	for (uint32_t i = 0; i < x->n; i++)
-		if (i != j) {
-			asked += q[i] * x->peak[i];
-			mean += q[i];
-			variance += q[i] * (1 - q[i]);
-		}
-	double off = fmin(sqrt(3 * variance), mean), other = asked / mean;
+		variance += i != j ? q[i] * (1 - q[i]) : 0;
+	double off = fmin(sqrt(3 * variance), mean), other = o.asked / mean;
 	return (4 * filled(x->capacity, x->peak[j], mean, other) + filled(x->capacity, x->peak[j], mean - off, other) +
 		       filled(x->capacity, x->peak[j], mean + off, other)) /
 	       6;

@@ -12,31 +12,27 @@ static double value(const struct run_result *r, const char *name)
 	return m ? m->value : NAN;
 }
 
+/* Returns a seed without values for the metrics that only some problems have. */
+static struct train_seed seed_of(struct learn_point *point, size_t n, double time_s, double samples, double loss)
+{
+	return (struct train_seed){ .time_s = time_s,
+		.samples = samples,
+		.final_loss = loss,
+		.worst = NAN,
+		.accuracy = NAN,
+		.ghost_staleness = NAN,
+		.point = point,
+		.n_points = n };
+}
+
 static void metrics(void)
 {
 	struct learn_point one_seed[] = { { .time_s = 0, .loss = 1 }, { .time_s = 4, .loss = 0.75 }, { .time_s = 4, .loss = 0.6 },
 		{ .time_s = 10, .loss = 0.5 } };
 	struct learn_point other_seed[] = { { .time_s = 0, .loss = 3 }, { .time_s = 20, .loss = 1 } };
-	struct train_seed seed[] = { { .time_s = 10,
-					     .samples = 100,
-					     .final_loss = 0.5,
-					     .worst = NAN,
-					     .dispersion = 2,
-					     .staleness = 3,
-					     .accuracy = NAN,
-					     .ghost_staleness = NAN,
-					     .point = one_seed,
-					     .n_points = 4 },
-		{ .time_s = 20,
-			.samples = 300,
-			.final_loss = 1,
-			.worst = NAN,
-			.dispersion = 4,
-			.staleness = 6,
-			.accuracy = NAN,
-			.ghost_staleness = NAN,
-			.point = other_seed,
-			.n_points = 2 } };
+	struct train_seed seed[] = { seed_of(one_seed, 4, 10, 100, 0.5), seed_of(other_seed, 2, 20, 300, 1) };
+	seed[0].dispersion = 2, seed[0].staleness = 3;
+	seed[1].dispersion = 4, seed[1].staleness = 6;
 	struct train_result t = { .seed = seed,
 		.n_seeds = 2,
 		.reached = 1,

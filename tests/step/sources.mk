@@ -7,4 +7,4 @@ UNIT_TESTS += tests/step/graph_mutation tests/step/nccl_rows tests/step/step_mat
 	tests/step/unit_train tests/step/unit_train_policies tests/step/unit_two_nodes
 SCRIPT_TESTS += tests/step/step_remarks.sh tests/step/big_step.sh tests/step/cli_step.sh tests/step/crossbow.sh tests/step/dorylus.sh tests/step/graph_cli.sh tests/step/plugins_step.sh \
 	tests/step/step_hardware.sh tests/step/vtrain_rows.sh
-libtests_a_SOURCES += tests/step/step_fixture.c tests/step/step_fixture.h tests/step/one_collective.h
+libtests_a_SOURCES += tests/step/step_fixture.c tests/step/step_fixture.h tests/step/call_policy.h tests/step/one_collective.h

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Functions, their bills, the rows of timelines, and the waits of policies that react, against values computed by hand. */
-#include "tests/step/step_fixture.h"
+#include "tests/step/call_policy.h"
 #include "tests/tap.h"
-
-#include "base/mem.h"
 
 #include <string.h>
 
@@ -12,43 +10,23 @@ enum { SECONDS = 1 }; /* seconds of work on GPU 0 */
 static const struct orr_functions two = {
 	.n = 2, .bandwidth_Bps = 1e9, .start_s = 0.5, .memory_bytes = 0x1p30, .usd_per_GB_s = 0.01, .usd_per_request = 1, .rounding_s = 0.1
 };
-static const struct orr_functions *wanted;     /* NULL: no functions */
-static void (*create_now)(struct orr_step *s); /* called at the end of create(); NULL: no call */
-static void (*build_now)(struct orr_step *s);
-static void (*ended_now)(struct orr_step *s, orr_op op);
+static const struct orr_functions *wanted;   /* NULL: no functions */
+static void (*name_now)(struct orr_step *s); /* called by make(); NULL: no call */
+static void (*work_now)(struct orr_step *s);
 static uint32_t first;
 
-static void *create(struct orr_step *s, const struct orr_args *a, struct orr_error *err)
+static void make(struct orr_step *s)
 {
-	(void)a;
-	(void)err;
 	first = wanted ? orr_functions(s, wanted) : 0;
-	if (create_now)
-		create_now(s);
-	return mem_zalloc(1, 1);
+	if (name_now)
+		name_now(s);
 }
 
-static int build(void *self, struct orr_step *s, uint64_t k, struct orr_error *err)
+static void work(struct orr_step *s)
 {
-	(void)self;
-	(void)err;
-	(void)k;
 	orr_compute(s, 0, ORR_FORWARD, SECONDS);
-	build_now(s);
-	return ORR_OK;
+	work_now(s);
 }
-
-static void ended(void *self, struct orr_step *s, orr_op op, struct orr_error *err)
-{
-	(void)self;
-	(void)err;
-	ended_now(s, op);
-}
-
-static const struct orr_param no_params[] = { ORR_PARAM_END };
-static const struct orr_step_ops plain = { .create = create, .destroy = mem_free, .build = build };
-static const struct orr_step_ops reacting = { .create = create, .destroy = mem_free, .build = build, .ended = ended };
-static struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "test", "", "step", 0, no_params, &plain, sizeof plain };
 
 /* Runs one iteration on 2 GPUs with links of 1 GB/s. */
 static int run(void (*b)(struct orr_step *), void (*e)(struct orr_step *, orr_op), bool check, struct step_result *r, struct orr_error *err)
@@ -60,10 +38,11 @@ static int run(void (*b)(struct orr_step *), void (*e)(struct orr_step *, orr_op
 	fixture_set(f, "prices=v100=3600");
 	f->config.check = check;
 	f->config.spans = 1;
-	build_now = b;
+	create_now = make;
+	build_now = work;
+	work_now = b;
 	ended_now = e;
-	policy.ops = e ? &reacting : &plain;
-	int rc = fixture_run(f, &policy, "", r, err);
+	int rc = fixture_run(f, call_policy(), "", r, err);
 	fixture_free(f);
 	return rc;
 }
@@ -110,7 +89,7 @@ static void bills(void)
 	struct step_result r;
 	struct orr_error err;
 	wanted = &two;
-	create_now = name_rows;
+	name_now = name_rows;
 	ok(!run(invoke, NULL, true, &r, &err), "an invocation passes --check%s", err.text);
 	/* The function is used for 0.1 + 0.25 + 0.05 = 0.4 s. GPU 0 ends at 1 s, and each of two nodes costs 1 USD/s. */
 	near_to(r.money.function_s, 0.4, 1e-9, "used time: from the end of the start to the return");
@@ -131,7 +110,7 @@ static void bills(void)
 	ok(rows->n_endpoints == 3 && rows->endpoints[0].device == 1 && !strcmp(rows->endpoints[2].name, "function"), "names are rows");
 	result_free(rows);
 	step_result_free(&r);
-	create_now = NULL;
+	name_now = NULL;
 	ok(!run(again, NULL, true, &r, &err), "two invocations in sequence%s", err.text);
 	near_to(r.money.time_s, 0.5 + 0.5 + 0.31, 1e-9, "each has a start time");
 	near_to(r.money.function_s, 0.31, 1e-9, "one of them takes no time");
@@ -337,14 +316,14 @@ static void mistakes(void)
 	struct orr_error err;
 	wanted = &two;
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-		create_now = wrong[i].create;
+		name_now = wrong[i].create;
 		ok(run(wrong[i].build, wrong[i].ended, false, &r, &err) && strstr(err.text, wrong[i].message), "refused: %s", err.text);
 		step_result_free(&r);
 	}
 	wanted = NULL;
-	create_now = co_run_then;
+	name_now = co_run_then;
 	ok(run(nothing, NULL, false, &r, &err) && strstr(err.text, "before orr_step_co_run()"), "refused: %s", err.text);
-	create_now = NULL;
+	name_now = NULL;
 	ok(run(invoke_gpu, NULL, false, &r, &err) &&
 			strstr(err.text, "orr_invoke: endpoint 0: there are no functions: expected orr_functions() in create()"),
 		"refused: %s", err.text);

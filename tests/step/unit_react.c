@@ -1,47 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Compute ops that run together on a device, and policies that react to the ends of ops, against times computed by hand. */
-#include "tests/step/step_fixture.h"
+#include "tests/step/call_policy.h"
 #include "tests/tap.h"
-
-#include "base/mem.h"
 
 #include <stdlib.h>
 
-static void (*build_now)(struct orr_step *s);
-static void (*ended_now)(struct orr_step *s, orr_op op);
-static bool may_co_run;
 static orr_op first_op;
 static double last_end; /* end of the last iteration in the last run */
-
-static void *create(struct orr_step *s, const struct orr_args *a, struct orr_error *err)
-{
-	(void)a;
-	(void)err;
-	if (may_co_run)
-		orr_step_co_run(s);
-	return mem_zalloc(1, 1);
-}
-
-static int build(void *self, struct orr_step *s, uint64_t k, struct orr_error *err)
-{
-	(void)self;
-	(void)err;
-	(void)k;
-	build_now(s);
-	return ORR_OK;
-}
-
-static void ended(void *self, struct orr_step *s, orr_op op, struct orr_error *err)
-{
-	(void)self;
-	(void)err;
-	ended_now(s, op);
-}
-
-static const struct orr_param no_params[] = { ORR_PARAM_END };
-static const struct orr_step_ops plain = { .create = create, .destroy = mem_free, .build = build };
-static const struct orr_step_ops reacting = { .create = create, .destroy = mem_free, .build = build, .ended = ended };
-static struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "test", "", "step", 0, no_params, &plain, sizeof plain };
 
 /* Runs one iteration under --check; returns its time, NAN on error. */
 static double run(const char *set, void (*b)(struct orr_step *), void (*e)(struct orr_step *, orr_op), struct orr_error *err)
@@ -56,9 +21,8 @@ static double run(const char *set, void (*b)(struct orr_step *), void (*e)(struc
 	mem_free(text);
 	build_now = b;
 	ended_now = e;
-	policy.ops = e ? &reacting : &plain;
 	f->config.check = true;
-	int rc = fixture_run(f, &policy, "", &r, err);
+	int rc = fixture_run(f, call_policy(), "", &r, err);
 	double time = rc ? NAN : r.iteration[0].end_s;
 	last_end = rc ? NAN : r.iteration[r.n_iterations - 1].end_s;
 	step_result_free(&r);
@@ -104,7 +68,7 @@ static void staggered(struct orr_step *s)
 static void together(void)
 {
 	struct orr_error err;
-	may_co_run = true;
+	create_now = orr_step_co_run;
 	/* The shares sum to 1.2, so both ops run at 1/1.2 until 1.2 s. Then the second op has 1 s left. */
 	near_to(run("", two_ops, NULL, &err), 2.2, 1e-12, "two ops whose shares sum to 1.2");
 	near_to(run("interference=none", two_ops, NULL, &err), 2, 1e-12, "interference=none: full speed");
@@ -125,7 +89,7 @@ static void together(void)
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
 		ok(isnan(run(wrong[i].set, two_ops, NULL, &err)) && err.code == ORR_EINPUT && strstr(err.text, wrong[i].message),
 			"refused: %s", err.text);
-	may_co_run = false;
+	create_now = NULL;
 	ok(isnan(run("", two_ops, NULL, &err)) && strstr(err.text, "compute ops: 0, without orr_step_co_run()"), "refused: %s", err.text);
 }
 
