@@ -63,6 +63,10 @@ static const struct column accounts_columns[] = {
 #define ACCOUNT(...) COLUMN(account_row, __VA_ARGS__)
 #include "results/columns.def"
 };
+static const struct column parts_columns[] = {
+#define PART(...) COLUMN(part_row, __VA_ARGS__)
+#include "results/columns.def"
+};
 static const struct column endpoints_columns[] = {
 #define ENDPOINT(...) COLUMN(endpoint_row, __VA_ARGS__)
 #include "results/columns.def"

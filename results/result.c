@@ -170,14 +170,23 @@ static void take_events(struct run_result *r, const struct run_result *from)
 	}
 }
 
-/* Moves the rows of a table unless r has rows of it. Their texts move to r's arena. */
+/* Appends n rows, which it frees, to those of r. */
+static void append_rows(const struct row_table *t, struct run_result *r, void *rows, size_t n)
+{
+	size_t before = rows_count(t, r);
+	char *all = mem_realloc(rows_steal(t, r), before + n, t->row_size);
+	memcpy(all + before * t->row_size, rows, n * t->row_size);
+	mem_free(rows);
+	rows_set(t, r, all, before + n);
+}
+
+/* Moves the rows of a table unless r has rows of it; parts are added to those of r. Their texts move to r's arena. */
 static void take_rows(const struct row_table *t, struct run_result *r, struct run_result *from)
 {
 	size_t n = rows_count(t, from);
-	if (!n || rows_count(t, r))
+	if (!n || (rows_count(t, r) && strcmp(t->name, "parts") != 0))
 		return;
 	char *rows = rows_steal(t, from);
-	mem_free(rows_steal(t, r));
 	for (size_t k = 0; k < t->n_columns; k++) {
 		const struct column *c = &t->columns[k];
 		if (c->type != COLUMN_ID && c->type != COLUMN_TEXT && c->type != COLUMN_NAME)
@@ -189,7 +198,7 @@ static void take_rows(const struct row_table *t, struct run_result *r, struct ru
 			memcpy(rows + i * t->row_size + c->at, &text, sizeof text);
 		}
 	}
-	rows_set(t, r, rows, n);
+	append_rows(t, r, rows, n);
 }
 
 void result_take(struct run_result *r, struct run_result *from, const char *prefix)

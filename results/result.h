@@ -18,8 +18,8 @@ enum job_status { JOB_COMPLETED, JOB_KILLED, JOB_FAILED, JOB_UNFINISHED };
 enum request_status { REQUEST_COMPLETED, REQUEST_REFUSED, REQUEST_SHED, REQUEST_UNFINISHED };
 
 /*
- * Row types: struct job_row, metric, event_row, iteration_row, device_row, span_row, request_row, replica_row, node_row and
- * account_row. columns.def lists their fields with units; texts are literals or owned by the result.
+ * Row types: struct job_row, metric, event_row, iteration_row, device_row, span_row, request_row, replica_row, node_row,
+ * account_row and part_row. columns.def lists their fields with units; texts are literals or owned by the result.
  */
 #define ROW_NUMBER(name) uint64_t name;
 #define ROW_ID(name) const char *name;
@@ -83,6 +83,10 @@ struct node_row {
 struct account_row {
 #include "results/columns.def"
 };
+#define PART ROWS_OF
+struct part_row {
+#include "results/columns.def"
+};
 /* clang-format on */
 
 /* A time series for figures: value[i] holds from time[i] to time[i+1]. */
@@ -136,7 +140,7 @@ const char *result_note_at(const struct run_result *r, const char *kind, size_t 
 /* Frees everything but metrics and notes. */
 void result_keep_metrics(struct run_result *r);
 /* Moves rows, metrics, series and events of another result to r. The prefix is added to the names of metrics and series. Rows of
- * tables that r already has stay in `from`. */
+ * tables that r already has stay in `from`, except parts. */
 void result_take(struct run_result *r, struct run_result *from, const char *prefix);
 /* Returns the metric called name, or NULL. */
 const struct metric *result_find(const struct run_result *r, const char *name);

@@ -26,8 +26,9 @@ struct scenario_policy {
 	const struct scenario_policy *beside; /* in a world of parts: the second policy of a pair; else NULL */
 };
 
-/* RECORD_SUMMARY: no rows of jobs or requests; RECORD_METRICS: metrics and notes only. */
-enum scenario_record { RECORD_SUMMARY, RECORD_SAMPLE, RECORD_ALL, RECORD_METRICS };
+/* RECORD_SUMMARY: no rows of jobs or requests; RECORD_METRICS: metrics and notes only; RECORD_EXPLAIN: RECORD_ALL and parts
+ * (results/parts.h). */
+enum scenario_record { RECORD_SUMMARY, RECORD_SAMPLE, RECORD_ALL, RECORD_METRICS, RECORD_EXPLAIN };
 
 struct scenario {
 	const struct world *world;
@@ -70,6 +71,10 @@ extern const struct orr_param scenario_keys[];
 #define SCENARIO_KEY_WARM_UP \
 	ORR_PARAM_TEXT("warm_up", "none", "initial transient removed from means, quantiles and their intervals: none, mser5, or a time (2h)")
 #define SCENARIO_KEY_RECORD ORR_PARAM_CHOICE("record", "all", "summary|sample|all|metrics", "rows that are kept; metrics: metrics and notes only")
+/* SCENARIO_KEY_RECORD in a world that records parts of times (results/parts.h). */
+#define SCENARIO_KEY_RECORD_OR_EXPLAIN \
+	ORR_PARAM_CHOICE("record", "all", "summary|sample|all|metrics|explain", \
+		"rows that are kept; metrics: metrics and notes only; explain: all, and parts of times by cause")
 #define SCENARIO_FLAG_WARM_UP \
 	{ "warm-up", "WHAT", WORLD_FLAG_KEY, "warm_up", NULL, \
 		"remove the initial transient from means, quantiles and their intervals:\nmser5, what arrives before a time (2h), or none (default)" }

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "results/parts.h"
+
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const struct {
+	const char *word;
+	bool waits;
+} kinds[] = {
+/* clang-format off */
+#define PART_WAIT true
+#define PART_RUN false
+#define PART_KIND(name, word, class, phrase, doc) { word, PART_##class },
+#include "results/parts.def"
+#undef PART_KIND
+	/* clang-format on */
+};
+
+bool part_waits(enum part_kind kind)
+{
+	return kinds[kind].waits;
+}
+
+const char *part_word(enum part_kind kind)
+{
+	return kinds[kind].word;
+}
+
+enum part_kind part_kind_of(const char *word)
+{
+	int i = 0;
+	while (i < PART_KINDS && strcmp(kinds[i].word, word) != 0)
+		i++;
+	return (enum part_kind)i;
+}
+
+/* ---- recording ---- */
+
+struct row {
+	uint64_t subject;
+	int64_t begin, end; /* end: OPEN of an open part */
+	struct part what;
+};
+
+#define OPEN INT64_MAX
+
+struct partlog {
+	const char *entity;
+	size_t most;
+	uint64_t stride; /* subjects that are no multiple have no rows */
+	struct row *row;
+	size_t n, cap;
+	size_t *last; /* by subject / stride: index of its last row + 1; 0: none */
+	size_t n_last;
+};
+
+struct partlog *partlog_new(const char *entity, size_t most)
+{
+	struct partlog *p = mem_zalloc(1, sizeof *p);
+	p->entity = entity;
+	p->most = most < 2 ? 2 : most;
+	p->stride = 1;
+	return p;
+}
+
+void partlog_free(struct partlog *p)
+{
+	if (!p)
+		return;
+	mem_free(p->row);
+	mem_free(p->last);
+	mem_free(p);
+}
+
+static bool is_kept(const struct partlog *p, uint64_t subject)
+{
+	return p->stride == 1 || !(subject % p->stride);
+}
+
+static size_t *last_of(struct partlog *p, uint64_t subject)
+{
+	size_t at = (size_t)(subject / p->stride);
+	if (at >= p->n_last) {
+		size_t n = at < p->n_last * 2 ? p->n_last * 2 : at + 64;
+		p->last = mem_realloc(p->last, n, sizeof *p->last);
+		memset(p->last + p->n_last, 0, (n - p->n_last) * sizeof *p->last);
+		p->n_last = n;
+	}
+	return &p->last[at];
+}
+
+/* Removes the rows of every second subject. */
+static void thin(struct partlog *p)
+{
+	size_t kept = 0;
+	p->stride *= 2;
+	memset(p->last, 0, p->n_last * sizeof *p->last);
+	for (size_t i = 0; i < p->n; i++)
+		if (is_kept(p, p->row[i].subject)) {
+			p->row[kept] = p->row[i];
+			*last_of(p, p->row[i].subject) = ++kept;
+		}
+	p->n = kept;
+}
+
+static bool is_same(const struct part *a, const struct part *b)
+{
+	return a->kind == b->kind && a->cause == b->cause && a->number == b->number && a->detail == b->detail &&
+		!memcmp(a->value, b->value, sizeof a->value);
+}
+
+/* Rows of the same few subjects may exceed the limit, so the limit grows with what remains. */
+static void append(struct partlog *p, uint64_t subject, int64_t begin, int64_t end, const struct part *what)
+{
+	if (p->n >= p->most) {
+		thin(p);
+		if (p->n > p->most / 2)
+			p->most = p->n * 2;
+		if (!is_kept(p, subject))
+			return;
+	}
+	MEM_GROW(p->row, p->n, p->cap);
+	p->row[p->n++] = (struct row){ subject, begin, end, *what };
+	*last_of(p, subject) = p->n;
+}
+
+static struct row *last_row(struct partlog *p, uint64_t subject)
+{
+	size_t at = *last_of(p, subject);
+	return at ? &p->row[at - 1] : NULL;
+}
+
+void partlog_add(struct partlog *p, uint64_t subject, int64_t begin_ns, int64_t end_ns, const struct part *what)
+{
+	if (end_ns <= begin_ns || !is_kept(p, subject))
+		return;
+	struct row *last = last_row(p, subject);
+	if (last && last->end == begin_ns && is_same(&last->what, what))
+		last->end = end_ns;
+	else
+		append(p, subject, begin_ns, end_ns, what);
+}
+
+void partlog_change(struct partlog *p, uint64_t subject, int64_t now_ns, const struct part *what)
+{
+	if (!is_kept(p, subject))
+		return;
+	struct row *last = last_row(p, subject);
+	if (last && (last->end == OPEN || last->end == now_ns) && is_same(&last->what, what)) {
+		last->end = OPEN;
+	} else if (last && last->end == OPEN && last->begin == now_ns) {
+		last->what = *what; /* an empty part is replaced */
+	} else {
+		partlog_close(p, subject, now_ns);
+		append(p, subject, now_ns, OPEN, what);
+	}
+}
+
+void partlog_close(struct partlog *p, uint64_t subject, int64_t now_ns)
+{
+	struct row *last = is_kept(p, subject) ? last_row(p, subject) : NULL;
+	if (last && last->end == OPEN)
+		last->end = now_ns;
+}
+
+/* ---- at the end ---- */
+
+static const char *cause_text(struct run_result *r, struct sbuf *text, const struct part *what, partlog_name name, void *ctx)
+{
+	if (!what->cause || what->number == PART_ALONE)
+		return result_text(r, what->cause);
+	const char *called = name ? name(ctx, what->cause, what->number) : NULL;
+	sbuf_clear(text);
+	sbuf_printf(text, "%s ", what->cause);
+	if (called)
+		sbuf_puts(text, called);
+	else
+		sbuf_printf(text, "%" PRIu64, what->number);
+	return result_text(r, sbuf_text(text));
+}
+
+static const char *detail_text(struct run_result *r, struct sbuf *text, const struct part *what)
+{
+	int k = 0;
+	if (!what->detail)
+		return NULL;
+	sbuf_clear(text);
+	for (const char *c = what->detail; *c; c++)
+		if (*c == '%' && k < 3)
+			sbuf_printf(text, "%" PRIu32, what->value[k++]);
+		else
+			sbuf_putc(text, *c);
+	return result_text(r, sbuf_text(text));
+}
+
+/* Counts the rows of each subject in last[], then turns the counts into positions. */
+static void count_rows(struct partlog *p)
+{
+	memset(p->last, 0, p->n_last * sizeof *p->last);
+	for (size_t i = 0; i < p->n; i++)
+		p->last[p->row[i].subject / p->stride]++;
+	for (size_t i = 0, at = 0; i < p->n_last; i++) {
+		size_t n = p->last[i];
+		p->last[i] = at;
+		at += n;
+	}
+}
+
+void partlog_finish(struct partlog *p, struct run_result *r, int64_t now_ns, partlog_name name, void *ctx)
+{
+	if (!p)
+		return;
+	struct sbuf text = { 0 };
+	r->parts = mem_realloc(r->parts, r->n_parts + p->n + 1, sizeof *r->parts);
+	struct part_row *out = r->parts + r->n_parts;
+	count_rows(p);
+	for (size_t i = 0; i < p->n; i++) {
+		const struct row *row = &p->row[i];
+		out[p->last[row->subject / p->stride]++] = (struct part_row){ .entity = p->entity,
+			.subject = row->subject,
+			.begin_ns = row->begin,
+			.end_ns = row->end == OPEN ? now_ns : row->end,
+			.kind = part_word(row->what.kind),
+			.cause = cause_text(r, &text, &row->what, name, ctx),
+			.detail = detail_text(r, &text, &row->what) };
+	}
+	r->n_parts += p->n;
+	sbuf_free(&text);
+	partlog_free(p);
+}

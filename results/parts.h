@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * parts.h - records where the time of jobs, requests, iterations and nodes goes (--record explain)
+ *
+ * A world opens a part of a subject (partlog_change()), or adds one whose end is known (partlog_add()); equal neighbours become one
+ * part. partlog_finish() moves the rows to the result, ordered by subject and time. Texts are formed then, so recording needs neither
+ * allocation nor formatting, except for the growing array.
+ *
+ * Invariant: the parts of a subject are in order of time and do not overlap.
+ */
+#ifndef ORR_RESULTS_PARTS_H
+#define ORR_RESULTS_PARTS_H
+
+#include "base/sbuf.h"
+#include "results/result.h"
+
+enum part_kind {
+#define PART_KIND(name, word, class, phrase, doc) PART_##name,
+#include "results/parts.def"
+#undef PART_KIND
+	PART_KINDS
+};
+/* Returns whether the subject waits in parts of this kind. */
+bool part_waits(enum part_kind kind);
+const char *part_word(enum part_kind kind);
+/* Returns the kind of a word; PART_KINDS: unknown. */
+enum part_kind part_kind_of(const char *word);
+
+#define PART_ALONE UINT64_MAX
+
+struct part {
+	enum part_kind kind;
+	const char *cause; /* what is blamed: a text that outlives the recorder, such as "policy"; NULL: nothing */
+	uint64_t number;   /* of the cause: "job" and 12 give "job 12"; PART_ALONE: none */
+	/* Numbers of the cause: each % of this literal stands for the next value. "% GPUs asked, % free"; NULL: none. */
+	const char *detail;
+	uint32_t value[3];
+};
+
+struct partlog;
+
+/* entity: a literal, "job", "request", "iteration" or "node". most: limit on the number of rows. Above it, the rows of every second
+ * subject are removed, then of three of four, and so on by number. */
+struct partlog *partlog_new(const char *entity, size_t most);
+void partlog_free(struct partlog *p);
+
+/* Adds a part of known end. Ignores empty parts. begin: at least the end of the subject's last part, which must be closed. */
+void partlog_add(struct partlog *p, uint64_t subject, int64_t begin_ns, int64_t end_ns, const struct part *what);
+/* Ends the subject's open part, if any, and opens one. An equal open part goes on. */
+void partlog_change(struct partlog *p, uint64_t subject, int64_t now_ns, const struct part *what);
+/* Ends the open part, if any. */
+void partlog_close(struct partlog *p, uint64_t subject, int64_t now_ns);
+
+/* Returns the name of the cause, NULL if its number is its name. */
+typedef const char *(*partlog_name)(void *ctx, const char *cause, uint64_t number);
+/* Closes open parts, appends all parts to r->parts and frees p. name may be NULL. */
+void partlog_finish(struct partlog *p, struct run_result *r, int64_t now_ns, partlog_name name, void *ctx);
+
+/* ---- sentences (parts_text.c) ---- */
+
+/* Appends "3 h 02 min". */
+void part_put_time(struct sbuf *out, int64_t time_ns);
+/* Appends "job 17 waited 3 h 02 min: 2 h 10 min behind job 12 (64 GPUs asked, 48 free), 52 min reserved for job 15; ran 1 h 00 min: ..".
+ * rows: the parts of one subject. name: of the subject, "17". */
+void part_sentence(struct sbuf *out, const char *name, const struct part_row *rows, size_t n);
+
+#endif

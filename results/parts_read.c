@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "results/store.h"
+
+#include "base/mem.h"
+#include "results/db.h"
+
+#include <string.h>
+
+static const char doing[] = "reading the parts of a run";
+
+/* Databases of earlier versions lack the table. */
+static int has_table(struct store *s, int64_t *has, struct orr_error *err)
+{
+	return db_has_column(s, "parts", "subject", has, err);
+}
+
+int store_count_parts(struct store *s, int64_t run, const char *entity, int64_t *n, struct orr_error *err)
+{
+	sqlite3_stmt *st;
+	int64_t has = 0;
+	*n = 0;
+	int code = has_table(s, &has, err);
+	if (!code && has)
+		code = db_prepare(s, "SELECT count(*) FROM parts WHERE run = ?1 AND entity = ?2", doing, &st, err);
+	if (code || !has)
+		return code;
+	sqlite3_bind_int64(st, 1, run);
+	db_bind_text(st, 2, entity);
+	int rc = db_step(s, st, doing, err);
+	if (rc == SQLITE_ROW)
+		*n = sqlite3_column_int64(st, 0);
+	sqlite3_finalize(st);
+	return rc == SQLITE_ROW ? ORR_OK : ORR_EFAIL;
+}
+
+int store_find_subject(struct store *s, int64_t run, const char *table, const char *id, int64_t *number, struct orr_error *err)
+{
+	char sql[200];
+	sqlite3_stmt *st;
+	sqlite3_snprintf(sizeof sql, sql, "SELECT number FROM %s WHERE key BETWEEN ?1 AND ?2 AND coalesce(%.*s_id, CAST(number AS TEXT)) = ?3",
+		table, (int)strlen(table) - 1, table);
+	*number = -1;
+	int code = db_prepare(s, sql, doing, &st, err);
+	if (code)
+		return code;
+	sqlite3_bind_int64(st, 1, db_row_key(run, 0));
+	sqlite3_bind_int64(st, 2, db_row_key(run, UINT32_MAX));
+	db_bind_text(st, 3, id);
+	int rc = db_step(s, st, doing, err);
+	if (rc == SQLITE_ROW)
+		*number = sqlite3_column_int64(st, 0);
+	sqlite3_finalize(st);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? ORR_OK : ORR_EFAIL;
+}
+
+static void take_row(struct run_result *r, size_t *cap, const char *entity, uint64_t subject, sqlite3_stmt *st)
+{
+	MEM_GROW(r->parts, r->n_parts, *cap);
+	r->parts[r->n_parts++] = (struct part_row){ .entity = result_text(r, entity),
+		.subject = subject,
+		.begin_ns = sqlite3_column_int64(st, 0),
+		.end_ns = sqlite3_column_int64(st, 1),
+		.kind = result_text(r, (const char *)sqlite3_column_text(st, 2)),
+		.cause = result_text(r, (const char *)sqlite3_column_text(st, 3)),
+		.detail = result_text(r, (const char *)sqlite3_column_text(st, 4)) };
+}
+
+int store_read_parts(
+	struct store *s, int64_t run, const char *entity, uint64_t subject, struct run_result *into, struct orr_error *err)
+{
+	sqlite3_stmt *st;
+	size_t cap = 0;
+	int rc;
+	int code = db_prepare(s,
+		"SELECT begin_ns, end_ns, kind, cause, detail FROM parts WHERE run = ?1 AND entity = ?2 AND subject = ?3"
+		" ORDER BY position",
+		doing, &st, err);
+	if (code)
+		return code;
+	sqlite3_bind_int64(st, 1, run);
+	db_bind_text(st, 2, entity);
+	sqlite3_bind_int64(st, 3, (int64_t)subject);
+	while ((rc = db_step(s, st, doing, err)) == SQLITE_ROW)
+		take_row(into, &cap, entity, subject, st);
+	sqlite3_finalize(st);
+	return rc == SQLITE_DONE ? ORR_OK : ORR_EFAIL;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Parts of times: recording, order, merging of neighbours, sentences, and the way through the database. */
+#include "base/mem.h"
+#include "results/parts.h"
+#include "results/store.h"
+#include "tests/tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const int64_t minute = 60 * INT64_C(1000000000);
+
+static struct part behind(uint64_t job, uint32_t asked, uint32_t free)
+{
+	return (struct part){ PART_QUEUED, "job", job, "% GPUs asked, % free", { asked, free } };
+}
+
+static const struct part computes = { PART_COMPUTE, NULL, PART_ALONE, NULL, { 0 } };
+
+static const char *name_of(void *ctx, const char *cause, uint64_t number)
+{
+	(void)ctx;
+	return !strcmp(cause, "job") && number == 15 ? "fifteen" : NULL;
+}
+
+/* Job 17 waits 130 min for job 12 and 52 min for job 15, then runs for one hour; job 3 waits twice for job 12. */
+static struct run_result *two_jobs(void)
+{
+	struct run_result *r = result_new();
+	struct partlog *p = partlog_new("job", 1000);
+	struct part a = behind(12, 64, 48), b = { PART_RESERVED, "job", 15, NULL, { 0 } };
+	partlog_change(p, 17, 0, &a);
+	partlog_add(p, 3, 0, minute, &a);
+	partlog_change(p, 17, 10 * minute, &a);
+	partlog_add(p, 3, minute, 3 * minute, &a);
+	partlog_add(p, 3, 3 * minute, 3 * minute, &b);
+	partlog_change(p, 17, 130 * minute, &b);
+	partlog_change(p, 17, 182 * minute, &a);
+	partlog_change(p, 17, 182 * minute, &computes);
+	partlog_close(p, 17, 242 * minute);
+	partlog_close(p, 17, 250 * minute);
+	partlog_finish(p, r, 300 * minute, name_of, NULL);
+	return r;
+}
+
+static void records(void)
+{
+	struct run_result *r = two_jobs();
+	ok(r->n_parts == 4, "equal neighbours and empty parts give no row (%zu rows)", r->n_parts);
+	const struct part_row *p = r->parts;
+	ok(p[0].subject == 3 && p[1].subject == 17 && p[3].subject == 17, "rows are ordered by subject");
+	ok(p[0].begin_ns == 0 && p[0].end_ns == 3 * minute, "neighbours are merged");
+	ok(p[1].end_ns == 130 * minute && p[2].begin_ns == 130 * minute && p[3].end_ns == 242 * minute, "parts follow one another");
+	ok(!strcmp(p[1].cause, "job 12") && !strcmp(p[1].detail, "64 GPUs asked, 48 free"), "texts: %s (%s)", p[1].cause, p[1].detail);
+	ok(!strcmp(p[2].cause, "job fifteen") && !p[2].detail, "a cause can have a name: %s", p[2].cause);
+	ok(!strcmp(p[3].kind, "compute") && !p[3].cause, "a part without cause");
+	result_free(r);
+}
+
+static void sentence(void)
+{
+	struct run_result *r = two_jobs();
+	struct sbuf text = { 0 };
+	part_sentence(&text, "17", r->parts + 1, 3);
+	ok(!strcmp(sbuf_text(&text), "job 17 waited 3 h 02 min: 2 h 10 min behind job 12 (64 GPUs asked, 48 free), 52 min reserved for job "
+				     "fifteen; ran 1 h 00 min: 1 h 00 min compute"),
+		"%s", sbuf_text(&text));
+	sbuf_free(&text);
+	result_free(r);
+}
+
+static void times(void)
+{
+	static const struct {
+		int64_t ns;
+		const char *text;
+	} cases[] = { { 0, "0 us" }, { 1500, "1.5 us" }, { 2500000, "2.5 ms" }, { 12300000000, "12.3 s" }, { 60000000000, "1 min" },
+		{ 61000000000, "1 min 01 s" }, { 3599900000000, "1 h 00 min" }, { 7800000000000, "2 h 10 min" },
+		{ 86400000000000, "1 d 00 h" }, { 86399000000000, "1 d 00 h" } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct sbuf text = { 0 };
+		part_put_time(&text, cases[i].ns);
+		ok(!strcmp(sbuf_text(&text), cases[i].text), "%lld ns is %s (%s)", (long long)cases[i].ns, cases[i].text, sbuf_text(&text));
+		sbuf_free(&text);
+	}
+}
+
+/* Many causes: the sentence names five and sums the rest. */
+static void many_causes(void)
+{
+	struct run_result *r = result_new();
+	struct partlog *p = partlog_new("job", 1000);
+	for (uint32_t i = 0; i < 8; i++) {
+		struct part a = behind(i, 1, 0);
+		partlog_add(p, 0, i * minute, (i + 1) * minute, &a);
+	}
+	partlog_finish(p, r, 0, NULL, NULL);
+	struct sbuf text = { 0 };
+	part_sentence(&text, "x", r->parts, r->n_parts);
+	ok(strstr(sbuf_text(&text), ", 3 min for 3 other causes") && strstr(sbuf_text(&text), "waited 8 min: 1 min behind job 0"), "%s",
+		sbuf_text(&text));
+	sbuf_free(&text);
+	result_free(r);
+}
+
+/* Above the limit the rows of every second subject go, and what remains is complete. */
+static void limit(void)
+{
+	struct run_result *r = result_new();
+	struct partlog *p = partlog_new("job", 100);
+	for (uint32_t step = 0; step < 4; step++)
+		for (uint64_t job = 0; job < 80; job++) {
+			struct part a = behind(step, 1, 0);
+			partlog_add(p, job, step * minute, (step + 1) * minute, &a);
+		}
+	partlog_finish(p, r, 0, NULL, NULL);
+	size_t wrong = 0;
+	for (size_t i = 0; i < r->n_parts; i++)
+		wrong += r->parts[i].begin_ns != (int64_t)(i % 4) * minute || r->parts[i].subject != r->parts[i / 4 * 4].subject;
+	ok(r->n_parts <= 100 && r->n_parts >= 40 && !(r->n_parts % 4) && !wrong, "%zu rows remain, those of whole subjects", r->n_parts);
+	result_free(r);
+}
+
+static void stored(void)
+{
+	char path[] = "/tmp/orrery-parts-XXXXXX", plain[65], with[65];
+	struct orr_error err = { 0 };
+	int fd = mkstemp(path);
+	close(fd);
+	struct run_result *r = two_jobs(), *back = NULL, *into = result_new();
+	size_t n_parts = r->n_parts;
+	struct store *s = store_open(path, NULL, &err);
+	r->n_parts = 0;
+	r->label = mem_strdup("a"), r->hash = mem_strdup("h");
+	ok(!store_write(s, r, &err) && !store_digest(s, plain, &err), "a run without parts is stored");
+	r->n_parts = n_parts;
+	store_replace_existing(s, true);
+	ok(!store_write(s, r, &err) && !store_digest(s, with, &err) && strcmp(plain, with) != 0, "the digest covers parts");
+	ok(!store_read(s, "h", "a", &back, &err) && back && back->n_parts == 4, "a run is read with its parts");
+	ok(back && !strcmp(back->parts[2].cause, "job fifteen") && !strcmp(back->parts[1].detail, "64 GPUs asked, 48 free"), "texts are read");
+	int64_t jobs = 0, nodes = 0;
+	ok(!store_count_parts(s, 1, "job", &jobs, &err) && !store_count_parts(s, 1, "node", &nodes, &err) && jobs == 4 && !nodes,
+		"parts of an entity are counted");
+	ok(!store_read_parts(s, 1, "job", 17, into, &err) && into->n_parts == 3, "the parts of one subject are read");
+	store_close(s, NULL);
+	unlink(path);
+	result_free(into);
+	result_free(back);
+	result_free(r);
+}
+
+int main(void)
+{
+	records();
+	sentence();
+	times();
+	many_causes();
+	limit();
+	stored();
+	return done();
+}
