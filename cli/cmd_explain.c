@@ -239,7 +239,6 @@ const struct cli_command cmd_explain = {
 		"one another without gaps, from submission or arrival to the end.\n"
 		"\n"
 		"Example:\n"
-		"  orrery jobs philly-like --cluster 8x8 --policy fifo --record explain --db runs.db\n"
-		"  orrery explain runs.db --job 17\n",
+		"  orrery explain --help\n",
 	.run = run_explain,
 };
