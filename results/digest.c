@@ -129,7 +129,10 @@ static int prepare_part(struct store *s, size_t part, sqlite3_stmt **st, struct 
 		*st = *slot;
 		return code;
 	}
-	char sql[320];
+	char sql[320] = "";
+	*st = s->statement[fixed[part].statement];
+	if (*st)
+		return ORR_OK;
 	snprintf(sql, sizeof sql, fixed[part].sql, db_scenario_sql(s));
 	return db_statement(s, fixed[part].statement, sql, doing, st, err);
 }
@@ -183,13 +186,24 @@ static size_t part_in_order(size_t i)
 	return DIGEST_ROWS + i - 3;
 }
 
-static int put_run(struct store *s, struct digest *d, int64_t run, struct checksums *sums, size_t *failed, struct orr_error *err)
+/* Returns whether the run as it was written lacks rows of a part; false if r is NULL. */
+static bool is_empty(const struct run_result *r, size_t part)
+{
+	if (!r || part == DIGEST_RUN)
+		return false;
+	return part < DIGEST_ROWS ? !r->n_series : !rows_count(&row_tables[part - DIGEST_ROWS], r);
+}
+
+static int put_run(struct store *s, struct digest *d, int64_t run, const struct run_result *r, struct checksums *sums, size_t *failed,
+	struct orr_error *err)
 {
 	struct part p = { .digest = d };
 	int code = ORR_OK;
 	*sums = (struct checksums){ 0 };
 	for (size_t i = 0; !code && i < DIGEST_ROWS + n_row_tables; i++) {
 		size_t part = part_in_order(i);
+		if (is_empty(r, part))
+			continue;
 		p.has_rows = false;
 		sha256_init(&p.sha);
 		code = put_rows(s, &p, part, run, err);
@@ -204,7 +218,7 @@ static int put_run(struct store *s, struct digest *d, int64_t run, struct checks
 
 int digest_run(struct store *s, int64_t run, struct checksums *out, size_t *part, struct orr_error *err)
 {
-	return put_run(s, NULL, run, out, part, err);
+	return put_run(s, NULL, run, NULL, out, part, err);
 }
 
 /* ---- texts of checksums ---- */
@@ -241,13 +255,13 @@ size_t digest_differing(const struct checksums *c, const char *text, size_t from
 	return DIGEST_PARTS;
 }
 
-int digest_set_checksum(struct store *s, int64_t run, struct orr_error *err)
+int digest_set_checksum(struct store *s, int64_t run, const struct run_result *r, struct orr_error *err)
 {
 	struct checksums sums;
 	struct sbuf text = { 0 };
 	sqlite3_stmt *st;
 	size_t part;
-	int code = digest_run(s, run, &sums, &part, err);
+	int code = put_run(s, NULL, run, r, &sums, &part, err);
 	if (!code)
 		code = db_statement(s, DB_SET_CHECKSUM, "UPDATE runs SET checksum = ? WHERE run = ?", doing, &st, err);
 	if (code)
@@ -272,7 +286,7 @@ int digest_set_all_checksums(struct store *s, struct orr_error *err)
 		sqlite3_reset(runs); /* before the row is changed */
 		if (rc != SQLITE_ROW)
 			break;
-		code = digest_set_checksum(s, run, err);
+		code = digest_set_checksum(s, run, NULL, err);
 	}
 	sqlite3_finalize(runs);
 	return code || rc == SQLITE_ROW || rc == SQLITE_DONE ? code : ORR_EFAIL;
@@ -309,7 +323,7 @@ static int put_runs(struct store *s, struct digest *d, struct orr_error *err)
 		size_t part;
 		int64_t run = sqlite3_column_int64(runs, 0);
 		const char *label = (const char *)sqlite3_column_text(runs, 1), *text = (const char *)sqlite3_column_text(runs, 2);
-		code = put_run(s, d, run, &sums, &part, err);
+		code = put_run(s, d, run, NULL, &sums, &part, err);
 		if (!code && has_checksum)
 			code = compare_checksum(s, run, label ? label : "", text ? text : "", &sums, err);
 	}

@@ -32,8 +32,9 @@ int digest_run(struct store *s, int64_t run, struct checksums *out, size_t *part
 void digest_text(struct sbuf *out, const struct checksums *c);
 /* Returns the first part, from `from` on, whose checksum differs from that in the text; DIGEST_PARTS: none. */
 size_t digest_differing(const struct checksums *c, const char *text, size_t from);
-/* Stores the checksums of a run, or of all runs. The caller holds an open transaction. */
-int digest_set_checksum(struct store *s, int64_t run, struct orr_error *err);
+/* Stores the checksums of a run, or of all runs. The caller holds an open transaction. r: the run as it was written, whose empty tables
+ * are not read; NULL: unknown. */
+int digest_set_checksum(struct store *s, int64_t run, const struct run_result *r, struct orr_error *err);
 int digest_set_all_checksums(struct store *s, struct orr_error *err);
 
 #endif

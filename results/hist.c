@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -280,10 +281,38 @@ double hist_max(const struct hist *h)
 	return h->n ? h->max : NAN;
 }
 
-static int by_value(const void *a, const void *b)
+/* Sorts many values >= 0 in ascending order: radix sort by bytes, from the lowest; the bits of such doubles are in their order. spare: n
+ * values. Returns the sorted array: value or spare. */
+static double *sort_by_bytes(double *value, double *spare, uint64_t n)
 {
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
+	enum { DIGITS = 8, RADIX = 256 };
+	uint64_t place[DIGITS][RADIX] = { { 0 } };
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t bits;
+		memcpy(&bits, &value[i], sizeof bits);
+		for (int d = 0; d < DIGITS; d++)
+			place[d][bits >> 8 * d & 0xff]++;
+	}
+	for (int d = 0; d < DIGITS; d++) {
+		uint64_t first, at = 0;
+		memcpy(&first, value, sizeof first);
+		if (place[d][first >> 8 * d & 0xff] == n)
+			continue; /* all values have this byte */
+		for (int k = 0; k < RADIX; k++) {
+			uint64_t count = place[d][k];
+			place[d][k] = at;
+			at += count;
+		}
+		for (uint64_t i = 0; i < n; i++) {
+			uint64_t bits;
+			memcpy(&bits, &value[i], sizeof bits);
+			spare[place[d][bits >> 8 * d & 0xff]++] = value[i];
+		}
+		double *other = value;
+		value = spare;
+		spare = other;
+	}
+	return value;
 }
 
 /* Returns the value of a rank, 0..n-1. */
@@ -307,9 +336,17 @@ static void sort(struct hist *h)
 {
 	if (h->sorted && h->n_sorted == h->n)
 		return;
-	h->sorted = mem_realloc(h->sorted, h->n, sizeof *h->sorted);
-	memcpy(h->sorted, h->value, h->n * sizeof *h->value);
-	qsort(h->sorted, h->n, sizeof *h->sorted, by_value);
+	enum { FEW = 1000 };
+	double *value = mem_realloc(h->sorted, h->n, sizeof *value);
+	memcpy(value, h->value, h->n * sizeof *h->value);
+	if (h->n < FEW) {
+		gsl_sort(value, 1, h->n);
+		h->sorted = value;
+	} else {
+		double *spare = mem_alloc(h->n * sizeof *spare);
+		h->sorted = sort_by_bytes(value, spare, h->n);
+		mem_free(h->sorted == value ? spare : value);
+	}
 	h->n_sorted = h->n;
 }
 

@@ -5,7 +5,8 @@
 
 void blocks_init(struct blocks *b)
 {
-	*b = (struct blocks){ .width = 1 };
+	b->width = 1;
+	b->n = 0;
 }
 
 /* Doubles the width of the blocks. */
@@ -16,10 +17,6 @@ static void fold(struct blocks *b)
 		bool has_two = 2 * k + 1 < b->n;
 		b->sum[k] = b->sum[2 * k] + (has_two ? b->sum[2 * k + 1] : 0);
 		b->count[k] = b->count[2 * k] + (has_two ? b->count[2 * k + 1] : 0);
-	}
-	for (size_t k = half; k < b->n; k++) {
-		b->sum[k] = 0;
-		b->count[k] = 0;
 	}
 	b->n = half;
 	b->width *= 2;
@@ -34,6 +31,15 @@ static inline blocks_total whole(double x)
 	return (blocks_total)rint(x);
 }
 
+/* Begins blocks up to block n - 1 with zero. */
+static void extend(struct blocks *b, size_t n)
+{
+	for (; b->n < n; b->n++) {
+		b->sum[b->n] = 0;
+		b->count[b->n] = 0;
+	}
+}
+
 void blocks_add(struct blocks *b, uint64_t index, double value)
 {
 	int shift = __builtin_ctzll(b->width); /* the width is a power of two */
@@ -42,8 +48,7 @@ void blocks_add(struct blocks *b, uint64_t index, double value)
 		shift++;
 	}
 	size_t k = (size_t)(index >> shift);
-	if (k >= b->n)
-		b->n = k + 1;
+	extend(b, k + 1);
 	b->sum[k] += whole(value * 0x1p40);
 	b->count[k]++;
 }
@@ -54,4 +59,6 @@ void blocks_align(struct blocks *a, struct blocks *b)
 		fold(a);
 	while (b->width < a->width)
 		fold(b);
+	extend(a, b->n);
+	extend(b, a->n);
 }

@@ -46,7 +46,7 @@ double *hist_ordered(const struct hist *h, uint32_t **index, size_t *n);
 __extension__ typedef __int128 blocks_total;
 struct blocks {
 	uint64_t width; /* indices per block: 1, 2, 4, ... */
-	size_t n;       /* blocks in use */
+	size_t n;       /* blocks in use; later ones have no value */
 	blocks_total sum[BLOCKS_MAX];
 	uint64_t count[BLOCKS_MAX];
 };
@@ -56,7 +56,7 @@ static inline double blocks_sum(const struct blocks *b, size_t k)
 }
 void blocks_init(struct blocks *b);
 void blocks_add(struct blocks *b, uint64_t index, double value);
-/* Folds one of the two until their blocks have equal width. */
+/* Folds one of the two until their blocks have equal width, and gives both the same number of blocks. */
 void blocks_align(struct blocks *a, struct blocks *b);
 
 #endif

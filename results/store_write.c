@@ -249,7 +249,7 @@ static int write_all(struct writer *w)
 		code = write_rows(w, &row_tables[i]);
 	if (!code)
 		code = write_series(w);
-	return code ? code : digest_set_checksum(w->s, w->run, w->err);
+	return code ? code : digest_set_checksum(w->s, w->run, w->r, w->err);
 }
 
 int store_write_all(struct store *s, const struct run_result *const *r, size_t n, struct orr_error *err)

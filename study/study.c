@@ -52,6 +52,7 @@ struct study {
 	const char *other_path;
 	struct progress *progress;
 	size_t n_stored; /* number of the first run that is not yet stored */
+	double stored_s; /* time of the last transaction */
 	int threads;
 	bool has_results; /* all runs have ended, possibly with errors */
 };
@@ -66,7 +67,7 @@ static void end_on_timeout(const char *text)
 
 static void end_on_interrupt(int sig)
 {
-	static const char text[] = "\norrery: interrupted; the database has the completed runs\n";
+	static const char text[] = "\norrery: interrupted; the database has the completed runs, except short ones of the last moment\n";
 	(void)sig;
 	if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
 		_exit(ORR_EFAIL);
@@ -126,13 +127,29 @@ static void end(struct one_run *x)
 	x->is_done = true;
 }
 
-/* Stores finished runs as soon as all previous runs are stored, so the order does not depend on -j. */
-static void store_finished(struct study *t)
+/* Stores finished runs as soon as all previous runs are stored, so the order does not depend on -j. Short runs share a transaction.
+ * last: the run that has just finished; NULL: the study ends. */
+static void store_finished(struct study *t, const struct one_run *last)
 {
+	enum { BATCH = 256 };
+	static const double short_s = 0.1;
+	const struct run_result *result[BATCH];
+	double now = clock_s(CLOCK_MONOTONIC);
+	if (last && last->ended - last->begun < short_s && now - t->stored_s < short_s)
+		return;
+	t->stored_s = now;
 	while (t->n_stored < t->n_runs && t->run[t->n_stored].is_done) {
-		struct one_run *x = &t->run[t->n_stored++];
-		if (t->store && !x->err.code && !x->is_reused)
-			store_write(t->store, x->result, &x->err);
+		size_t first = t->n_stored, n = 0;
+		for (; n < BATCH && t->n_stored < t->n_runs && t->run[t->n_stored].is_done; t->n_stored++) {
+			const struct one_run *x = &t->run[t->n_stored];
+			if (t->store && !x->err.code && !x->is_reused)
+				result[n++] = x->result;
+		}
+		struct orr_error err = { 0 };
+		if (n && store_write_all(t->store, result, n, &err))
+			for (size_t i = first; i < t->n_stored; i++)
+				if (!t->run[i].err.code && !t->run[i].is_reused)
+					t->run[i].err = err;
 	}
 }
 
@@ -216,7 +233,7 @@ static void carry_out(struct study *t, size_t task)
 		note_time(t, x, wall, cpu);
 		if (x->n_done == x->n_wanted && !is_adaptive(t, x)) {
 			end(x); /* other threads read is_done only within this section */
-			store_finished(t);
+			store_finished(t, x);
 		}
 	}
 }
@@ -296,7 +313,7 @@ static void run_all(struct study *t)
 	do
 		run_round(t);
 	while (extend_all(t));
-	store_finished(t);
+	store_finished(t, NULL);
 }
 
 /* ---- the study ---- */

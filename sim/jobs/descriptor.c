@@ -43,6 +43,7 @@ static void configure(const struct scenario *s, struct jobs_state *t)
 		.drop_unfit = orr_arg_bool(s->keys, "drop_unfit"),
 		.completed_only = orr_arg_bool(s->keys, "completed_only"),
 		.check = o->check,
+		.metrics_only = s->record == RECORD_METRICS,
 		.record_jobs = scenario_keeps_rows(s) && (o->db || o->out_dir || is_drawn),
 		.max_rows = s->record == RECORD_SAMPLE ? 10000 : MAX_ROWS,
 		.policy_timeout_s = s->policy_timeout_s };
@@ -154,10 +155,11 @@ static void add_differences(const struct scenario *s, struct run_result *const *
 {
 	const struct jobs_state *t = s->state;
 	double level = scenario_level(s);
+	if (n < 2 || s->replications > 1 || s->warm_up.kind != WARMUP_NONE)
+		return; /* two runs with different warm-up have no common jobs to pair */
 	size_t first = scenario_policy_of(s, runs[0]);
 	struct jobs_blocks *both = mem_zalloc(2, sizeof *both);
-	/* Two runs with different warm-up have no common jobs to pair. */
-	for (size_t i = 1; i < n && s->replications == 1 && s->warm_up.kind == WARMUP_NONE; i++) {
+	for (size_t i = 1; i < n; i++) {
 		size_t other = scenario_policy_of(s, runs[i]);
 		if (!t->has_blocks[other] || !t->has_blocks[first])
 			continue;
@@ -195,7 +197,7 @@ static int open_jobs(struct scenario *s, struct orr_error *err)
 	if (t->capacity.is_given && !is_quiet)
 		inputs_tell_repairs(t->capacity.set);
 	configure(s, t);
-	t->blocks = mem_zalloc(s->n_policies, sizeof *t->blocks);
+	t->blocks = mem_alloc(s->n_policies * sizeof *t->blocks);
 	t->has_blocks = mem_zalloc(s->n_policies, sizeof *t->has_blocks);
 	t->used = mem_zalloc(s->n_policies, sizeof *t->used);
 	return refuse_unfit(s, t, err);

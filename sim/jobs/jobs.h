@@ -75,6 +75,7 @@ struct jobs_config {
 	bool drop_unfit;       /* omit jobs that can never fit; false: such a job is an error */
 	bool completed_only;   /* exclude from all means the jobs whose recorded status is known and is not completed */
 	bool check;            /* check conservation laws at run time */
+	bool metrics_only;     /* no events of jobs and nodes, no series: the result keeps metrics and notes only */
 	bool record_jobs;      /* fill in result->jobs: all rows up to max_rows, then a sample */
 	uint64_t max_rows;     /* default a million; tests lower it */
 	double policy_timeout_s;

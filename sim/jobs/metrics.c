@@ -28,7 +28,8 @@ static void begin_time(struct orr_jobs *w, int64_t start)
 
 void metrics_first(struct orr_jobs *w, int64_t submit_ns)
 {
-	begin_time(w, submit_ns);
+	if (submit_ns != w->measures.busy.start)
+		begin_time(w, submit_ns);
 	w->totals.first_submit = submit_ns;
 }
 
@@ -164,7 +165,7 @@ static void add_event(struct orr_jobs *w, const char *kind, uint64_t subject, co
 
 void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job, const char *detail)
 {
-	if (job->number >= w->options.gantt)
+	if (job->number >= w->options.gantt || w->config->metrics_only)
 		return;
 	struct sbuf places = { 0 };
 	const struct pool_piece *x = pool_pieces(&job->alloc);
@@ -177,7 +178,7 @@ void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job, 
 /* Limits events to a million: failures can be frequent. */
 void metrics_node_event(struct orr_jobs *w, const char *kind, uint32_t node)
 {
-	if (w->result->n_events >= 1000000)
+	if (w->result->n_events >= 1000000 || w->config->metrics_only)
 		return;
 	add_event(w, kind, node, w->config->cluster->node[node].name);
 }
@@ -209,7 +210,8 @@ static void put_timeline(struct orr_jobs *w, const char *name, const struct time
 
 static void put_series(struct orr_jobs *w, const char *name, const struct timeline *t, double scale)
 {
-	summary_series(w->result, name, t, scale);
+	if (!w->config->metrics_only)
+		summary_series(w->result, name, t, scale);
 }
 
 static void put_counts(struct orr_jobs *w, uint64_t unfinished)

@@ -87,8 +87,8 @@ static bool is_set_in(const struct world *w, const cJSON *given, const char *key
 		is_set = is_set_in(world_named(object), o, name);
 	} else {
 		const cJSON *value = cJSON_GetObjectItemCaseSensitive(o, name);
-		const struct orr_param *p = param_at(w, object, name);
-		text = value && p ? scenario_scalar(value) : NULL;
+		const struct orr_param *p = value ? param_at(w, object, name) : NULL;
+		text = p ? scenario_scalar(value) : NULL;
 		is_set = value && (!text || differs(p, text));
 	}
 	mem_free(text);
@@ -163,7 +163,7 @@ static char *value_in(const struct world *w, const cJSON *given, const char *key
 	const char *object, *name;
 	char *copy = split(key, &object, &name), *text;
 	const cJSON *value = cJSON_GetObjectItemCaseSensitive(object ? cJSON_GetObjectItemCaseSensitive(given, object) : given, name);
-	const struct orr_param *p = param_at(w, object, name);
+	const struct orr_param *p = value ? NULL : param_at(w, object, name);
 	text = value ? scenario_scalar(value) : p && p->def ? mem_strdup(p->def) : NULL;
 	mem_free(copy);
 	return text;
@@ -235,7 +235,7 @@ static void add_effects(const struct scenario *const *part, size_t n, size_t k, 
 {
 	const struct scenario *s = part[k];
 	for (const struct world_effect *e = s->world->effects; e && e->key; e++) {
-		if (!is_first_row(s, e) || !remark_is_set(s, e->key))
+		if (!remark_is_set(s, e->key) || !is_first_row(s, e))
 			continue;
 		bool is_whole = is_shared(s, e->key), has_none = !(is_whole && k);
 		const char *why = no_effect(s, i, r, e->key);
