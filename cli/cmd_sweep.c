@@ -10,28 +10,29 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char help[] = "usage: orrery sweep STUDY.json [OPTIONS]\n\n"
-			   "Runs a study: scenarios of any world at many points, with searches for a limit and for bends of a\n"
-			   "curve. Prints a row per point and policy (docs/reference/studies.md).\n\n"
-			   "  --db FILE            store the runs in this database; a study that was ended goes on there\n"
-			   "  --out DIR            folder for study.csv: all metrics of all runs\n"
-			   "  --dry-run            print the number of points and runs, and the expected time and bytes\n"
-			   "  --fresh              repeat runs that the database already has\n"
-			   "  --check              verify the conservation laws at run time\n"
-			   "  --json               print JSON instead of the table\n"
-			   "  -j N                 number of runs in parallel (default: all cores)\n"
-			   "  -q                   errors only: no table, no progress\n"
-			   "  --shard K/N          run the K-th of N equal parts of the study, into DB.shard-K-of-N\n"
-			   "  --merge              merge the shards of --db into it first\n"
-			   "  --slurm N            submit the study as a Slurm array of N tasks (-j N: threads of each);\n"
-			   "                       with --dry-run: print the script\n"
-			   "  --sbatch OPTIONS     options of sbatch for these jobs, such as '-p long -t 60'\n"
-			   "\nUnder mpirun or srun --mpi=pmix each rank runs a part (configure --with-mpi).\n"
-			   "\nExample:\n"
-			   "  echo '{\"axes\": {\"load\": [0.5, 1, 2]}, \"runs\": {\"philly\": {\"axes\": [\"load\"], \"scenario\":' \\\n"
-			   "    '{\"trace\": \"philly-like:n=500,load=${load}\", \"cluster\": \"16x8\", \"policies\": [\"fifo\", \"srtf\"]}}}}' \\\n"
-			   "    > load.json\n"
-			   "  orrery sweep ./load.json --db load.db -j 2\n";
+static const char help[] =
+	"usage: orrery sweep STUDY.json [OPTIONS]\n\n"
+	"Runs a study: scenarios of any world at many points, with searches for a limit and for bends of a\n"
+	"curve. Prints a row per point and policy (docs/reference/studies.md).\n\n"
+	"  --db FILE            store the runs in this database; a study that was ended goes on there\n"
+	"  --out DIR            folder for study.csv: all metrics of all runs\n"
+	"  --dry-run            print the number of points and runs, and the expected time and bytes\n"
+	"  --fresh              repeat runs that the database already has\n"
+	"  --check              verify the conservation laws at run time\n"
+	"  --json               print JSON instead of the table\n"
+	"  -j N                 number of runs in parallel (default: all cores)\n"
+	"  -q                   errors only: no table, no progress\n"
+	"  --shard K/N          run the K-th of N equal parts of the study, into DB.shard-K-of-N\n"
+	"  --merge              merge the shards of --db into it first\n"
+	"  --slurm N            submit the study as a Slurm array of N tasks (-j N: threads of each);\n"
+	"                       with --dry-run: print the script\n"
+	"  --sbatch OPTIONS     options of sbatch for these jobs, such as '-p long -t 60'\n"
+	"\nUnder mpirun or srun --mpi=pmix each rank runs a part (configure --with-mpi).\n"
+	"\nExample:\n"
+	"  echo '{\"axes\": {\"load\": [0.5, 1, 2]}, \"runs\": {\"philly\": {\"axes\": [\"load\"], \"scenario\":' \\\n"
+	"    '{\"trace\": \"philly-like:n=500,load=${load}\", \"cluster\": \"16x8\", \"policies\": [\"fifo\", \"srtf\"]}}}}' \\\n"
+	"    > load.json\n"
+	"  orrery sweep ./load.json --db load.db -j 2\n";
 
 enum { OPT_OUT = 256, OPT_DB, OPT_FRESH, OPT_CHECK, OPT_JSON, OPT_DRY_RUN, OPT_SHARD, OPT_MERGE, OPT_SLURM, OPT_SBATCH };
 

@@ -143,8 +143,13 @@ void book_say_stand_ins(const struct book *b);
 
 /* Makes the scenario of the run at the bound axes; *out is NULL if the run's "where" leaves the point out. */
 int book_scenario(struct book *b, const struct book_run *r, const char *where, cJSON **out, struct orr_error *err);
-/* Adds a scenario to a study; the error names the place. */
-int book_add_scenario(const struct book *b, struct study *study, const cJSON *scenario, const char *where, struct orr_error *err);
+/* A scenario and its place in the book, as book_describe_point() writes it. */
+struct book_point {
+	cJSON *scenario;
+	char where[160];
+};
+/* Adds n scenarios to a study, as study_add_all() does; the error names the place. */
+int book_add_scenarios(const struct book *b, struct study *study, const struct book_point *point, size_t n, struct orr_error *err);
 /* Describes the values of the run's bound axes, "$.runs.NAME[A=1,B=2]", for messages. */
 void book_describe_point(const struct book *b, const struct book_run *r, char *out, size_t size);
 /* Executes all runs at all points. Uses db, fresh, check, threads and quiet of o. */

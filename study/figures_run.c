@@ -92,28 +92,40 @@ int book_scenario(struct book *b, const struct book_run *r, const char *where, c
 	return rc;
 }
 
-int book_add_scenario(const struct book *b, struct study *study, const cJSON *scenario, const char *where, struct orr_error *err)
+int book_add_scenarios(const struct book *b, struct study *study, const struct book_point *point, size_t n, struct orr_error *err)
 {
-	char full[400];
+	enum { WHERE = 400 };
+	const cJSON **scenario = mem_zalloc(n, sizeof *scenario);
+	char *text = mem_zalloc(n, WHERE);
+	const char **where = mem_zalloc(n, sizeof *where);
 	struct orr_error inner = { 0 };
-	snprintf(full, sizeof full, "%.200s: %s", b->path, where);
-	if (!study_add(study, scenario, full, &inner))
-		return ORR_OK;
-	book_fail(b, where, err, "%s", strncmp(inner.text, "scenario: ", 10) ? inner.text : inner.text + 10);
-	return err->code = inner.code;
+	size_t failed = 0;
+	for (size_t i = 0; i < n; i++) {
+		scenario[i] = point[i].scenario;
+		where[i] = text + i * WHERE;
+		snprintf(text + i * WHERE, WHERE, "%.200s: %s", b->path, point[i].where);
+	}
+	int rc = study_add_all(study, scenario, where, n, &failed, &inner);
+	if (rc) {
+		book_fail(b, point[failed].where, err, "%s", strncmp(inner.text, "scenario: ", 10) ? inner.text : inner.text + 10);
+		err->code = rc;
+	}
+	mem_free(where);
+	mem_free(text);
+	mem_free(scenario);
+	return rc;
 }
 
 static int add_point(struct book *b, struct book_run *r, size_t point, size_t *n_parts, struct orr_error *err)
 {
-	char where[160];
-	cJSON *scenario;
+	struct book_point x;
 	r->part[point] = SIZE_MAX;
-	book_describe_point(b, r, where, sizeof where);
-	int rc = book_scenario(b, r, where, &scenario, err);
-	if (rc || !scenario)
+	book_describe_point(b, r, x.where, sizeof x.where);
+	int rc = book_scenario(b, r, x.where, &x.scenario, err);
+	if (rc || !x.scenario)
 		return rc;
-	rc = book_add_scenario(b, b->study, scenario, where, err);
-	cJSON_Delete(scenario);
+	rc = book_add_scenarios(b, b->study, &x, 1, err);
+	cJSON_Delete(x.scenario);
 	r->part[point] = (*n_parts)++;
 	return rc;
 }

@@ -326,22 +326,49 @@ struct study *study_new(const struct world_output *o)
 	return t;
 }
 
-int study_add(struct study *t, const cJSON *scenario, const char *where, struct orr_error *err)
+static void add_opened(struct study *t, struct scenario *s, const char *where)
 {
-	struct part part = { .scenario = scenario_open(scenario, t->o, err) };
-	if (!part.scenario)
-		return err->code;
-	part.where = where ? mem_strdup(where) : NULL;
-	part.first = t->n_runs;
+	struct part part = { .scenario = s, .where = where ? mem_strdup(where) : NULL, .first = t->n_runs };
 	MEM_GROW(t->part, t->n_parts, t->cap_parts);
-	for (size_t i = 0; i < part.scenario->n_policies; i++) {
+	for (size_t i = 0; i < s->n_policies; i++) {
 		MEM_GROW(t->run, t->n_runs, t->cap_runs);
 		struct one_run *x = &t->run[t->n_runs++];
 		*x = (struct one_run){ .part = t->n_parts, .policy = i };
-		x->text = scenario_text(part.scenario, i, x->hash);
+		x->text = scenario_text(s, i, x->hash);
 	}
 	t->part[t->n_parts++] = part;
-	return ORR_OK;
+}
+
+int study_add(struct study *t, const cJSON *scenario, const char *where, struct orr_error *err)
+{
+	struct scenario *s = scenario_open(scenario, t->o, err);
+	if (s)
+		add_opened(t, s, where);
+	return s ? ORR_OK : err->code;
+}
+
+int study_add_all(struct study *t, const cJSON *const *scenario, const char *const *where, size_t n, size_t *failed, struct orr_error *err)
+{
+	struct scenario **s = mem_zalloc(n, sizeof *s);
+	struct orr_error *error = mem_zalloc(n, sizeof *error);
+	int rc = ORR_OK;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(t->threads) if (n > 1)
+	for (size_t i = 0; i < n; i++)
+		s[i] = scenario_open(scenario[i], t->o, &error[i]);
+	for (size_t i = 0; i < n; i++) {
+		if (!rc && !s[i]) {
+			*failed = i;
+			*err = error[i];
+			rc = err->code;
+		}
+		if (!rc)
+			add_opened(t, s[i], where[i]);
+		else
+			scenario_close(s[i]);
+	}
+	mem_free(error);
+	mem_free(s);
+	return rc;
 }
 
 void study_reuse_from(struct study *t, const char *db)

@@ -21,6 +21,8 @@ struct study;
 struct study *study_new(const struct world_output *o);
 /* Adds a scenario, and checks it before any run starts. where (NULL: none) precedes the message of a run that fails. */
 int study_add(struct study *s, const cJSON *scenario, const char *where, struct orr_error *err);
+/* Adds n scenarios in this order; the study's threads check them. *failed: the first with an error; those after it are not added. */
+int study_add_all(struct study *s, const cJSON *const *scenario, const char *const *where, size_t n, size_t *failed, struct orr_error *err);
 /* Reuses runs of another database too, which is only read; a missing file is no error. The caller keeps the name until
  * study_carry_out() returns. */
 void study_reuse_from(struct study *s, const char *db);

@@ -89,21 +89,30 @@ static void bind(struct sweep *w, const struct task *t)
 	book_set_value(&w->book->axis[s->axis], s->value, v);
 }
 
-static int add_scenario(struct sweep *w, struct study *study, const struct task *t, struct orr_error *err)
+/* Makes the scenario of a task, at the next value of its search. The caller frees it. */
+static int make_scenario(struct sweep *w, const struct task *t, struct book_point *out, struct orr_error *err)
 {
-	char where[160];
-	cJSON *scenario;
 	bind(w, t);
-	book_describe_point(w->book, t->run, where, sizeof where);
-	int rc = book_scenario(w->book, t->run, where, &scenario, err);
-	if (!rc && !scenario)
-		return book_fail(w->book, where, err, "where: expected 1 at all values of a search");
-	if (rc)
-		return rc;
-	if (t->policy >= 0)
-		keep_policy(scenario, t->policy);
-	rc = book_add_scenario(w->book, study, scenario, where, err);
-	cJSON_Delete(scenario);
+	book_describe_point(w->book, t->run, out->where, sizeof out->where);
+	int rc = book_scenario(w->book, t->run, out->where, &out->scenario, err);
+	if (!rc && !out->scenario)
+		return book_fail(w->book, out->where, err, "where: expected 1 at all values of a search");
+	if (!rc && t->policy >= 0)
+		keep_policy(out->scenario, t->policy);
+	return rc;
+}
+
+static int add_scenarios(struct sweep *w, struct study *study, const struct task *const *task, size_t n, struct orr_error *err)
+{
+	struct book_point *point = mem_zalloc(n, sizeof *point);
+	int rc = ORR_OK;
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = make_scenario(w, task[i], &point[i], err);
+	if (!rc)
+		rc = book_add_scenarios(w->book, study, point, n, err);
+	for (size_t i = 0; i < n; i++)
+		cJSON_Delete(point[i].scenario);
+	mem_free(point);
 	return rc;
 }
 
@@ -153,24 +162,21 @@ static bool is_next(const struct sweep *w, const struct task *t, size_t round)
 static int run_chunk(struct sweep *w, size_t round, size_t *i, size_t *n, struct orr_error *err)
 {
 	enum { CHUNK = 256 };
+	const struct task *task[CHUNK];
 	struct study *study = study_new(&w->output);
-	size_t first = *i, k = 0;
 	if (w->share.count)
 		study_reuse_from(study, w->request->output.db);
-	int rc = ORR_OK;
-	for (*n = 0; *i < w->n_tasks && *n < CHUNK && !rc; ++*i)
-		if (is_next(w, &w->task[*i], round)) {
-			rc = add_scenario(w, study, &w->task[*i], err);
-			++*n;
-		}
+	for (*n = 0; *i < w->n_tasks && *n < CHUNK; ++*i)
+		if (is_next(w, &w->task[*i], round))
+			task[(*n)++] = &w->task[*i];
+	int rc = *n ? add_scenarios(w, study, task, *n, err) : ORR_OK;
 	struct orr_error failed = { 0 };
 	if (!rc && *n && study_carry_out(study, "runs", &failed) && !study_has_ended(study)) {
 		*err = failed;
 		rc = failed.code;
 	}
-	for (size_t t = first; t < *i && !rc && *n; t++)
-		if (is_next(w, &w->task[t], round))
-			rc = take_part(w, study, k++, &w->task[t], err);
+	for (size_t k = 0; k < *n && !rc; k++)
+		rc = take_part(w, study, k, task[k], err);
 	w->n_runs += study_runs(study);
 	w->n_reused += study_reused(study);
 	study_free(study);
@@ -234,7 +240,7 @@ static int dry_run(struct sweep *w, struct orr_error *err)
 	for (size_t i = 0; i < w->n_tasks && !rc; i++) {
 		searches += w->task[i].s != NULL;
 		if (!w->task[i].s)
-			rc = add_scenario(w, study, &w->task[i], err);
+			rc = add_scenarios(w, study, &(const struct task *){ &w->task[i] }, 1, err);
 	}
 	if (!rc)
 		rc = study_count(study, &runs, &known, &wall_s, err);
@@ -320,7 +326,7 @@ static int merge_list(struct sweep *w, char *const *list, size_t n, struct orr_e
 	int rc = ORR_OK;
 	for (size_t i = 0; i < w->n_tasks && !rc; i++)
 		if (!w->task[i].s) {
-			rc = add_scenario(w, study, &w->task[i], err);
+			rc = add_scenarios(w, study, &(const struct task *){ &w->task[i] }, 1, err);
 			n_parts++;
 		}
 	for (size_t k = 0; k < n_parts && !rc; k++)

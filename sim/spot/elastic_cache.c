@@ -41,7 +41,7 @@ static void hash_steps(const struct elastic *job, char out[65])
 	sbuf_free(&b);
 }
 
-const struct elastic_entry *elastic_cached(struct elastic *job, struct orr_error *err)
+static const struct elastic_entry *find_or_add(struct elastic *job, struct orr_error *err)
 {
 	for (size_t i = 0; i < n_entries; i++)
 		if (!strcmp(entries[i]->job->hash, job->hash) && !strcmp(entries[i]->job->name, job->name)) {
@@ -58,5 +58,13 @@ const struct elastic_entry *elastic_cached(struct elastic *job, struct orr_error
 		hash_steps(job, x->steps_hash);
 	MEM_GROW(entries, n_entries, cap_entries);
 	entries[n_entries++] = x;
+	return x;
+}
+
+const struct elastic_entry *elastic_cached(struct elastic *job, struct orr_error *err)
+{
+	const struct elastic_entry *x;
+#pragma omp critical(orr_elastic_cache)
+	x = find_or_add(job, err);
 	return x;
 }

@@ -3,7 +3,7 @@
  * elastic_cache.h - elastic jobs with their step times; derived step times are computed once
  *
  * Jobs with the same content share one object, which lives until the program ends. Deriving takes seconds, and a study may use
- * a job at hundreds of points. Not thread-safe.
+ * a job at hundreds of points. Thread-safe.
  */
 #ifndef ORR_SPOT_ELASTIC_CACHE_H
 #define ORR_SPOT_ELASTIC_CACHE_H
