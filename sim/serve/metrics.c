@@ -292,9 +292,8 @@ void serve_metrics_policy_reason(struct orr_serve *w, enum orr_req_end how, cons
 		return;
 	if (i == m->n_policy_reason) {
 		MEM_GROW(m->policy_reason, m->n_policy_reason, m->cap_policy_reason);
-		m->policy_reason[m->n_policy_reason++] = (struct policy_reason){ mem_strndup(why, strnlen(why, LONGEST)), how, 0 };
+		m->policy_reason[m->n_policy_reason++] = (struct policy_reason){ mem_strndup(why, strnlen(why, LONGEST)), how };
 	}
-	m->policy_reason[i].n++;
 }
 
 /* ---- work ---- */

@@ -22,7 +22,6 @@ struct tally {
 struct policy_reason {
 	char *text;
 	enum orr_req_end how;
-	uint64_t n;
 };
 
 struct model_sums {

@@ -77,4 +77,9 @@ is "$(cat cut.csv)" "0,0.000000000,0.200000000,,unfinished
 1,0.050000000,,,unfinished
 0,0.000000000,0.200000000,,unfinished
 1,0.050000000,0.500000000,0.652000000,completed" "requests at an earlier end"
+
+# ---- a sample keeps at most 10,000 rows: every second request of 10,500 ----
+echo '{"name": "m", "source": "made up", "kind": "table", "batch": [1], "latency_ms": [1]}' >m.json
+"$orrery" serve "poisson:rate=100,n=10500" --model m.json --cluster 1x1:a100 --policy fifo --record sample --no-figures --out sample -q
+is "$(awk -F, 'NR > 1 && $1 != 2 * (NR - 2) { other++ } END { print NR - 1, other + 0 }' sample/fifo.requests.csv)" "5250 0" "rows of a sample"
 tap_done
