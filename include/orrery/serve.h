@@ -369,6 +369,10 @@ ORR_API void orr_move(struct orr_serve *w, orr_req r, uint32_t replica);
  * violation fails the run with an error that names request, time and action. */
 ORR_API void orr_serve_claim(struct orr_serve *w, unsigned claims);
 
+/* States why requests on the replica wait after this call ("limit max_batch"), for --record explain; the text is copied. Holds until the
+ * next schedule() of the replica that finds it idle. A failed orr_admit() needs no statement. */
+ORR_API void orr_serve_why(struct orr_serve *w, uint32_t replica, const char *why);
+
 /* Adds a value to a series of the policy; the mean of the series becomes a metric of this name. */
 ORR_API void orr_serve_observe(struct orr_serve *w, const char *name, double value);
 /* Same, with one value per request: the mean has a confidence interval. */

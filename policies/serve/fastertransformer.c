@@ -49,6 +49,7 @@ static bool start_batch(struct ft *f, struct orr_serve *w, uint32_t replica)
 		if (f->wait_from[replica] != orr_req_arrival(w, q->first))
 			orr_serve_timer(w, replica, due);
 		f->wait_from[replica] = orr_req_arrival(w, q->first);
+		orr_serve_why(w, replica, "timeout: the batch waits for more requests");
 		return false;
 	}
 	uint32_t n = 0;
@@ -58,6 +59,7 @@ static bool start_batch(struct ft *f, struct orr_serve *w, uint32_t replica)
 			orr_iter_prefill(w, r, orr_req_prompt(w, r) - orr_req_done(w, r));
 		n++;
 	}
+	orr_serve_why(w, replica, "no request joins a running batch");
 	return n > 0;
 }
 
@@ -67,6 +69,8 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 	if (!orr_replica_is_idle(w, replica))
 		return;
 	evict_if_short(w, replica, &f->queue[replica], f->room);
+	if (orr_residents(w, replica))
+		orr_serve_why(w, replica, "no request joins a running batch");
 	if (orr_residents(w, replica))
 		orr_iter_run(w, replica, 0, 0, ORR_ITER_DECODE | ORR_ITER_THROUGH);
 	else if (start_batch(f, w, replica))

@@ -260,6 +260,8 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 	put_back(m, w, v);
 	promote(m, w, v);
 	choose_all(m, w, replica);
+	if (v->n_batch == m->most)
+		orr_serve_why(w, replica, "limit max_batch, requests of lower levels wait");
 	settle(m, w, replica);
 	if (!v->n_batch)
 		return;

@@ -53,6 +53,8 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 			orr_iter_prefill(w, r, left);
 		has_prompt |= left > 0;
 	}
+	if (q->first && orr_residents(w, replica) >= o->most)
+		orr_serve_why(w, replica, "limit max_batch");
 	if (!has_prompt && !orr_decodes(w, replica))
 		return;
 	/* The queue waits until a resident ends, so arrivals change nothing. */

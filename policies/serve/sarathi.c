@@ -45,8 +45,10 @@ static uint32_t list_prompts(struct sarathi *s, struct orr_serve *w, uint32_t re
 	struct lane *l = &s->lane[replica];
 	struct orr_fifo *q = &l->queue;
 	orr_req begun = l->begun;
-	if (used >= s->chunk)
+	if (used >= s->chunk) {
+		orr_serve_why(w, replica, "limit chunk");
 		return used;
+	}
 	l->begun = 0;
 	/* After a failure, the started prompt may be resident on another replica. */
 	if (begun && orr_req_is_resident(w, begun) && orr_req_replica(w, begun) == replica)
@@ -60,6 +62,8 @@ static uint32_t list_prompts(struct sarathi *s, struct orr_serve *w, uint32_t re
 		orr_fifo_pop(w, q);
 		used = list_prompt(s, w, l, r, used);
 	}
+	if (q->first && (used >= s->chunk || orr_residents(w, replica) >= s->max_batch))
+		orr_serve_why(w, replica, used >= s->chunk ? "limit chunk" : "limit max_batch");
 	return used;
 }
 

@@ -168,7 +168,8 @@ static void dequeue(struct server *v, uint32_t id)
 
 struct choice {
 	uint32_t weight;
-	uint64_t room; /* KV blocks left */
+	uint64_t room;   /* KV blocks left */
+	const char *why; /* what ended the last search for tasks; NULL: none is left */
 };
 
 /* Caps the reservation at the size of the cache: an accepted request fits (its last token needs no room). */
@@ -183,15 +184,22 @@ static bool is_chosen(const struct splitwise *s, uint32_t id)
 	return task_of(s, id)->chosen == s->selection;
 }
 
-static bool is_over(const struct splitwise *s, const struct choice *c, uint32_t id)
+/* Returns whether the selection is complete before the task; c->why says which limit it has reached. */
+static bool is_over(const struct splitwise *s, struct choice *c, uint32_t id)
 {
-	return s->n_pick && (uint64_t)c->weight + weight_of(s, id) > s->tokens;
+	bool is_long = s->n_pick && (uint64_t)c->weight + weight_of(s, id) > s->tokens;
+	if (s->n_pick == s->most || is_long)
+		c->why = is_long ? "limit max_tokens" : "limit max_batch";
+	return s->n_pick == s->most || is_long;
 }
 
-static bool fits(const struct splitwise *s, const struct choice *c, uint32_t id)
+static bool fits(const struct splitwise *s, struct choice *c, uint32_t id)
 {
 	uint8_t state = task_of(s, id)->state;
-	return state == PREEMPTED || state == RUNNING || memory_of(s, id) <= c->room;
+	bool does = state == PREEMPTED || state == RUNNING || memory_of(s, id) <= c->room;
+	if (!does)
+		c->why = "memory reserved for residents";
+	return does;
 }
 
 static void choose(struct splitwise *s, struct choice *c, uint32_t id)
@@ -209,7 +217,7 @@ static void choose_starved(struct splitwise *s, const struct server *v, struct c
 {
 	for (uint32_t i = 0; i < v->n_queue; i++) {
 		uint32_t id = v->queue[i];
-		if (skips_of(s, v, id) < STARVED || s->n_pick == s->most || is_over(s, c, id))
+		if (skips_of(s, v, id) < STARVED || is_over(s, c, id))
 			return;
 		if (fits(s, c, id))
 			choose(s, c, id);
@@ -220,7 +228,7 @@ static void choose_from(struct splitwise *s, const struct server *v, enum list_o
 {
 	for (uint32_t e = v->list[l].first; e != NONE; e = s->entry[e].link[l].next) {
 		uint32_t id = e * 2 + kind;
-		if (s->n_pick == s->most || is_over(s, c, id))
+		if (is_over(s, c, id))
 			return;
 		if (is_chosen(s, id))
 			continue;
@@ -233,7 +241,7 @@ static void choose_from(struct splitwise *s, const struct server *v, enum list_o
 static void choose_running(struct splitwise *s, const struct server *v, struct choice *c)
 {
 	for (uint32_t i = 0; i < v->n_batch; i++) {
-		if (s->n_pick == s->most || is_over(s, c, v->batch[i]))
+		if (is_over(s, c, v->batch[i]))
 			return;
 		if (!is_chosen(s, v->batch[i]))
 			choose(s, c, v->batch[i]);
@@ -242,7 +250,7 @@ static void choose_running(struct splitwise *s, const struct server *v, struct c
 
 static void choose_heads(struct splitwise *s, const struct server *v, struct choice *c)
 {
-	for (uint32_t e = v->list[ALL].first; e != NONE && s->n_pick != s->most; e = s->entry[e].link[ALL].next) {
+	for (uint32_t e = v->list[ALL].first; e != NONE; e = s->entry[e].link[ALL].next) {
 		uint32_t id = head_of(s, e);
 		if (is_chosen(s, id))
 			continue;
@@ -253,10 +261,10 @@ static void choose_heads(struct splitwise *s, const struct server *v, struct cho
 }
 
 /* Chooses from all tasks. first: a task that precedes all others; NONE: no such task. */
-static void choose_all(struct splitwise *s, const struct orr_serve *w, uint32_t server, uint32_t first)
+static void choose_all(struct splitwise *s, struct orr_serve *w, uint32_t server, uint32_t first)
 {
 	struct server *v = &s->server[server];
-	struct choice c = { 0, orr_kv_free(w, server) };
+	struct choice c = { .room = orr_kv_free(w, server) };
 	s->selection++;
 	s->n_pick = 0;
 	if (first != NONE)
@@ -267,6 +275,8 @@ static void choose_all(struct splitwise *s, const struct orr_serve *w, uint32_t 
 	choose_running(s, v, &c);
 	choose_heads(s, v, &c);
 	v->weight = c.weight;
+	if (c.why)
+		orr_serve_why(w, server, c.why);
 }
 
 /* ---- deadlock: prompts that hold all memory ---- */

@@ -59,8 +59,10 @@ static uint32_t admit(struct vllm *v, struct orr_serve *w, uint32_t replica)
 		uint32_t prompt = orr_req_prompt(w, r), done = orr_req_done(w, r), left = prompt > done ? prompt - done : 0;
 		longest = left > longest ? left : longest;
 		/* A prompt that evictions made too long runs alone. */
-		if (left && (n + 1) * longest > v->max_tokens && (n || left <= v->max_tokens))
+		if (left && (n + 1) * longest > v->max_tokens && (n || left <= v->max_tokens)) {
+			orr_serve_why(w, replica, "limit max_tokens");
 			break;
+		}
 		if (!orr_admit(w, r, prompt > done ? prompt : done, reserve(v, w, replica)))
 			break;
 		orr_fifo_pop(w, q);
@@ -69,6 +71,8 @@ static uint32_t admit(struct vllm *v, struct orr_serve *w, uint32_t replica)
 		orr_iter_prefill(w, r, prompt - orr_req_done(w, r));
 		n++;
 	}
+	if (q->first && (n == v->max_batch || orr_residents(w, replica) >= v->max_batch))
+		orr_serve_why(w, replica, "limit max_batch");
 	return (uint32_t)n;
 }
 
@@ -90,6 +94,8 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 		orr_iter_run(w, replica, 1, 0, 0);
 		return;
 	}
+	if (q->swapped.first)
+		orr_serve_why(w, replica, "swapped-out requests return first");
 	uint32_t evicted = 0;
 	if (!evict_is_needless(w, replica))
 		evicted = evict_for_decodes(w, replica, v->how, v->how == ORR_EVICT_SWAP ? &q->swapped : &q->waiting, v->room);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Admission: refuses, sheds or holds a request, or routes it to a replica. */
 #include "serve/due.h"
+#include "serve/explain.h"
 #include "serve/fleet.h"
 #include "serve/metrics.h"
 #include "serve/requests.h"
@@ -199,6 +200,7 @@ static void place(struct orr_serve *w, struct req *q, bool is_new)
 		count_unrouted(w, q);
 		MEM_GROW(f->held, f->n_held, f->cap_held);
 		f->held[f->n_held++] = req_handle(w, req_slot(w, q));
+		explain_waits(w, q);
 		q->is_arriving = false;
 		return;
 	}

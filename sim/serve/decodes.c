@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The set of decodes of a lane. An iteration advances all of them by one token, in O(1); see lane.h. */
+#include "serve/explain.h"
 #include "serve/lane.h"
 #include "serve/metrics.h"
 
@@ -195,6 +196,7 @@ void decodes_join(struct orr_serve *w, struct lane *l, struct req *q)
 	MEM_GROW(l->fresh, l->n_fresh, l->cap_fresh);
 	q->fresh_at = l->n_fresh;
 	l->fresh[l->n_fresh++] = req_slot(w, q);
+	explain_decodes(w, l, q);
 }
 
 void decodes_settle(const struct lane *l, struct req *q)

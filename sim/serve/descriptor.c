@@ -47,6 +47,7 @@ static void configure(const struct scenario *s, struct serve_state *t)
 		.warm_up = s->warm_up,
 		.check = o->check,
 		.record_requests = scenario_keeps_rows(s) && wants_rows,
+		.explain = s->record == RECORD_EXPLAIN && wants_rows,
 		.max_rows = s->record == RECORD_SAMPLE ? SERVE_SAMPLE_ROWS : MAX_ROWS,
 		.policy_timeout_s = s->policy_timeout_s };
 }
@@ -162,6 +163,7 @@ static int run_serve(
 	struct serve_config config = t->config;
 	config.replication = k;
 	config.record_requests &= !k;
+	config.explain &= !k;
 	config.progress = progress;
 	config.progress_ctx = ctx;
 	config.used = &t->used[i];
@@ -257,7 +259,7 @@ static const struct orr_param keys[] = {
 	ORR_PARAM_TEXT("kv_blocks", "", "blocks of KV cache of a replica, of every deployment"),
 	SCENARIO_KEY_UNTIL,
 	SCENARIO_KEY_WARM_UP,
-	SCENARIO_KEY_RECORD,
+	SCENARIO_KEY_RECORD_OR_EXPLAIN,
 	ORR_PARAM_END
 };
 static const struct world_object objects[] = {
@@ -308,7 +310,7 @@ static const struct world_flag flags[] = {
 		"USD per GPU and hour: auto (default: published on-demand prices), none or\nTYPE=USD,.." },
 	SCENARIO_FLAG_WARM_UP,
 	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "end of the simulation (30d, 12h, ...)" },
-	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: metrics, summary, sample or all (default: all, up to a million)" },
+	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: metrics, summary, sample, all (default; up to a million) or explain\n(all, and parts of times by cause)" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }
 };
 /* clang-format on */

@@ -6,6 +6,7 @@
  */
 #include "serve/dispatch.h"
 #include "serve/due.h"
+#include "serve/explain.h"
 #include "serve/lane.h"
 #include "serve/runs.h"
 
@@ -109,7 +110,9 @@ static void schedule(struct orr_serve *w, uint32_t replica)
 	w->replica[replica].is_dirty = false;
 	if (w->replica[replica].state == REPLICA_OFF || w->replica[replica].state == REPLICA_STARTING)
 		return;
+	explain_asked(w, replica);
 	POLICY_CALL(w, UINT64_MAX, schedule, w->self, w, replica);
+	explain_answered(w, replica);
 }
 
 /* Advances now_s. It is within half a ns of the clock if an event of this world happened at this instant. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Iterations of a lane, and their repetition without calls of the policy. */
 #include "serve/due.h"
+#include "serve/explain.h"
 #include "serve/group.h"
 #include "serve/lane.h"
 #include "serve/metrics.h"
@@ -75,6 +76,8 @@ static void take_off_for(struct lane *l, double start_s, uint32_t need, double d
 static void take_off(struct orr_serve *w, struct lane *l, double start_s, uint32_t need)
 {
 	take_off_for(l, start_s, need, iteration_s(w, l));
+	if (l->copying_s > 0)
+		explain_iteration(w, l);
 }
 
 /* Adds the processed part of a prompt. Returns whether the prompt and the output are complete. */
@@ -98,7 +101,9 @@ static bool land_prompt(struct orr_serve *w, struct lane *l, struct req *q)
 	if (q->outputs >= q->output_asked)
 		return true;
 	q->is_paused = l->flags & ORR_ITER_HOLD;
-	if (!q->is_paused)
+	if (q->is_paused)
+		explain_paused(w, q);
+	else
 		decodes_join(w, l, q);
 	return false;
 }
@@ -116,6 +121,7 @@ static bool land(struct orr_serve *w, struct lane *l)
 {
 	double prompt_tokens = 0;
 	bool has_ended = false;
+	explain_landed(w, l);
 	if (l->flying)
 		decodes_advance(w, l, l->end_s);
 	l->is_flying = false;
@@ -153,6 +159,7 @@ static void await_end(struct orr_serve *w, struct lane *l)
 static void stop(struct orr_serve *w, struct lane *l)
 {
 	l->again_ns = -1;
+	explain_rests(w, l);
 	replica_set_busy(w, l->replica, false);
 	replica_dirty(w, l->replica);
 }
@@ -298,6 +305,7 @@ static bool take_back(struct orr_serve *w, struct lane *l)
 	if (l->again_ns != eng_now(w->host.engine) || l->late)
 		return false;
 	eng_cancel(w->host.engine, l->event);
+	explain_landed(w, l);
 	l->end_s = l->start_s;
 	l->avail += l->taken;
 	l->copy_s += l->copying_s;
@@ -347,6 +355,8 @@ void lane_abandon(struct orr_serve *w, struct lane *l)
 	if (!l->is_flying)
 		return;
 	eng_cancel(w->host.engine, l->event);
+	explain_landed(w, l);
+	explain_rests(w, l);
 	serve_metrics_lost(w, w->now_s - l->start_s);
 	l->avail += l->taken;
 	l->is_flying = false;
@@ -425,6 +435,8 @@ void orr_iter_run(struct orr_serve *w, uint32_t replica, uint64_t most, uint32_t
 	l->flying = decodes;
 	l->alike = 0;
 	take_off(w, l, start_s, need);
+	if (!(l->copying_s > 0))
+		explain_iteration(w, l);
 	l->again_ns = -1;
 	replica_set_busy(w, replica, true);
 	await_end(w, l);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A replica that serves a language model: its life and its residents. */
+#include "serve/explain.h"
 #include "serve/group.h"
 #include "serve/lane.h"
 #include "serve/metrics.h"
@@ -189,6 +190,25 @@ static void restart(struct req *q)
 	q->is_swapped = false;
 }
 
+/* Records that q lacks blocks, and which resident holds the most. */
+static void name_holder(struct orr_serve *w, const struct lane *l, const struct req *q, uint32_t tokens, uint32_t keep_free)
+{
+	const struct req *most = NULL;
+	uint64_t held = 0;
+	if (!explain_lacks_blocks(w, l, q, kv_blocks_for(l, tokens > q->done ? tokens : q->done) + keep_free))
+		return;
+	for (uint32_t slot = l->first; slot != NONE; slot = w->req[slot].res_next) {
+		struct req now = w->req[slot];
+		if (now.heap_at != NONE)
+			decodes_settle(l, &now);
+		if (!most || kv_holds(l, &now) > held) {
+			most = &w->req[slot];
+			held = kv_holds(l, &now);
+		}
+	}
+	explain_holder(w, l, most, held);
+}
+
 bool orr_admit(struct orr_serve *w, orr_req r, uint32_t tokens, uint32_t keep_free)
 {
 	struct req *q = lane_actor(w, r, ORR_REQ_WAITING, "orr_admit()");
@@ -200,11 +220,17 @@ bool orr_admit(struct orr_serve *w, orr_req r, uint32_t tokens, uint32_t keep_fr
 			l->model->name, w->config->model[q->model]->name);
 		return false;
 	}
-	if (q->done && q->kv_at != q->replica)
-		restart(q); /* another replica holds its tokens */
+	if (q->done && q->kv_at != q->replica) { /* another replica holds its tokens */
+		explain_evicted(w, q, q->done);
+		restart(q);
+		explain_waits(w, q);
+	}
 	bool is_new = !q->done;
-	if (!kv_take(l, q, tokens, keep_free))
+	if (!kv_take(l, q, tokens, keep_free)) {
+		if (w->explain)
+			name_holder(w, l, q, tokens, keep_free);
 		return false;
+	}
 	if (is_new)
 		serve_metrics_looked_up(w, q->prompt, q->done);
 	if (q->is_swapped)
@@ -213,6 +239,7 @@ bool orr_admit(struct orr_serve *w, orr_req r, uint32_t tokens, uint32_t keep_fr
 	q->state = ORR_REQ_RESIDENT;
 	w->waiting--;
 	append(w, l, q);
+	explain_admitted(w, q);
 	if (q->done > q->prompt)
 		decodes_join(w, l, q);
 	return true;
@@ -246,6 +273,7 @@ void orr_evict(struct orr_serve *w, orr_req r, enum orr_evict_how how)
 	}
 	lane_depart(w, l, q);
 	kv_give(l, q);
+	explain_evicted(w, q, how == ORR_EVICT_SWAP ? 0 : q->done);
 	if (how == ORR_EVICT_SWAP && q->done) {
 		l->copy_s += (double)q->done * l->model->kv_bytes / w->set->swap_Bps;
 		q->is_swapped = true;
@@ -257,6 +285,7 @@ void orr_evict(struct orr_serve *w, orr_req r, enum orr_evict_how how)
 	q->preemptions++;
 	q->state = ORR_REQ_WAITING;
 	w->waiting++;
+	explain_waits(w, q);
 }
 
 void orr_pause(struct orr_serve *w, orr_req r)
@@ -273,6 +302,7 @@ void orr_pause(struct orr_serve *w, orr_req r)
 	else {
 		decodes_leave(w, l, q);
 		q->is_paused = true;
+		explain_paused(w, q);
 	}
 }
 

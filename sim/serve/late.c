@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Requests that leave their runs before all answers have been received; timers of requests. */
+#include "serve/explain.h"
 #include "serve/guard.h"
 #include "serve/metrics.h"
 #include "serve/requests.h"
@@ -32,6 +33,7 @@ void leave_runs(struct orr_serve *w, struct req *q, enum orr_late_how how)
 		w->waiting++;
 	q->state = ORR_REQ_WAITING;
 	q->silent = 0;
+	explain_waits(w, q);
 }
 
 void orr_leave_runs(struct orr_serve *w, orr_req r, enum orr_late_how how)

@@ -3,6 +3,7 @@
  * Load of replicas: requests routed to them, busy time, and the groups for new requests. Joining the shortest queue costs O(log
  * replicas): each group has a tree of winners by load.
  */
+#include "serve/explain.h"
 #include "serve/fleet.h"
 #include "serve/metrics.h"
 #include "serve/requests.h"
@@ -167,6 +168,8 @@ void req_set_replica(struct orr_serve *w, struct req *q, uint32_t replica)
 		return;
 	q->replica = replica;
 	replica_count(w, q, from);
+	if (q->state == ORR_REQ_WAITING)
+		explain_waits(w, q);
 }
 
 /* ---- busy and idle ---- */

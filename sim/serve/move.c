@@ -5,6 +5,7 @@
  * req.move is the number of a live move; until the move ends, its blocks stay allocated on the source replica.
  */
 #include "serve/due.h"
+#include "serve/explain.h"
 #include "serve/group.h"
 #include "serve/lane.h"
 #include "serve/metrics.h"
@@ -280,6 +281,7 @@ void orr_move(struct orr_serve *w, orr_req r, uint32_t replica)
 	lane_depart(w, l, q);
 	w->metrics->kv_transfers++;
 	q->state = ORR_REQ_MOVING;
+	explain_moves(w, q);
 	/* The iteration that ended now contained the prompt, or the last part of it. */
 	bool is_fresh = w->set->kv_overlap && q->last_token_s == l->end_s && q->first_token_s == q->last_token_s;
 	start_move(w, q, replica, is_fresh ? l->end_s - l->start_s : 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Public functions without effects; timers; the policy's series. */
+#include "serve/explain.h"
 #include "serve/due.h"
 #include "serve/fleet.h"
 #include "serve/front.h"
@@ -391,6 +392,12 @@ static struct observed *observe(struct orr_serve *w, const char *what, const cha
 void orr_serve_observe(struct orr_serve *w, const char *name, double value)
 {
 	observe(w, "orr_serve_observe()", name, value);
+}
+
+void orr_serve_why(struct orr_serve *w, uint32_t replica, const char *why)
+{
+	if (w->explain && replica < w->n_replicas && why && *why)
+		explain_limit(w, replica, why);
 }
 
 void orr_req_observe(struct orr_serve *w, orr_req r, const char *name, double value)

@@ -2,6 +2,7 @@
 /* The life of a replica: starting, up, draining, off. */
 #include "serve/answers.h"
 #include "serve/due.h"
+#include "serve/explain.h"
 #include "serve/fleet.h"
 #include "serve/guard.h"
 #include "serve/lane.h"
@@ -141,6 +142,7 @@ static uint64_t *requests_of(const struct orr_serve *w, uint32_t replica, uint32
 /* Removes a request from a lost replica: it waits again, without progress. */
 static void throw_off(struct orr_serve *w, struct req *q)
 {
+	uint32_t lost = 0;
 	if (q->state == ORR_REQ_ENDED)
 		return;
 	if (w->config->model[q->model]->kind == SERVED_LLM) {
@@ -151,17 +153,20 @@ static void throw_off(struct orr_serve *w, struct req *q)
 		} else if (q->state == ORR_REQ_MOVING) {
 			moves_drop(w, q);
 		}
+		lost = q->done;
 		q->prompt = q->prompt_asked;
 		q->done = q->outputs = q->next_tokens = 0;
 		q->first_token_s = q->last_token_s = NAN;
 		q->is_paused = q->is_swapped = false;
 	}
+	explain_evicted(w, q, lost);
 	req_unlist(w, q);
 	runs_detach(w, q);
 	guard_forget(w, q);
 	if (q->state != ORR_REQ_WAITING)
 		w->waiting++;
 	q->state = ORR_REQ_WAITING;
+	explain_waits(w, q);
 	answers_forget(w, q);
 	q->restarts++;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Requests: slots, lists of policies, arrival and end. */
 #include "serve/answers.h"
+#include "serve/explain.h"
 #include "serve/guard.h"
 #include "serve/metrics.h"
 #include "serve/replica.h"
@@ -136,6 +137,7 @@ struct req *req_new(struct orr_serve *w, const struct request_rec *rec)
 	w->live++;
 	w->waiting++;
 	serve_metrics_arrival(w);
+	explain_arrived(w, q);
 	if (w->on_request)
 		w->on_request(w, q);
 	return q;
@@ -255,6 +257,7 @@ void req_end(struct orr_serve *w, struct req *q, enum orr_req_end how, double at
 	q->state = ORR_REQ_ENDED;
 	q->how = (uint8_t)how;
 	w->live--;
+	explain_ended(w, q, at_s);
 	serve_metrics_request(w, q, at_s);
 	if (w->config->check && how == ORR_REQ_COMPLETED)
 		check_completed(w, q, at_s);

@@ -5,6 +5,7 @@
  */
 #include "serve/answers.h"
 #include "serve/due.h"
+#include "serve/explain.h"
 #include "serve/front.h"
 #include "serve/memory.h"
 #include "serve/metrics.h"
@@ -169,6 +170,7 @@ static void set_rate(struct orr_serve *w, struct run *x, double rate)
 	w->used |= SERVE_USED_SLOWDOWN;
 	run_settle(w, x);
 	x->rate = rate;
+	explain_run(w, x);
 	eng_cancel(w->host.engine, x->end);
 	run_set_end(w, x);
 }
@@ -200,6 +202,7 @@ void run_go(struct orr_serve *w, struct run *x)
 	x->state = RUN_RUNNING;
 	x->rate = 1;
 	x->rate_from_s = w->now_s;
+	explain_run(w, x);
 	run_set_end(w, x);
 	run_count(w, x->replica, 1);
 	w->metrics->stacked_runs += w->replica[x->replica].n_runs > 1;
@@ -232,6 +235,7 @@ static void run_arrived(struct orr_serve *w, struct run *x)
 {
 	if (x->queues) {
 		run_become(w, x, RUN_QUEUED);
+		explain_run(w, x);
 		run_next(w, x->replica);
 		return;
 	}
@@ -258,6 +262,7 @@ void run_begin(struct orr_serve *w, struct run *x)
 		return;
 	}
 	count_busy(w, x->replica);
+	explain_run(w, x);
 	front_send(w, x);
 }
 
@@ -276,15 +281,18 @@ static void run_stop(struct orr_serve *w, struct run *x)
 /* Makes a request wait that has left its last run. */
 static void wait_without_runs(struct orr_serve *w, struct req *q)
 {
+	explain_runs_of(w, q);
 	if (q->state != ORR_REQ_RUNNING || q->runs || q->silent)
 		return;
 	q->state = ORR_REQ_WAITING;
 	w->waiting++;
+	explain_waits(w, q);
 }
 
 /* Removes the requests from the run; requests in no other run wait. The answers of a lost run with ORR_RUN_PART are lost. */
 static void give_members(struct orr_serve *w, struct run *x, bool is_lost)
 {
+	explain_lost(w, x);
 	for (uint32_t i = 0; i < x->n; i++) {
 		struct req *q = req_of(w, x->handle[i]);
 		forget_run(w, x, i, q);
@@ -330,6 +338,7 @@ void run_leave(struct orr_serve *w, struct run *x)
 		eng_cancel(w->host.engine, x->end);
 		x->end = (struct eng_event){ 0, 0 };
 		x->state = RUN_SUSPENDED;
+		explain_run(w, x);
 		x->leaving = -1;
 		x->end_s = INFINITY;
 		run_count(w, replica, -1);
@@ -353,6 +362,7 @@ static void give_answers(struct orr_serve *w, struct run *x, double at_s)
 		if (front_loses(w, q, x->replica)) {
 			w->metrics->answers_lost++;
 			q->silent++;
+			explain_runs_of(w, q);
 			continue;
 		}
 		w->metrics->answers++;
@@ -388,6 +398,7 @@ static void run_answered(struct orr_serve *w, struct run *x, double at_s)
 static void send_answers(struct orr_serve *w, struct run *x)
 {
 	x->state = RUN_ANSWERING;
+	explain_run(w, x);
 	if (w->front)
 		front_answer(w, x);
 	else
@@ -416,6 +427,7 @@ static void enter_later_stages(struct orr_serve *w, struct run *x)
 {
 	struct replica *r = &w->replica[x->replica];
 	x->state = RUN_LATER;
+	explain_run(w, x);
 	x->end_s = fmax(x->end_s + x->later_s, r->later_until_s);
 	r->later_until_s = x->end_s;
 	link_run(w, x);

@@ -3,6 +3,7 @@
 #include "serve/answers.h"
 #include "serve/clients.h"
 #include "serve/dispatch.h"
+#include "serve/explain.h"
 #include "serve/fleet.h"
 #include "serve/guard.h"
 #include "serve/lane.h"
@@ -157,6 +158,7 @@ static void world_free(struct orr_serve *w)
 	clients_free(w);
 	serve_metrics_free(w);
 	guard_free(w);
+	explain_free(w);
 	reqcursor_close(w->cursor);
 	for (uint32_t i = 0; i < w->n_observed; i++) {
 		mem_free(w->observed[i].name);
@@ -235,6 +237,7 @@ struct orr_serve *serve_begin(const struct serve_config *c, const struct serve_h
 		scale_begin(w);
 	if (!w->error.code) {
 		serve_metrics_begin(w);
+		explain_begin(w);
 		runs_begin(w);
 		if (!clients_begin(w))
 			next_arrival(w);
@@ -262,6 +265,7 @@ static void end_requests(struct orr_serve *w)
 		q->state = ORR_REQ_ENDED;
 		q->how = ORR_REQ_UNFINISHED;
 		w->live--;
+		explain_ended(w, q, w->now_s);
 		serve_metrics_request(w, q, w->now_s);
 	}
 }
@@ -287,6 +291,7 @@ static void measure(struct orr_serve *w)
 		check_serve_state(w);
 	if (!w->error.code) {
 		end_requests(w);
+		explain_end(w);
 		serve_metrics_end(w);
 		report_observed(w);
 	}

@@ -83,6 +83,7 @@ struct serve_config {
 	struct warmup warm_up; /* values excluded from means and quantiles over requests */
 	bool check;            /* whether to check conservation laws at run time */
 	bool record_requests;  /* fill in result->requests */
+	bool explain;          /* fill in result->parts */
 	uint64_t max_rows;
 	double policy_timeout_s;
 	const struct placement *compare; /* rule for pool_compare(): the default rule; NULL: none */

@@ -7,6 +7,7 @@
  *   options.c                 options of `--set serve.NAME=VALUE`
  *   world.c, due.c            errors, time; calls of the policy that are due in this instant
  *   metrics.c, guard.c        counts during the run; --check of policies that claim ORR_SLO_GUARDED
+ *   explain.c                 where the time of each request went (--record explain)
  *   load.c .. requests.c      load of replicas and their groups; answers; requests: slots, lists, end
  *   memory.c .. late.c        batches of table models (runs.h, memory.h)
  *   prefix.c .. move.c        iterations of language models (lane.h)
@@ -33,6 +34,7 @@
 enum { PRIO_RUN_END, PRIO_REPLICA, PRIO_MOVE, PRIO_ARRIVAL, PRIO_TIMER, PRIO_UNTIL };
 
 struct answer;
+struct explain;
 struct front;
 struct req;
 struct run;
@@ -119,6 +121,7 @@ struct orr_serve {
 	struct moves *moves;     /* state of move.c; NULL: no transfers yet */
 	struct guard *guard;     /* guard.c; NULL: not checked */
 	struct serve_metrics *metrics;
+	struct explain *explain;   /* explain.h; NULL: not recorded */
 	struct observed *observed; /* series of the policy */
 	uint32_t n_observed, cap_observed;
 	struct run_result *result;

@@ -172,6 +172,7 @@ struct run_result *fleet_run(const struct fleet_case *c, struct orr_error *err)
 		.until_ns = c->until_s > 0 ? (int64_t)(c->until_s * 1e9) : ORR_NEVER,
 		.check = !c->no_check,
 		.record_requests = c->max_rows > 0,
+		.explain = c->max_rows > 0,
 		.max_rows = c->max_rows,
 		.policy_timeout_s = 60 };
 	*err = (struct orr_error){ 0 };

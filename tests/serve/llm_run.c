@@ -137,6 +137,7 @@ struct run_result *llm_serve(const struct llm_run *x, struct orr_error *err)
 		.until_ns = ORR_NEVER,
 		.check = !x->is_quick,
 		.record_requests = !x->is_quick,
+		.explain = !x->is_quick || x->explains,
 		.max_rows = 1000000,
 		.policy_timeout_s = 60 };
 	struct run_result *r = result_new();

@@ -25,6 +25,7 @@ struct llm_run {
 	const char *options;  /* options of the world in the same form */
 	const char *failures; /* time_s,node,event; NULL: none */
 	bool is_quick;        /* no rows, no --check */
+	bool explains;        /* records parts even if is_quick */
 	bool is_guest;        /* run on a clock and a pool of the caller */
 };
 

@@ -72,6 +72,7 @@ static bool run(const struct serve_case *c, struct served **model, uint32_t n_mo
 		.until_ns = c->until_s > 0 ? llrint(c->until_s * 1e9) : ORR_NEVER,
 		.check = true,
 		.record_requests = true,
+		.explain = true,
 		.max_rows = 1000000,
 		.policy_timeout_s = 60 };
 	bool is_good = cluster && requests && options && args && set_all(args, c->settings, err) && set_all(options, c->options, err) &&
