@@ -63,7 +63,7 @@ static const struct part parts[SPENT_CLASSES] = {
 	SAYS(UNNAMED, UNNAMED, NULL),
 	SAYS(TRANSFER, TRANSFER, "the KV cache"),
 	SAYS(UNLISTED, STALLED, "iterations without it"),
-	SAYS(AGAIN, LOST, "prompt and outputs lost by an eviction"),
+	[SPENT_AGAIN] = { .kind = PART_LOST, .number = PART_ALONE, .detail = "prompt and outputs that are processed again" },
 	SAYS(PREFILL, PREFILL, NULL),
 	SAYS(BESIDE, STALLED, "other requests of the same iterations"),
 	SAYS(SWAP, SWAP, NULL),
@@ -73,10 +73,10 @@ static const struct part parts[SPENT_CLASSES] = {
 	SAYS(PAUSED, HELD, "policy, which paused it"),
 	SAYS(INPUT, TRANSFER, "the input"),
 	SAYS(TURN, QUEUED, "earlier runs of the replica"),
-	SAYS(LOST_RUN, LOST, "an aborted run"),
+	[SPENT_LOST_RUN] = { .kind = PART_LOST, .number = PART_ALONE, .detail = "a run that was aborted" },
 	SAYS(COMPUTE, COMPUTE, NULL),
 	SAYS(SLOWED, STALLED, "runs on the same replica"),
-	SAYS(SUSPENDED, PREEMPTED, "policy"),
+	SAYS(SUSPENDED, PREEMPTED, "the runs that the policy prefers"),
 	SAYS(ANSWER, TRANSFER, "the answer"),
 	SAYS(SILENT, TRANSFER, "an answer that was lost"),
 #undef SAYS
@@ -97,28 +97,28 @@ enum phase { PHASE_OVER, PHASE_WAIT, PHASE_PROMPT, PHASE_DECODE, PHASE_TRANSFER,
 
 struct times {
 	enum phase phase;
-	enum spent class;         /* SPENT_LINE: that of the line */
-	struct line *line;        /* NULL: none */
-	uint32_t replica;         /* of the line */
-	int64_t told_ns;          /* end of the last phase */
-	int64_t from_ns;          /* start of the phase */
-	int64_t since_ns;         /* the class is counted since then */
+	enum spent class;  /* SPENT_LINE: that of the line */
+	struct line *line; /* NULL: none */
+	uint32_t replica;  /* of the line */
+	int64_t told_ns;   /* end of the last phase */
+	int64_t from_ns;   /* start of the phase */
+	int64_t since_ns;  /* the class is counted since then */
 	int64_t at_joining[LINE_CLASSES];
 	int64_t ns[SPENT_CLASSES];
-	double rate;              /* SPENT_COMPUTE: progress of its run per second */
-	uint32_t again;           /* tokens to process again */
-	bool is_evicted;          /* the wait follows an eviction */
+	double rate;     /* SPENT_COMPUTE: progress of its run per second */
+	uint32_t again;  /* tokens to process again */
+	bool is_evicted; /* the wait follows an eviction */
 };
 
 struct replica_times {
 	struct line wait, decodes;
 	struct part memory; /* of the last orr_admit() that failed */
 	orr_req holder, failed;
-	bool has_evicted;  /* orr_evict() since explain_asked() */
-	uint64_t n_waiting; /* requests of the line `wait` */
-	enum spent limit; /* reason stated by the policy since explain_asked(); SPENT_UNNAMED: none */
-	bool was_busy;
-	orr_req *later; /* requests that join a line when the iteration in flight is over */
+	bool has_evicted;         /* orr_evict() since explain_asked() */
+	uint64_t n_waiting;       /* requests of the line `wait` */
+	enum spent limit;         /* reason stated by the policy since explain_asked(); SPENT_UNNAMED: none */
+	bool was_busy, has_begun; /* an iteration ran at explain_asked(); has begun since the last explain_answered() */
+	orr_req *later;           /* requests that join a line when the iteration in flight is over */
 	uint32_t n_later, cap_later;
 };
 
@@ -222,8 +222,8 @@ static void check_phase(struct orr_serve *w, const struct req *q, const struct t
 		is_good &= t->ns[k] >= 0;
 	}
 	if (!is_good || sum != now - t->from_ns)
-		serve_fail(w, ORR_EFAIL, q, "conservation: its times by cause sum to %lld ns: expected %lld ns, from %lld ns on", (long long)sum,
-			(long long)(now - t->from_ns), (long long)t->told_ns);
+		serve_fail(w, ORR_EFAIL, q, "conservation: its times by cause sum to %lld ns: expected %lld ns, from %lld ns on",
+			(long long)sum, (long long)(now - t->from_ns), (long long)t->told_ns);
 }
 
 /* Ends the phase: adds its parts. */
@@ -382,8 +382,9 @@ void explain_answered(struct orr_serve *w, uint32_t replica)
 	if (!w->explain)
 		return;
 	struct replica_times *on = &w->explain->on[replica];
-	if (!on->was_busy || on->failed)
+	if (!on->was_busy || on->has_begun || on->failed)
 		line_set(&on->wait, now_ns(w), reason(w, replica));
+	on->has_begun = false;
 }
 
 void explain_limit(struct orr_serve *w, uint32_t replica, const char *why)
@@ -491,6 +492,7 @@ void explain_iteration(struct orr_serve *w, const struct lane *l)
 	if (!x)
 		return;
 	struct line *d = &x->on[l->replica].decodes;
+	x->on[l->replica].has_begun = true;
 	int64_t start = serve_ns(l->start_s);
 	double from_s = l->start_s + l->copying_s;
 	for (uint32_t i = 0; i < l->n_list; i++) {
@@ -580,8 +582,14 @@ static enum spent class_of(const struct run *x)
 /* Returns the order in which the runs of a request give its class: that of the first. */
 static int rank(const struct run *x)
 {
-	static const int of[] = { [RUN_RUNNING] = 0, [RUN_LATER] = 1, [RUN_ANSWERING] = 2, [RUN_SENDING] = 3, [RUN_QUEUED] = 4,
-		[RUN_SUSPENDED] = 5, [RUN_FREE] = 6, [RUN_OVER] = 6 };
+	static const int of[] = { [RUN_RUNNING] = 0,
+		[RUN_LATER] = 1,
+		[RUN_ANSWERING] = 2,
+		[RUN_SENDING] = 3,
+		[RUN_QUEUED] = 4,
+		[RUN_SUSPENDED] = 5,
+		[RUN_FREE] = 6,
+		[RUN_OVER] = 6 };
 	return of[x->state];
 }
 

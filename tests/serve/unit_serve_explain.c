@@ -26,24 +26,221 @@ static int64_t ns(double s)
 	return llrint(s * 1e9);
 }
 
-/* Returns the number of requests whose parts do not cover [arrival, end] without a gap and without overlap. */
-static size_t count_wrong(const struct run_result *r)
+/* Returns the parts of a request, and their number in *n. Rows are in order of subjects. */
+static const struct part_row *parts_of(const struct run_result *r, uint64_t number, size_t *n)
 {
-	size_t wrong = 0, at = 0;
-	for (size_t i = 0; i < r->n_requests; i++) {
-		const struct request_row *q = &r->requests[i];
-		int64_t end = ns(q->arrival_s);
-		for (at = 0; at < r->n_parts; at++) { /* rows are in order of subjects; the search starts at a guess */
-			if (r->parts[at].subject == q->number)
-				break;
-		}
-		bool is_good = true;
-		for (; at < r->n_parts && r->parts[at].subject == q->number; at++) {
-			is_good &= r->parts[at].begin_ns == end && r->parts[at].end_ns > end && !strcmp(r->parts[at].entity, "request");
-			end = r->parts[at].end_ns;
-		}
-		is_good &= q->status != REQUEST_COMPLETED || end == ns(q->completed_s);
-		wrong += !is_good;
+	size_t low = 0, high = r->n_parts;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (r->parts[middle].subject < number)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return wrong;
+	for (*n = 0; low + *n < r->n_parts && r->parts[low + *n].subject == number;)
+		++*n;
+	return r->parts + low;
+}
+
+/* Returns whether the parts of the request cover [arrival, end] without a gap and without overlap. */
+static bool covers(const struct run_result *r, const struct request_row *q)
+{
+	size_t n;
+	const struct part_row *p = parts_of(r, q->number, &n);
+	int64_t at = ns(q->arrival_s);
+	for (size_t i = 0; i < n; at = p[i++].end_ns)
+		if (strcmp(p[i].entity, "request") != 0 || p[i].begin_ns != at || p[i].end_ns <= at)
+			return false;
+	return q->status != REQUEST_COMPLETED || (n && at == ns(q->completed_s));
+}
+
+/* Returns the share of the time of waiting parts whose cause is not named. */
+static double unnamed_share(const struct run_result *r)
+{
+	double waited = 0, unnamed = 0;
+	for (size_t i = 0; i < r->n_parts; i++) {
+		enum part_kind kind = part_kind_of(r->parts[i].kind);
+		double time = (double)(r->parts[i].end_ns - r->parts[i].begin_ns);
+		waited += part_waits(kind) ? time : 0;
+		unnamed += kind == PART_UNNAMED ? time : 0;
+	}
+	return waited > 0 ? unnamed / waited : 0;
+}
+
+static void sums_of(const struct run_result *r, const char *name, const char *settings, double most_unnamed)
+{
+	size_t wrong = 0, completed = 0;
+	for (size_t i = 0; r && i < r->n_requests; i++) {
+		wrong += !covers(r, &r->requests[i]);
+		completed += r->requests[i].status == REQUEST_COMPLETED;
+	}
+	ok(r && completed && !wrong, "%s %s: parts cover each of %zu requests (%zu wrong)%s%s", name, settings ? settings : "",
+		r ? r->n_requests : 0, wrong, r ? "" : ": ", r ? "" : err.text);
+	double share = r ? unnamed_share(r) : NAN;
+	ok(share <= most_unnamed, "%s %s: %.2f %% of the wait has no named cause", name, settings ? settings : "", 100 * share);
+}
+
+/* Requests that overload a replica with little memory, and requests that do not. */
+static void sums_llm(void)
+{
+	static const struct {
+		const struct orr_policy *policy;
+		const char *settings;
+	} of[] = { { &orr_policy_serve_vllm, NULL }, { &orr_policy_serve_vllm, "preemption=swap max_batch=16" },
+		{ &orr_policy_serve_sarathi, NULL }, { &orr_policy_serve_sarathi, "chunk=64 max_batch=8" },
+		{ &orr_policy_serve_orca, "reserve=true" }, { &orr_policy_serve_mlfq, "max_batch=8" },
+		{ &orr_policy_serve_splitwise, NULL }, { &orr_policy_serve_fastertransformer, "timeout=200ms" } };
+	static const char *const loads[] = { "poisson:rate=4,n=600,prompt=azure-conv,output=azure-conv",
+		"poisson:rate=40,n=400,prompt=200,output=60" };
+	for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+		for (size_t k = 0; k < 2; k++) {
+			struct reqset *set = reqset_load(loads[k], NULL, NULL, 1, &err);
+			struct run_result *r = set ? llm_serve(&(struct llm_run){ .requests = set,
+								       .kv_blocks = k ? 120 : 3000,
+								       .replicas = k ? 1 : 2,
+								       .policy = of[i].policy,
+								       .settings = of[i].settings },
+							     &err)
+						   : NULL;
+			sums_of(r, of[i].policy->name, of[i].settings, 0.02);
+			result_free(r);
+			reqset_free(set);
+		}
+}
+
+/* ---- by hand ---- */
+
+static const char model[] =
+	"{\"name\": \"m\", \"source\": \"by hand\", \"kind\": \"llm\", \"weight_bytes\": 0, \"kv_bytes_per_token\": 1048576, "
+	"\"closed\": {\"constant_ms\": 10, \"token_ms\": 1, \"context_ms\": 0, \"pair_ms\": 0}}";
+static const char two[] = "arrival_s,prompt_tokens,output_tokens\n0,10,3\n0.005,5,2\n";
+
+static void says(const struct serve_case *c, uint64_t number, const char *want)
+{
+	struct run_result *r = serve_replay(c, &err);
+	struct sbuf got = { 0 };
+	char name[24];
+	size_t n = 0;
+	const struct part_row *p = r ? parts_of(r, number, &n) : NULL;
+	snprintf(name, sizeof name, "%" PRIu64, number);
+	if (n)
+		part_sentence(&got, name, p, n);
+	ok(n && !strcmp(sbuf_text(&got), want), "%s", want);
+	if (!n || strcmp(sbuf_text(&got), want) != 0)
+		printf("# got: %s\n", n ? sbuf_text(&got) : err.text);
+	sbuf_free(&got);
+	result_free(r);
+}
+
+static const char *const one_model[] = { model, NULL };
+
+/* A run of the requests `text` on a replica with memory for `tokens` tokens. */
+static struct serve_case llm_case(const char *text, const struct orr_policy *policy, const char *settings, double tokens)
+{
+	return (struct serve_case){ .requests = text,
+		.models = one_model,
+		.policy = policy,
+		.settings = settings,
+		.options = "kv_block=1",
+		.memory_GiB = tokens / 1024 / 0.9 * (1 + 1e-9) };
+}
+
+static void two_say(const struct orr_policy *policy, const char *settings, double tokens, const char *zero, const char *one)
+{
+	struct serve_case c = llm_case(two, policy, settings, tokens);
+	if (zero)
+		says(&c, 0, zero);
+	if (one)
+		says(&c, 1, one);
+}
+
+/* R0 arrives at 0 with 10 prompt tokens and 3 outputs, R1 at 5 ms with 5 and 2. Memory suffices. */
+static void iterations(void)
+{
+	/* Prompt of R0 to 20 ms, of R1 to 35, both decode to 47, R0 to 58. */
+	two_say(&orr_policy_serve_vllm, NULL, 8192,
+		"request 0 was served 58 ms: 23 ms decode, 20 ms prefill, 15 ms stalled by prompts of others",
+		"request 1 waited 15 ms: 15 ms behind the running iteration; was served 27 ms: 15 ms prefill, 12 ms decode");
+	/* From 20 to 36 ms the prompt of R1, 15 ms alone, with a decode of R0, 11 ms alone. Both decode to 48. */
+	static const char orca0[] = "request 0 was served 48 ms: 23 ms decode, 20 ms prefill, 5 ms stalled by prompts of others";
+	static const char orca1[] = "request 1 waited 15 ms: 15 ms behind the running iteration; was served 28 ms: 15 ms prefill, "
+				    "12 ms decode, 1 ms stalled by other requests of the same iterations";
+	two_say(&orr_policy_serve_orca, NULL, 8192, orca0, orca1);
+	two_say(&orr_policy_serve_splitwise, NULL, 8192, orca0, orca1);
+	/* Iterations of 6 tokens, of 4 + 2 to 32 ms, of a decode and 3 to 46, of two decodes to 58. The 4 tokens of R0 take 14 ms alone;
+	 * those of R1 take 12 and 13. */
+	two_say(&orr_policy_serve_sarathi, "chunk=6", 8192,
+		"request 0 was served 58 ms: 30 ms prefill, 23 ms decode, 3 ms stalled by prompts of others, 2 ms stalled by other "
+		"requests of the same iterations",
+		"request 1 waited 11 ms: 11 ms behind the running iteration; was served 42 ms: 25 ms prefill, 12 ms decode, 5 ms stalled "
+		"by other requests of the same iterations");
+}
+
+static void limits(void)
+{
+	/* R0 ends at 42 ms; then R1 takes 15 + 11. */
+	two_say(&orr_policy_serve_orca, "max_batch=1", 8192, NULL,
+		"request 1 waited 37 ms: 22 ms held back: limit max_batch, 15 ms behind the running iteration; was served 26 ms: 15 ms "
+		"prefill, 11 ms decode");
+	two_say(&orr_policy_serve_vllm, "max_batch=1", 8192, NULL,
+		"request 1 waited 37 ms: 22 ms held back: limit max_batch, 15 ms behind the running iteration; was served 26 ms: 15 ms "
+		"prefill, 11 ms decode");
+	two_say(&orr_policy_serve_sarathi, "max_batch=1", 8192, NULL,
+		"request 1 waited 37 ms: 22 ms held back: limit max_batch, 15 ms behind the running iteration; was served 26 ms: 15 ms "
+		"prefill, 11 ms decode");
+	two_say(&orr_policy_serve_fastertransformer, NULL, 8192, NULL,
+		"request 1 waited 37 ms: 37 ms held back: no request joins a running batch; was served 26 ms: 15 ms prefill, 11 ms decode");
+	/* R0 and R1 start at 100 ms: 25 ms of prompts, of which 15 for R1 alone. */
+	two_say(&orr_policy_serve_fastertransformer, "timeout=100ms", 8192, NULL,
+		"request 1 waited 95 ms: 95 ms held back: timeout: the batch waits for more requests; was served 37 ms: 15 ms prefill, 12 "
+		"ms decode, 10 ms stalled by other requests of the same iterations");
+	/* R0 uses its quantum in the first iteration, so R1 runs to 46 ms. */
+	two_say(&orr_policy_serve_mlfq, "quantum=10ms max_batch=1", 8192,
+		"request 0 waited 26 ms: 26 ms held back: policy, which paused it; was served 42 ms: 22 ms decode, 20 ms prefill",
+		"request 1 waited 15 ms: 15 ms behind the running iteration; was served 26 ms: 15 ms prefill, 11 ms decode");
+	/* The prompt of R1 is first, to 35 ms; then R0 decodes to 57, R1 to 68. */
+	two_say(&orr_policy_serve_splitwise, "max_batch=1", 8192, NULL,
+		"request 1 waited 37 ms: 22 ms held back: policy, which paused it, 15 ms behind the running iteration; was served 26 ms: "
+		"15 ms prefill, 11 ms decode");
+	/* R1 and R2 wait at 20 ms; 2 prompts of 8 tokens, padded, exceed 10. R2 starts at 35 ms. */
+	static const char three[] = "arrival_s,prompt_tokens,output_tokens\n0,10,3\n0.005,5,2\n0.005,8,1\n";
+	struct serve_case c = llm_case(three, &orr_policy_serve_vllm, "max_tokens=10", 8192);
+	says(&c, 2,
+		"request 2 waited 30 ms: 15 ms behind the running iteration, 15 ms held back: limit max_tokens; was served 18 ms: 18 ms "
+		"prefill");
+	/* Iterations of 5 tokens, 15 ms each: R0; R0; a decode and 4 of R1; a decode, the last of R1 and 3 of R2; a decode and 4 of R2; the
+	 * last of R2 alone. The parts of R2 take 13, 14 and 11 ms alone. */
+	c = llm_case(three, &orr_policy_serve_sarathi, "chunk=5", 8192);
+	says(&c, 2,
+		"request 2 waited 40 ms: 30 ms held back: limit chunk, 10 ms behind the running iteration; was served 41 ms: 38 ms "
+		"prefill, 3 ms stalled by other requests of the same iterations");
+}
+
+static void memory(void)
+{
+	/* R0 reserves 12 of 14 blocks to 42 ms; R1 asks for 6. */
+	two_say(&orr_policy_serve_orca, "reserve=true", 14, NULL,
+		"request 1 waited 37 ms: 22 ms for memory held most by request 0 (6 blocks asked, 2 free; it held 12), 15 ms behind the "
+		"running iteration; was served 26 ms: 15 ms prefill, 11 ms decode");
+	/* The prompts fill 15 of 16 blocks at 35 ms. The decode of R0 takes the last one, so R1 is evicted. At 46 ms its prompt, with an
+	 * output 6 tokens, finds 5 blocks free. R0 ends at 57 ms. */
+	two_say(&orr_policy_serve_vllm, NULL, 16, NULL,
+		"request 1 waited 37 ms: 15 ms behind the running iteration, 11 ms preempted, behind request 0 (6 blocks asked, 5 free; it "
+		"held 11), 11 ms preempted, behind decodes that took the free blocks; was served 31 ms: 16 ms lost work (prompt and "
+		"outputs that are processed again), 15 ms prefill");
+	/* The same with swapping: 6 MiB at 16 GB/s take 393 us, out before the decode of R0 and in before that of R1. */
+	two_say(&orr_policy_serve_vllm, "preemption=swap", 16,
+		"request 0 was served 57.4 ms: 22 ms decode, 20 ms prefill, 15 ms stalled by prompts of others, 393 us swap copies",
+		"request 1 waited 37.4 ms: 15 ms behind the running iteration, 11.4 ms preempted, behind decodes that took the free "
+		"blocks, 11 ms preempted, behind request 0 (7 blocks asked, 5 free; it held 11); was served 26.4 ms: 15 ms prefill, 11 ms "
+		"decode, 393 us swap copies");
+}
+
+int main(void)
+{
+	sums_llm();
+	iterations();
+	limits();
+	memory();
+	return done();
 }
