@@ -3,15 +3,17 @@
  * bench_serve_llm - simulated iterations of language models per CPU second
  *
  * Runs Vidur's 2,000 requests under vllm, as in tests/oracle/oracle_vidur.c, 20 times per case, without rows. Includes the
- * calls of the policy through its table, and metrics. Best of three.
+ * calls of the policy through its table, and metrics. Best of seven. The last column is the cost of --record explain: the median
+ * over pairs of rounds, one without and one with parts.
  */
+#include <stdlib.h>
 #include <time.h>
 
 #include "tests/serve/llm_run.h"
 
 extern const struct orr_policy orr_policy_serve_vllm, orr_policy_serve_sarathi;
 
-enum { RUNS = 20 };
+enum { RUNS = 20, PAIRS = 7 };
 
 static double cpu_s(void)
 {
@@ -20,36 +22,48 @@ static double cpu_s(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static double best(const struct llm_run *x, double *iterations, double *events)
+/* Returns the CPU seconds of RUNS runs; 0: a run failed. */
+static double time_of(const struct llm_run *x, double *iterations, double *events)
 {
-	double least = 1e300;
-	for (int round = 0; round < 3; round++) {
-		double start = cpu_s();
-		for (int i = 0; i < RUNS; i++) {
-			struct orr_error err = { 0 };
-			struct run_result *r = llm_serve(x, &err);
-			if (!r) {
-				fprintf(stderr, "serve_llm: %s\n", err.text);
-				return 0;
-			}
-			*iterations = llm_metric(r, "iterations");
-			*events = llm_metric(r, "events");
-			result_free(r);
+	double start = cpu_s();
+	for (int i = 0; i < RUNS; i++) {
+		struct orr_error err = { 0 };
+		struct run_result *r = llm_serve(x, &err);
+		if (!r) {
+			fprintf(stderr, "serve_llm: %s\n", err.text);
+			return 0;
 		}
-		double took = cpu_s() - start;
-		least = took < least ? took : least;
+		*iterations = llm_metric(r, "iterations");
+		*events = llm_metric(r, "events");
+		result_free(r);
 	}
-	return least;
+	return cpu_s() - start;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
 }
 
 static void measure(const char *what, const struct reqset *set, const struct orr_policy *policy, uint32_t blocks)
 {
-	double iterations = 0, events = 0;
-	double s =
-		best(&(struct llm_run){ .requests = set, .policy = policy, .kv_blocks = blocks, .is_quick = true }, &iterations, &events);
-	if (s > 0)
-		printf("%-34s %8.0f iterations %7.0f events  %6.2f ms a run  %12.0f iterations/s\n", what, iterations, events,
-			1e3 * s / RUNS, iterations * RUNS / s);
+	struct llm_run x = { .requests = set, .policy = policy, .kv_blocks = blocks, .is_quick = true };
+	double iterations = 0, events = 0, least = 1e300, cost[PAIRS];
+	for (int i = 0; i < PAIRS; i++) {
+		x.explains = false;
+		double without = time_of(&x, &iterations, &events);
+		x.explains = true;
+		double with = time_of(&x, &iterations, &events);
+		if (!(without > 0) || !(with > 0))
+			return;
+		least = without < least ? without : least;
+		cost[i] = with / without - 1;
+	}
+	qsort(cost, PAIRS, sizeof *cost, by_value);
+	printf("%-34s %8.0f iterations %7.0f events  %6.2f ms a run  %12.0f iterations/s  explain %+5.1f %% (%+.1f to %+.1f)\n", what,
+		iterations, events, 1e3 * least / RUNS, iterations * RUNS / least, 100 * cost[PAIRS / 2], 100 * cost[0],
+		100 * cost[PAIRS - 1]);
 }
 
 int main(void)
