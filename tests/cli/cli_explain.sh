@@ -25,7 +25,8 @@ refuse 'No such file' "$work/none.db" --job 1
 sqlite3 "$work/old.db" <"$srcdir/tests/data/schema-4.sql"
 refuse 'no run has parts of jobs' "$work/old.db" --job 1
 # A world that does not record parts refuses the word, so no run seems to be recorded.
-text=$("$ORRERY" serve poisson:rate=1:n=10 --model llama-2-7b --cluster 1x1:a100-80g --record explain 2>&1); rc=$?
+echo '{"world": "mixed", "record": "explain"}' >"$work/mixed.json"
+text=$("$ORRERY" run "$work/mixed.json" 2>&1); rc=$?
 is "$rc" 2 'a world without parts refuses --record explain'
 like "$text" 'record: expected summary, sample, all or metrics, found "explain"' 'the message lists what it accepts'
 like "$("$ORRERY" explain --help)" 'Example:' 'help has an example'
