@@ -2,13 +2,12 @@
 /* orrery figures */
 #include "cli/cli.h"
 #include "study/figures.h"
-#include "cli/request.h"
+#include "cli/series.h"
 
 #include "base/mem.h"
 #include "base/sbuf.h"
 #include "results/outfile.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +26,7 @@ static const char help[] = "usage: orrery figures NAME|FOLDER/ [OPTIONS]\n\n"
 			   "\nExample:\n"
 			   "  orrery figures stanza --out figures --db stanza.db\n";
 
-enum { OPT_OUT = 256, OPT_NO_FIGURES, OPT_DB, OPT_FRESH, OPT_CHECK };
+enum { OPT_OUT = SERIES_OWN, OPT_NO_FIGURES };
 
 struct figures_request {
 	struct world_output output;
@@ -35,39 +34,22 @@ struct figures_request {
 	bool no_figures;
 };
 
+static int take_flag(void *ctx, int opt, const char *value, struct orr_error *err)
+{
+	struct figures_request *r = ctx;
+	(void)err;
+	if (opt == OPT_OUT)
+		r->out = value;
+	else
+		r->no_figures = true;
+	return ORR_OK;
+}
+
 static int parse(int argc, char **argv, struct figures_request *r, struct orr_error *err)
 {
-	static const struct option longs[] = { { "out", 1, NULL, OPT_OUT }, { "no-figures", 0, NULL, OPT_NO_FIGURES },
-		{ "db", 1, NULL, OPT_DB }, { "fresh", 0, NULL, OPT_FRESH }, { "check", 0, NULL, OPT_CHECK }, { NULL, 0, NULL, 0 } };
-	int opt, rc = ORR_OK;
-	r->output.is_series = true;
-	optind = 1;
-	opterr = 0;
-	while (!rc && (opt = getopt_long(argc, argv, ":j:q", longs, NULL)) != -1) {
-		if (opt == OPT_OUT)
-			r->out = optarg;
-		else if (opt == OPT_NO_FIGURES)
-			r->no_figures = true;
-		else if (opt == OPT_DB)
-			r->output.db = optarg;
-		else if (opt == OPT_FRESH)
-			r->output.fresh = true;
-		else if (opt == OPT_CHECK)
-			r->output.check = true;
-		else if (opt == 'q')
-			r->output.quiet = true;
-		else if (opt == 'j')
-			rc = request_threads(optarg, &r->output.threads, err);
-		else
-			rc = cli_bad_option(argc, argv, opt, longs, err);
-	}
-	if (rc)
-		return rc;
-	if (optind < argc)
-		r->name = argv[optind++];
-	if (optind < argc)
-		return orr_fail(err, ORR_EINPUT, "expected at most one argument, found also \"%.80s\"", argv[optind]);
-	return ORR_OK;
+	static const struct option own[] = { { "out", 1, NULL, OPT_OUT }, { "no-figures", 0, NULL, OPT_NO_FIGURES }, { NULL, 0, NULL, 0 } };
+	const struct series_flags s = { own, take_flag, r };
+	return series_parse(argc, argv, &s, &r->output, &r->name, err);
 }
 
 /* Returns "figures-NAME"; NAME is the last part of the path. */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* orrery sweep */
 #include "cli/cli.h"
-#include "cli/request.h"
+#include "cli/series.h"
 
 #include "base/num.h"
 #include "study/sweep.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +17,7 @@ static const char help[] =
 	"  --out DIR            folder for study.csv: all metrics of all runs\n"
 	"  --dry-run            print the number of points and runs, and the expected time and bytes\n"
 	"  --fresh              repeat runs that the database already has\n"
+	"  --retry              repeat runs that failed; else the database keeps them as failed\n"
 	"  --check              verify the conservation laws at run time\n"
 	"  --json               print JSON instead of the table\n"
 	"  -j N                 number of runs in parallel (default: all cores)\n"
@@ -34,7 +34,7 @@ static const char help[] =
 	"    > load.json\n"
 	"  orrery sweep ./load.json --db load.db -j 2\n";
 
-enum { OPT_OUT = 256, OPT_DB, OPT_FRESH, OPT_CHECK, OPT_JSON, OPT_DRY_RUN, OPT_SHARD, OPT_MERGE, OPT_SLURM, OPT_SBATCH };
+enum { OPT_OUT = SERIES_OWN, OPT_JSON, OPT_DRY_RUN, OPT_RETRY, OPT_SHARD, OPT_MERGE, OPT_SLURM, OPT_SBATCH };
 
 struct sweep_command {
 	struct sweep_request request;
@@ -50,54 +50,37 @@ static int read_tasks(const char *text, unsigned *out, struct orr_error *err)
 	return ORR_OK;
 }
 
+static int take_flag(void *ctx, int opt, const char *value, struct orr_error *err)
+{
+	struct sweep_command *c = ctx;
+	struct sweep_request *r = &c->request;
+	if (opt == OPT_OUT)
+		r->output.out_dir = value;
+	else if (opt == OPT_JSON)
+		r->output.json = true;
+	else if (opt == OPT_DRY_RUN)
+		r->is_dry = true;
+	else if (opt == OPT_RETRY)
+		r->is_retry = true;
+	else if (opt == OPT_SHARD)
+		return share_parse(value, &r->share, err);
+	else if (opt == OPT_MERGE)
+		r->is_merge = true;
+	else if (opt == OPT_SLURM)
+		return read_tasks(value, &c->slurm.tasks, err);
+	else if (opt == OPT_SBATCH)
+		c->slurm.options = value;
+	return ORR_OK;
+}
+
 static int parse(int argc, char **argv, struct sweep_command *c, struct orr_error *err)
 {
-	struct sweep_request *r = &c->request;
-	static const struct option longs[] = { { "out", 1, NULL, OPT_OUT }, { "db", 1, NULL, OPT_DB }, { "fresh", 0, NULL, OPT_FRESH },
-		{ "check", 0, NULL, OPT_CHECK }, { "json", 0, NULL, OPT_JSON }, { "dry-run", 0, NULL, OPT_DRY_RUN },
-		{ "shard", 1, NULL, OPT_SHARD }, { "merge", 0, NULL, OPT_MERGE }, { "slurm", 1, NULL, OPT_SLURM },
-		{ "sbatch", 1, NULL, OPT_SBATCH }, { NULL, 0, NULL, 0 } };
-	int opt, rc = ORR_OK;
-	r->output.is_series = true;
-	optind = 1;
-	opterr = 0;
-	while (!rc && (opt = getopt_long(argc, argv, ":j:q", longs, NULL)) != -1) {
-		if (opt == OPT_OUT)
-			r->output.out_dir = optarg;
-		else if (opt == OPT_DB)
-			r->output.db = optarg;
-		else if (opt == OPT_FRESH)
-			r->output.fresh = true;
-		else if (opt == OPT_CHECK)
-			r->output.check = true;
-		else if (opt == OPT_JSON)
-			r->output.json = true;
-		else if (opt == OPT_DRY_RUN)
-			r->is_dry = true;
-		else if (opt == OPT_SHARD)
-			rc = share_parse(optarg, &r->share, err);
-		else if (opt == OPT_MERGE)
-			r->is_merge = true;
-		else if (opt == OPT_SLURM)
-			rc = read_tasks(optarg, &c->slurm.tasks, err);
-		else if (opt == OPT_SBATCH)
-			c->slurm.options = optarg;
-		else if (opt == 'q')
-			r->output.quiet = true;
-		else if (opt == 'j')
-			rc = request_threads(optarg, &r->output.threads, err);
-		else
-			rc = cli_bad_option(argc, argv, opt, longs, err);
-	}
-	if (rc)
-		return rc;
-	if (optind < argc)
-		r->path = argv[optind++];
-	if (!r->path)
-		return orr_fail(err, ORR_EINPUT, "sweep: expected STUDY.json; see --help");
-	if (optind < argc)
-		return orr_fail(err, ORR_EINPUT, "expected at most one argument, found also \"%.80s\"", argv[optind]);
-	return ORR_OK;
+	static const struct option own[] = { { "out", 1, NULL, OPT_OUT }, { "json", 0, NULL, OPT_JSON },
+		{ "dry-run", 0, NULL, OPT_DRY_RUN }, { "retry", 0, NULL, OPT_RETRY }, { "shard", 1, NULL, OPT_SHARD },
+		{ "merge", 0, NULL, OPT_MERGE }, { "slurm", 1, NULL, OPT_SLURM }, { "sbatch", 1, NULL, OPT_SBATCH }, { NULL, 0, NULL, 0 } };
+	const struct series_flags s = { own, take_flag, c };
+	int rc = series_parse(argc, argv, &s, &c->request.output, &c->request.path, err);
+	return rc || c->request.path ? rc : orr_fail(err, ORR_EINPUT, "sweep: expected STUDY.json; see --help");
 }
 
 static int by_slurm(struct sweep_command *c, struct orr_error *err)

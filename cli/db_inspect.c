@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "results/columns.h"
+#include "results/failed.h"
 #include "results/inspect.h"
 
 #include <cjson/cJSON.h>
@@ -163,6 +164,21 @@ static void print_group(const struct group *g)
 	printf("%-24s %10zu %14" PRIu64 "\n", db_plain(g->first->label), g->n, g->rows);
 }
 
+static int print_failures(struct store *s, struct orr_error *err)
+{
+	struct failed_runs f = { 0 };
+	int code = failed_runs_read(s, &f, err);
+	if (!code && f.n)
+		printf("\nfailed runs, which orrery sweep repeats with --retry: %zu\n", f.n);
+	for (size_t i = 0; i < f.n; i++) {
+		printf("%s, %s: ", db_plain(f.list[i].point), db_plain(f.list[i].label));
+		print_text(f.list[i].error);
+		printf(f.list[i].tries > 1 ? " (%" PRId64 " tries)\n" : "\n", f.list[i].tries);
+	}
+	failed_runs_free(&f);
+	return code;
+}
+
 static int show_file(struct store *s, const char *file, struct orr_error *err)
 {
 	struct store_info info;
@@ -194,7 +210,7 @@ static int show_file(struct store *s, const char *file, struct orr_error *err)
 	if (g.first)
 		print_group(&g);
 	store_list_free(list, n);
-	return ORR_OK;
+	return print_failures(s, err);
 }
 
 int db_show(struct store *s, const char *file, int64_t run, struct orr_error *err)

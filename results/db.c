@@ -142,7 +142,9 @@ int db_has_column(const struct store *s, const char *table, const char *column, 
 bool db_lacks_columns(const struct store *s)
 {
 	struct sbuf sql = { 0 };
-	bool lacks = false;
+	int64_t has = 0;
+	struct orr_error ignored = { 0 };
+	bool lacks = db_has_column(s, "failures", "hash", &has, &ignored) || !has;
 	for (size_t i = 0; i < n_row_tables && !lacks; i++) {
 		const struct row_table *t = &row_tables[i];
 		sqlite3_stmt *st = NULL;

@@ -81,7 +81,7 @@ int db_number(const struct store *s, const char *sql, int64_t *out, const char *
 int db_make_tables(struct store *s, struct orr_error *err);
 /* Sets *has to 1 if the table has the column, else to 0. */
 int db_has_column(const struct store *s, const char *table, const char *column, int64_t *has, struct orr_error *err);
-/* Returns whether a table of rows, or a column of such a table, is missing because an earlier version of the program created the
+/* Returns whether a table of rows or its column, or the table of failures, is missing because an earlier version of the program created the
  * file. */
 bool db_lacks_columns(const struct store *s);
 /* Returns the expression for the whole scenario of a row r of `runs`. */

@@ -6,6 +6,7 @@
 #include "results/columns.h"
 #include "results/db.h"
 #include "results/digest.h"
+#include "results/failed.h"
 #include "results/scenarios.h"
 #include "results/store.h"
 
@@ -45,6 +46,7 @@ struct merge {
 	size_t n_sources, cap_sources;
 	sqlite3_stmt *find;
 	struct sbuf checksum, overrides; /* of the run that is being copied */
+	struct failed_runs failures;     /* of all shards */
 	struct merge_count *count;
 	struct orr_error *err;
 };
@@ -130,15 +132,20 @@ static int open_scratch(struct merge *m)
 		doing, m->err);
 }
 
-static int list_wanted(struct merge *m, const struct run_key *order, size_t n)
+static int list_wanted(struct merge *m, const struct run_order *order)
 {
 	sqlite3_stmt *st;
+	struct run_key key = { NULL, NULL };
 	int code = db_prepare(&m->scratch, "INSERT OR IGNORE INTO wanted VALUES(?, ?, ?)", doing, &st, m->err);
-	for (size_t i = 0; !code && i < n; i++) {
-		db_bind_text(st, 1, order[i].hash);
-		db_bind_text(st, 2, order[i].label);
-		sqlite3_bind_int64(st, 3, (int64_t)i);
+	if (!code)
+		code = order->next(order->ctx, &key, m->err);
+	for (int64_t i = 0; !code && key.hash; i++) {
+		db_bind_text(st, 1, key.hash);
+		db_bind_text(st, 2, key.label);
+		sqlite3_bind_int64(st, 3, i);
 		code = db_run(&m->scratch, st, doing, m->err);
+		if (!code)
+			code = order->next(order->ctx, &key, m->err);
 	}
 	sqlite3_finalize(st);
 	return code;
@@ -156,6 +163,8 @@ static int list_shard(struct merge *m, size_t k, sqlite3_stmt *insert)
 	code = db_prepare(s, sbuf_text(&sql), doing, &st, m->err);
 	sbuf_free(&sql);
 	int rc = SQLITE_DONE;
+	if (!code)
+		code = failed_runs_read(m->shard[k].store, &m->failures, m->err);
 	while (!code && (rc = db_step(s, st, doing, m->err)) == SQLITE_ROW) {
 		sqlite3_bind_int64(insert, 1, (int64_t)k);
 		for (int c = 0; c < 5; c++)
@@ -495,13 +504,17 @@ static int write_out(struct merge *m)
 	}
 	sqlite3_finalize(m->find);
 	if (!code)
+		code = store_put_failures(m->out, m->failures.list, m->failures.n, m->err);
+	if (!code)
+		code = store_forget_failures(m->out, m->err);
+	if (!code)
 		code = db_exec(m->out, "COMMIT", doing, m->err);
 	if (code)
 		db_rollback(m->out);
 	return code;
 }
 
-int store_merge(const char *out, const char *vfs, const char *const *shard, size_t n_shards, const struct run_key *order, size_t n_order,
+int store_merge_ordered(const char *out, const char *vfs, const char *const *shard, size_t n_shards, const struct run_order *order,
 	struct merge_count *count, struct orr_error *err)
 {
 	struct merge m = { .n_shards = n_shards, .count = count, .err = err };
@@ -515,7 +528,7 @@ int store_merge(const char *out, const char *vfs, const char *const *shard, size
 	if (!code)
 		code = open_scratch(&m);
 	if (!code)
-		code = list_wanted(&m, order, n_order);
+		code = list_wanted(&m, order);
 	if (!code)
 		code = list_runs(&m); /* a shard that cannot be read is reported before `out` is created */
 	if (!code && !(m.out = store_open(out, vfs, err)))
@@ -532,7 +545,29 @@ int store_merge(const char *out, const char *vfs, const char *const *shard, size
 	mem_free(m.source);
 	sbuf_free(&m.checksum);
 	sbuf_free(&m.overrides);
+	failed_runs_free(&m.failures);
 	if (code)
 		*count = (struct merge_count){ 0 };
 	return code ? code : closed;
+}
+
+/* An order given as a list. */
+struct listed {
+	const struct run_key *key;
+	size_t n, next;
+};
+
+static int next_listed(void *ctx, struct run_key *out, struct orr_error *err)
+{
+	struct listed *l = ctx;
+	(void)err;
+	*out = l->next < l->n ? l->key[l->next++] : (struct run_key){ NULL, NULL };
+	return ORR_OK;
+}
+
+int store_merge(const char *out, const char *vfs, const char *const *shard, size_t n_shards, const struct run_key *order, size_t n_order,
+	struct merge_count *count, struct orr_error *err)
+{
+	struct listed list = { order, n_order, 0 };
+	return store_merge_ordered(out, vfs, shard, n_shards, &(struct run_order){ next_listed, &list }, count, err);
 }

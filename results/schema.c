@@ -47,7 +47,15 @@ static const char fixed_tables[] = "CREATE TABLE IF NOT EXISTS scenarios(\n"
 				   "  point INTEGER NOT NULL,\n"
 				   "  time_ns INTEGER NOT NULL,\n"
 				   "  value REAL,\n"
-				   "  PRIMARY KEY(run, series, point)) WITHOUT ROWID;\n";
+				   "  PRIMARY KEY(run, series, point)) WITHOUT ROWID;\n"
+
+				   "CREATE TABLE IF NOT EXISTS failures(\n"
+				   "  hash TEXT NOT NULL,\n"
+				   "  label TEXT NOT NULL,\n"
+				   "  point TEXT NOT NULL,\n"
+				   "  error TEXT NOT NULL,\n"
+				   "  tries INTEGER NOT NULL,\n"
+				   "  PRIMARY KEY(hash, label)) WITHOUT ROWID;\n";
 
 static const char fixed_views[] = "DROP VIEW IF EXISTS runs_s;\n"
 				  "CREATE VIEW runs_s AS\n"

@@ -3,9 +3,11 @@
 
 #include "base/mem.h"
 #include "study/compare.h"
+#include "study/pace.h"
 #include "study/progress.h"
 #include "engine/watch.h"
 #include "plots/figure.h"
+#include "results/failed.h"
 #include "results/outfile.h"
 #include "results/report.h"
 #include "results/store.h"
@@ -24,7 +26,7 @@ struct one_run {
 	struct run_result *result;
 	char hash[65];
 	char *text;
-	bool is_done, is_reused;
+	bool is_done, is_reused, is_lost; /* is_lost: it ended, but could not be stored */
 	struct orr_error err;
 	struct trial *trial;
 	uint32_t n_begun, n_done, n_wanted; /* replications */
@@ -48,8 +50,12 @@ struct study {
 	size_t n_parts, cap_parts;
 	struct one_run *run;
 	size_t n_runs, cap_runs;
-	struct store *store, *other; /* other: only read; NULL: none */
+	struct pace_run *order; /* runs of the current round, in the order of their tasks */
+	size_t n_order;
+	struct pace *pace, *own_pace; /* own_pace: NULL if the caller gave another */
+	struct store *store, *other;  /* other: only read; NULL: none */
 	const char *other_path;
+	const struct failed_runs *failures; /* runs that are not tried again; NULL: none */
 	struct progress *progress;
 	size_t n_stored; /* number of the first run that is not yet stored */
 	double stored_s; /* time of the last transaction */
@@ -127,6 +133,12 @@ static void end(struct one_run *x)
 	x->is_done = true;
 }
 
+static double size_of(const struct study *t, size_t i)
+{
+	const struct scenario *s = t->part[t->run[i].part].scenario;
+	return s->world->size ? s->world->size(s) : 0;
+}
+
 /* Stores finished runs as soon as all previous runs are stored, so the order does not depend on -j. Short runs share a transaction.
  * last: the run that has just finished; NULL: the study ends. */
 static void store_finished(struct study *t, const struct one_run *last)
@@ -148,8 +160,10 @@ static void store_finished(struct study *t, const struct one_run *last)
 		struct orr_error err = { 0 };
 		if (n && store_write_all(t->store, result, n, &err))
 			for (size_t i = first; i < t->n_stored; i++)
-				if (!t->run[i].err.code && !t->run[i].is_reused)
+				if (!t->run[i].err.code && !t->run[i].is_reused) {
 					t->run[i].err = err;
+					t->run[i].is_lost = true;
+				}
 	}
 }
 
@@ -168,9 +182,17 @@ static int reuse(struct study *t, size_t i, struct orr_error *err)
 	int rc = store_read(t->store, x->hash, policy_of(t, i)->label, &x->result, err);
 	if (!rc && !x->result && t->other)
 		rc = store_read(t->other, x->hash, policy_of(t, i)->label, &x->result, err);
+	const struct failed_run *failure =
+		rc || x->result || !t->failures ? NULL : failed_runs_find(t->failures, x->hash, policy_of(t, i)->label);
+	if (failure) {
+		orr_fail(&x->err, ORR_EFAIL, "%s", failure->error);
+		x->is_done = true;
+	}
 	if (rc || !x->result)
 		return rc;
 	x->is_done = x->is_reused = true;
+	if (!(s->until_precision > 0))
+		pace_learn(t->pace, policy_of(t, i)->label, size_of(t, i), x->result->cpu_s / s->replications);
 	if (s->world->reused)
 		s->world->reused(s, x->policy, x->result);
 	return ORR_OK;
@@ -181,10 +203,18 @@ static int reuse(struct study *t, size_t i, struct orr_error *err)
 /* Numbers the tasks of this round: the requested replications of all runs that have not begun. Returns their number. */
 static size_t number_tasks(struct study *t)
 {
+	enum { PER_THREAD = 32 }; /* more would delay the storing of finished runs, which are stored in order */
 	size_t n = 0;
-	for (size_t i = 0; i < t->n_runs; i++) {
-		t->run[i].first_task = n;
-		n += t->run[i].n_wanted - t->run[i].n_begun;
+	t->order = mem_realloc(t->order, t->n_runs + 1, sizeof *t->order);
+	t->n_order = 0;
+	for (size_t i = 0; i < t->n_runs; i++)
+		if (t->run[i].n_wanted > t->run[i].n_begun)
+			t->order[t->n_order++] = (struct pace_run){ i, pace_expect(t->pace, policy_of(t, i)->label, size_of(t, i)) };
+	pace_order(t->order, t->n_order, (size_t)t->threads * PER_THREAD);
+	for (size_t k = 0; k < t->n_order; k++) {
+		struct one_run *x = &t->run[t->order[k].run];
+		x->first_task = n;
+		n += x->n_wanted - x->n_begun;
 	}
 	return n;
 }
@@ -192,15 +222,15 @@ static size_t number_tasks(struct study *t)
 /* Returns the run of a task: the last one that begins at or before it. */
 static size_t run_of_task(const struct study *t, size_t task)
 {
-	size_t low = 0, high = t->n_runs;
+	size_t low = 0, high = t->n_order;
 	while (high - low > 1) {
 		size_t middle = low + (high - low) / 2;
-		if (t->run[middle].first_task <= task)
+		if (t->run[t->order[middle].run].first_task <= task)
 			low = middle;
 		else
 			high = middle;
 	}
-	return low;
+	return t->order[low].run;
 }
 
 /* Called within a critical section. */
@@ -232,6 +262,7 @@ static void carry_out(struct study *t, size_t task)
 	{
 		note_time(t, x, wall, cpu);
 		if (x->n_done == x->n_wanted && !is_adaptive(t, x)) {
+			pace_learn(t->pace, policy_of(t, i)->label, size_of(t, i), x->cpu_s / x->n_done);
 			end(x); /* other threads read is_done only within this section */
 			store_finished(t, x);
 		}
@@ -255,11 +286,11 @@ static void end_adaptive(const struct scenario *s, struct one_run *x)
 	bool is_new = false, has_failed = false;
 	for (size_t i = 0; i < s->n_policies; i++) {
 		runs[i] = x[i].result;
-		if (!x[i].is_reused) {
+		if (!x[i].is_done) {
 			end(&x[i]);
 			is_new = true;
-			has_failed |= x[i].err.code != 0;
 		}
+		has_failed |= x[i].err.code != 0;
 	}
 	if (is_new && !has_failed)
 		precision_remark(s, runs, s->n_policies);
@@ -271,19 +302,21 @@ static void extend(const struct scenario *s, struct one_run *x)
 {
 	struct trial **trial = mem_zalloc(s->n_policies + 1, sizeof *trial);
 	const struct run_result *stored = NULL;
+	bool has_failed = false; /* in an earlier study, which ends the replications of the others */
 	uint32_t n = 0;
 	for (size_t i = 0; i < s->n_policies; i++) {
 		trial[i] = x[i].trial;
 		stored = x[i].is_reused ? x[i].result : stored;
-		n = x[i].is_reused ? n : x[i].n_done;
+		has_failed |= x[i].is_done && !x[i].is_reused;
+		n = x[i].is_done ? n : x[i].n_done;
 	}
 	/* All runs had the same number of replications when one of them was stored. */
 	const struct metric *known = stored ? result_find(stored, "replications") : NULL;
-	uint32_t next = known ? (uint32_t)known->value : trial_next(s, trial, n);
+	uint32_t next = known ? (uint32_t)known->value : has_failed ? n : trial_next(s, trial, n);
 	if (next <= n)
 		end_adaptive(s, x);
 	for (size_t i = 0; next > n && i < s->n_policies; i++)
-		x[i].n_wanted = x[i].is_reused ? 0 : next;
+		x[i].n_wanted = x[i].is_done ? 0 : next;
 	mem_free(trial);
 }
 
@@ -308,7 +341,7 @@ static bool extend_all(struct study *t)
 static void run_all(struct study *t)
 {
 	for (size_t i = 0; i < t->n_runs; i++)
-		if (!t->run[i].is_reused)
+		if (!t->run[i].is_done)
 			begin(t, i);
 	do
 		run_round(t);
@@ -323,6 +356,7 @@ struct study *study_new(const struct world_output *o)
 	struct study *t = mem_zalloc(1, sizeof *t);
 	t->o = o;
 	t->threads = world_threads(o);
+	t->pace = t->own_pace = pace_new();
 	return t;
 }
 
@@ -374,6 +408,16 @@ int study_add_all(struct study *t, const cJSON *const *scenario, const char *con
 void study_reuse_from(struct study *t, const char *db)
 {
 	t->other_path = db;
+}
+
+void study_learn(struct study *t, struct pace *pace)
+{
+	t->pace = pace;
+}
+
+void study_skip_failures(struct study *t, const struct failed_runs *f)
+{
+	t->failures = f;
 }
 
 static int open_store(struct study *t, struct orr_error *err)
@@ -517,6 +561,11 @@ const struct orr_error *study_error(const struct study *t, size_t k, size_t poli
 	return t->run[i].err.code ? &t->run[i].err : NULL;
 }
 
+bool study_is_lost(const struct study *t, size_t k, size_t policy)
+{
+	return t->run[t->part[k].first + policy].is_lost;
+}
+
 const char *study_key(const struct study *t, size_t k, size_t policy, const char **label)
 {
 	size_t i = t->part[k].first + policy;
@@ -560,6 +609,8 @@ void study_free(struct study *t)
 		mem_free(t->part[k].result);
 		mem_free(t->part[k].where);
 	}
+	pace_free(t->own_pace);
+	mem_free(t->order);
 	mem_free(t->run);
 	mem_free(t->part);
 	mem_free(t);

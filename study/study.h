@@ -18,6 +18,8 @@ int study_run(const cJSON *scenario, const struct world_output *o, struct orr_er
 /* ---- several scenarios; the caller gets the results ---- */
 
 struct study;
+struct failed_runs; /* results/failed.h */
+struct pace;        /* study/pace.h */
 struct study *study_new(const struct world_output *o);
 /* Adds a scenario, and checks it before any run starts. where (NULL: none) precedes the message of a run that fails. */
 int study_add(struct study *s, const cJSON *scenario, const char *where, struct orr_error *err);
@@ -26,6 +28,11 @@ int study_add_all(struct study *s, const cJSON *const *scenario, const char *con
 /* Reuses runs of another database too, which is only read; a missing file is no error. The caller keeps the name until
  * study_carry_out() returns. */
 void study_reuse_from(struct study *s, const char *db);
+/* Fails the runs that failed earlier with their errors, without running them. The caller keeps f until study_carry_out() returns. Needs a
+ * database; runs that are repeated (--fresh) are not skipped. */
+void study_skip_failures(struct study *s, const struct failed_runs *f);
+/* Learns lengths of runs together with other studies; the caller keeps the pace. */
+void study_learn(struct study *s, struct pace *pace);
 /* Executes all runs; call it once. what: text of the progress bar. If a run fails, the results of the others are kept and stored,
  * and its error is that of the study. */
 int study_carry_out(struct study *s, const char *what, struct orr_error *err);
@@ -42,6 +49,8 @@ void study_say_reused(const struct world_output *o, size_t reused, size_t runs);
 /* Returns the number of policies of scenario k, and the error of the run of one of them; NULL: none. *label: its label. */
 size_t study_policies(const struct study *s, size_t k);
 const struct orr_error *study_error(const struct study *s, size_t k, size_t policy, const char **label);
+/* Returns whether such an error is one of the database: the run ended, but could not be stored. */
+bool study_is_lost(const struct study *s, size_t k, size_t policy);
 /* Returns the hash and the label by which the database knows a run; valid until the next study_add(). */
 const char *study_key(const struct study *s, size_t k, size_t policy, const char **label);
 /* Counts the runs of all scenarios and, without running any, those that the database has, with their wall time in all. */

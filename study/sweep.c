@@ -2,9 +2,11 @@
 #include "study/sweep.h"
 
 #include "base/mem.h"
+#include "results/failed.h"
 #include "results/merge.h"
 #include "results/store.h"
 #include "study/figures.h"
+#include "study/pace.h"
 #include "study/sweep_report.h"
 
 #include <math.h>
@@ -12,6 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { BLOCK = 256 }; /* points that are open at once, so that memory does not grow with the study */
 
 /* What is run next: all policies at a point, or the policy of a search at its next value. */
 struct task {
@@ -29,6 +33,10 @@ struct sweep {
 	struct task *task;
 	size_t n_tasks, cap_tasks, n_runs, n_reused;
 	struct sweep_rows rows;
+	struct pace *pace;
+	struct failed_runs known;  /* failures of earlier studies, from the database and the shard */
+	bool is_retry;             /* they are repeated */
+	struct failed_runs failed; /* of this block */
 };
 
 /* ---- tasks ---- */
@@ -116,6 +124,63 @@ static int add_scenarios(struct sweep *w, struct study *study, const struct task
 	return rc;
 }
 
+/* ---- failed runs ---- */
+
+/* Returns whether failures of earlier studies are repeated. */
+static bool is_repeating(const struct sweep *w)
+{
+	return w->is_retry || w->output.fresh || w->output.check;
+}
+
+static int read_failures(struct sweep *w, const char *db, struct orr_error *err)
+{
+	struct stat st;
+	if (!db || stat(db, &st) || !st.st_size)
+		return ORR_OK;
+	struct store *s = store_open_readonly(db, err);
+	int rc = s ? failed_runs_read(s, &w->known, err) : err->code;
+	store_close(s, NULL);
+	return rc;
+}
+
+/* Reads the failures of the database, and of the shard that this process writes. */
+static int read_all_failures(struct sweep *w, struct orr_error *err)
+{
+	failed_runs_free(&w->known);
+	int rc = read_failures(w, w->request->output.db, err);
+	return rc || !w->share.count ? rc : read_failures(w, w->output.db, err);
+}
+
+/* Keeps the row of a failed run; is_tried: the failure is stored later, unless an earlier study stored it. */
+static void take_failure(struct sweep *w, const struct task *t, const char *hash, const char *label, const char *error, bool is_tried)
+{
+	char where[160], *copy[3] = { mem_strdup(hash), mem_strdup(label), mem_strdup(error) };
+	const struct failed_run *old = failed_runs_find(&w->known, hash, label);
+	int64_t tries = old ? old->tries : 0;
+	book_describe_point(w->book, t->run, where, sizeof where);
+	if (is_tried && (!old || is_repeating(w)))
+		failed_runs_put(&w->failed, &(struct failed_run){ copy[0], copy[1], where + sizeof "$.runs." - 1, copy[2], ++tries });
+	sweep_add_failure(&w->rows, w->book, t->run, (size_t)(t - w->task), label, error, tries);
+	for (size_t i = 0; i < 3; i++)
+		mem_free(copy[i]);
+}
+
+/* Stores the failures of a block, and forgets those whose run was stored since. */
+static int store_failures(struct sweep *w, struct orr_error *err)
+{
+	struct orr_error on_close = { 0 };
+	bool is_resolving = w->known.n && is_repeating(w);
+	if (!w->output.db || !(w->failed.n || is_resolving))
+		return ORR_OK;
+	struct store *s = store_open(w->output.db, NULL, err);
+	int rc = s ? store_write_failures(s, w->failed.list, w->failed.n, err) : err->code;
+	if (!rc && is_resolving)
+		rc = store_forget_failures(s, err);
+	int closed = store_close(s, rc ? &on_close : err);
+	failed_runs_free(&w->failed);
+	return rc ? rc : closed;
+}
+
 /* ---- rounds ---- */
 
 static double metric_of(const struct run_result *r, const char *name)
@@ -136,7 +201,7 @@ static int take_part(struct sweep *w, struct study *study, size_t k, const struc
 	for (size_t p = 0; p < study_policies(study, k); p++) {
 		const struct orr_error *e = study_error(study, k, p, &label);
 		if (e)
-			sweep_add_failure(&w->rows, w->book, t->run, (size_t)(t - w->task), label, e->text);
+			take_failure(w, t, study_key(study, k, p, &label), label, e->text, !study_is_lost(study, k, p));
 	}
 	if (!t->s)
 		return ORR_OK;
@@ -157,16 +222,17 @@ static bool is_next(const struct sweep *w, const struct task *t, size_t round)
 	return t->s ? search_next(t->s, &v) : !round;
 }
 
-/* Runs the tasks of a round that begin at *i, at most CHUNK of them, so that memory does not grow with the study. *n: how many of them
- * ran. */
-static int run_chunk(struct sweep *w, size_t round, size_t *i, size_t *n, struct orr_error *err)
+/* Runs the tasks of a round that begin at *i, at most BLOCK of them. *n: how many of them ran. */
+static int run_block(struct sweep *w, size_t round, size_t *i, size_t *n, struct orr_error *err)
 {
-	enum { CHUNK = 256 };
-	const struct task *task[CHUNK];
+	const struct task *task[BLOCK];
 	struct study *study = study_new(&w->output);
 	if (w->share.count)
 		study_reuse_from(study, w->request->output.db);
-	for (*n = 0; *i < w->n_tasks && *n < CHUNK; ++*i)
+	study_learn(study, w->pace);
+	if (!is_repeating(w))
+		study_skip_failures(study, &w->known);
+	for (*n = 0; *i < w->n_tasks && *n < BLOCK; ++*i)
 		if (is_next(w, &w->task[*i], round))
 			task[(*n)++] = &w->task[*i];
 	int rc = *n ? add_scenarios(w, study, task, *n, err) : ORR_OK;
@@ -177,6 +243,8 @@ static int run_chunk(struct sweep *w, size_t round, size_t *i, size_t *n, struct
 	}
 	for (size_t k = 0; k < *n && !rc; k++)
 		rc = take_part(w, study, k, task[k], err);
+	if (!rc)
+		rc = store_failures(w, err);
 	w->n_runs += study_runs(study);
 	w->n_reused += study_reused(study);
 	study_free(study);
@@ -190,8 +258,18 @@ static int run_round(struct sweep *w, size_t round, size_t *n, struct orr_error 
 	int rc = ORR_OK;
 	*n = 0;
 	for (size_t i = 0; i < w->n_tasks && !rc; *n += ran)
-		rc = run_chunk(w, round, &i, &ran, err);
+		rc = run_block(w, round, &i, &ran, err);
 	return rc;
+}
+
+/* Adds the next listed or drawn points from *i on to a study, at most BLOCK of them. *n: their number. */
+static int open_listed(struct sweep *w, struct study *study, size_t *i, size_t *n, struct orr_error *err)
+{
+	const struct task *task[BLOCK];
+	for (*n = 0; *i < w->n_tasks && *n < BLOCK; ++*i)
+		if (!w->task[*i].s)
+			task[(*n)++] = &w->task[*i];
+	return *n ? add_scenarios(w, study, task, *n, err) : ORR_OK;
 }
 
 /* ---- --dry-run ---- */
@@ -212,41 +290,65 @@ static double mean_bytes(const char *db)
 	return n ? (double)file.st_size / (double)n : 0;
 }
 
-static void say_dry(const struct sweep *w, size_t runs, size_t known, double wall_s, size_t searches)
+/* Counts for --dry-run. */
+struct dry_count {
+	size_t points, runs, known, failed, searches;
+	double wall_s; /* of the known runs */
+};
+
+static void say_dry(const struct sweep *w, const struct dry_count *c)
 {
 	const char *db = w->output.db;
 	double bytes = mean_bytes(db);
-	printf("%zu points, %zu runs", w->n_tasks - searches, runs);
-	if (searches)
-		printf("; %zu searches", searches);
+	printf("%zu points, %zu runs", c->points, c->runs);
+	if (c->searches)
+		printf("; %zu searches", c->searches);
 	printf("\n");
 	if (db)
-		printf("%zu of the runs are in %s already\n", known, db);
-	size_t left = runs - known;
-	if (known)
+		printf("%zu of the runs are in %s already\n", c->known, db);
+	if (c->failed)
+		printf("%zu of the runs failed earlier and are not tried again (--retry repeats them)\n", c->failed);
+	size_t left = c->runs - c->known - c->failed;
+	if (c->known)
 		printf("expected for the other %zu: %.3g s on %d threads, %.3g MB (means of the stored runs)\n", left,
-			wall_s / (double)known * (double)left / world_threads(&w->output), world_threads(&w->output),
+			c->wall_s / (double)c->known * (double)left / world_threads(&w->output), world_threads(&w->output),
 			bytes * (double)left / 1e6);
 	else
 		printf("expected time and bytes: unknown, because no run is stored yet\n");
 }
 
-static int dry_run(struct sweep *w, struct orr_error *err)
+static int count_block(struct sweep *w, size_t *i, struct dry_count *c, struct orr_error *err)
 {
 	struct study *study = study_new(&w->output);
-	size_t runs = 0, known = 0, searches = 0;
+	const char *label;
+	size_t n, runs = 0, known = 0;
 	double wall_s = 0;
-	int rc = ORR_OK;
-	for (size_t i = 0; i < w->n_tasks && !rc; i++) {
-		searches += w->task[i].s != NULL;
-		if (!w->task[i].s)
-			rc = add_scenarios(w, study, &(const struct task *){ &w->task[i] }, 1, err);
-	}
+	if (!is_repeating(w))
+		study_skip_failures(study, &w->known);
+	int rc = open_listed(w, study, i, &n, err);
 	if (!rc)
 		rc = study_count(study, &runs, &known, &wall_s, err);
-	if (!rc)
-		say_dry(w, runs, known, wall_s, searches);
+	for (size_t k = 0; k < n && !rc; k++)
+		for (size_t p = 0; p < study_policies(study, k); p++)
+			c->failed += study_error(study, k, p, &label) != NULL;
+	c->points += n;
+	c->runs += runs;
+	c->known += known;
+	c->wall_s += wall_s;
 	study_free(study);
+	return rc;
+}
+
+static int dry_run(struct sweep *w, struct orr_error *err)
+{
+	struct dry_count c = { 0 };
+	int rc = read_all_failures(w, err);
+	for (size_t i = 0; i < w->n_tasks; i++)
+		c.searches += w->task[i].s != NULL;
+	for (size_t i = 0; i < w->n_tasks && !rc;)
+		rc = count_block(w, &i, &c, err);
+	if (!rc)
+		say_dry(w, &c);
 	return rc;
 }
 
@@ -262,7 +364,7 @@ static void add_answers(struct sweep *w)
 static int run_rounds(struct sweep *w, struct orr_error *err)
 {
 	size_t n = 1;
-	int rc = ORR_OK;
+	int rc = read_all_failures(w, err);
 	for (size_t round = 0; n && !rc; round++)
 		rc = run_round(w, round, &n, err);
 	return rc;
@@ -316,31 +418,43 @@ static int run_share(struct sweep *w, const struct share *share, struct orr_erro
 	return rc;
 }
 
+/* The listed and drawn points in the order of the study, of which a block is open. */
+struct point_order {
+	struct sweep *w;
+	struct study *study;
+	size_t task, n, part, policy;
+};
+
+static int next_run(void *ctx, struct run_key *out, struct orr_error *err)
+{
+	struct point_order *o = ctx;
+	int rc = ORR_OK;
+	while (o->part < o->n && o->policy == study_policies(o->study, o->part)) {
+		o->part++;
+		o->policy = 0;
+	}
+	if (o->part == o->n) {
+		study_free(o->study);
+		o->study = study_new(&o->w->output);
+		o->part = o->policy = 0;
+		rc = open_listed(o->w, o->study, &o->task, &o->n, err);
+	}
+	*out = (struct run_key){ NULL, NULL };
+	if (!rc && o->part < o->n)
+		out->hash = study_key(o->study, o->part, o->policy++, &out->label);
+	return rc;
+}
+
 /* Merges shards in the order of the study's points; runs of searches come last. */
 static int merge_list(struct sweep *w, char *const *list, size_t n, struct orr_error *err)
 {
-	struct study *study = study_new(&w->output);
+	struct point_order order = { .w = w };
 	struct merge_count count = { 0 };
-	struct run_key *key = NULL;
-	size_t n_keys = 0, cap = 0, n_parts = 0;
-	int rc = ORR_OK;
-	for (size_t i = 0; i < w->n_tasks && !rc; i++)
-		if (!w->task[i].s) {
-			rc = add_scenarios(w, study, &(const struct task *){ &w->task[i] }, 1, err);
-			n_parts++;
-		}
-	for (size_t k = 0; k < n_parts && !rc; k++)
-		for (size_t p = 0; p < study_policies(study, k); p++) {
-			MEM_GROW(key, n_keys, cap);
-			key[n_keys].hash = study_key(study, k, p, &key[n_keys].label);
-			n_keys++;
-		}
-	if (!rc)
-		rc = store_merge(w->output.db, NULL, (const char *const *)list, n, key, n_keys, &count, err);
+	int rc =
+		store_merge_ordered(w->output.db, NULL, (const char *const *)list, n, &(struct run_order){ next_run, &order }, &count, err);
 	if (!rc && !w->output.quiet)
 		fprintf(stderr, "orrery: %zu shards merged into %s: %zu runs added\n", n, w->output.db, count.added);
-	mem_free(key);
-	study_free(study);
+	study_free(order.study);
 	return rc;
 }
 
@@ -374,8 +488,8 @@ static int run_study(struct sweep *w, struct orr_error *err)
 		rc = share_worst(run_share(w, &rank, err));
 		if (rc == ORR_EINPUT || rank.number > 1)
 			return rc == ORR_EINPUT ? err->code : ORR_OK;
-		*err = (struct orr_error){ 0 }; /* a failed run fails again below */
-		w->output.fresh = false;        /* the ranks have repeated the runs */
+		*err = (struct orr_error){ 0 };        /* failures are listed below */
+		w->output.fresh = w->is_retry = false; /* the ranks have repeated the runs */
 	}
 	rc = rank.count || w->request->is_merge ? merge_shards(w, err) : ORR_OK;
 	return rc ? rc : run_whole(w, err);
@@ -386,8 +500,11 @@ int study_sweep(const struct sweep_request *request, struct orr_error *err)
 	bool needs_db = request->share.count || request->is_merge || share_of_rank().count;
 	if (needs_db && !request->output.db)
 		return orr_fail(err, ORR_EINPUT, "sweep: --shard, --merge and mpirun need --db FILE for the shards");
-	struct sweep w = { .request = request, .output = request->output, .book = book_open_study(request->path, err) };
+	struct sweep w = {
+		.request = request, .output = request->output, .is_retry = request->is_retry, .book = book_open_study(request->path, err)
+	};
 	int rc = w.book ? ORR_OK : err->code;
+	w.pace = pace_new();
 	for (size_t i = 0; !rc && i < w.book->n_runs; i++)
 		rc = add_tasks(&w, &w.book->run[i], err);
 	if (!rc && !w.n_tasks)
@@ -398,6 +515,9 @@ int study_sweep(const struct sweep_request *request, struct orr_error *err)
 		search_free(w.task[i].s);
 	mem_free(w.task);
 	sweep_free_rows(&w.rows);
+	failed_runs_free(&w.known);
+	failed_runs_free(&w.failed);
+	pace_free(w.pace);
 	book_free(w.book);
 	return rc;
 }

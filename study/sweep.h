@@ -17,6 +17,7 @@
 struct sweep_request {
 	const char *path;
 	struct world_output output; /* db, fresh, check, json, quiet, threads; out_dir: study.csv is written there */
+	bool is_retry;              /* --retry: repeats runs that failed in an earlier study */
 	bool is_dry;                /* --dry-run: prints what would run */
 	struct share share;         /* --shard: runs only these tasks, into a shard of db, and prints no table */
 	bool is_merge;              /* --merge: first merges the shards of db into it, and removes them */

@@ -60,11 +60,12 @@ void sweep_add_row(struct sweep_rows *w, const struct book *b, const struct book
 	}
 }
 
-void sweep_add_failure(
-	struct sweep_rows *w, const struct book *b, const struct book_run *run, size_t task, const char *label, const char *error)
+void sweep_add_failure(struct sweep_rows *w, const struct book *b, const struct book_run *run, size_t task, const char *label,
+	const char *error, int64_t tries)
 {
 	struct sweep_row *x = new_row(w, b, run, task, label);
 	x->error = mem_strdup(error);
+	x->tries = tries;
 	w->n_failed++;
 }
 
@@ -387,6 +388,8 @@ static void put_failures(struct sbuf *out, const struct sweep_rows *w, const str
 		report_put_plain(out, x->label);
 		sbuf_puts(out, ": ");
 		report_put_plain(out, x->error);
+		if (x->tries > 1)
+			sbuf_printf(out, " (%lld tries)", (long long)x->tries);
 		sbuf_putc(out, '\n');
 	}
 }
@@ -412,8 +415,10 @@ static cJSON *row_json(const struct sweep_row *x, const struct book *b)
 	cJSON_AddStringToObject(o, "policy", x->label);
 	if (x->number > 0)
 		cJSON_AddNumberToObject(o, "stored_run", (double)x->number);
-	if (x->error)
+	if (x->error) {
 		cJSON_AddStringToObject(o, "error", x->error);
+		cJSON_AddNumberToObject(o, "tries", (double)x->tries);
+	}
 	metrics = cJSON_AddObjectToObject(o, "metrics");
 	for (size_t i = 0; i < x->n_metrics; i++) {
 		cJSON *m = cJSON_AddObjectToObject(metrics, x->metric[i].name);
@@ -504,6 +509,8 @@ int sweep_print(const struct sweep_rows *w, const struct book *b, const struct w
 		for (size_t i = 0; i < w->n_answers; i++)
 			put_answer(&out, w, b, &w->answer[i]);
 		put_failures(&out, w, b);
+		if (o->db && w->n_failed)
+			sbuf_puts(&out, "failed runs are not tried again with this database: --retry repeats them\n");
 		if (o->db)
 			sbuf_printf(&out, "a row again: orrery run --from %s --run N, N being its stored run\n", o->db);
 	}

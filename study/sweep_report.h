@@ -13,6 +13,7 @@ struct sweep_row {
 	char **value; /* by axis of the study; NULL: the run has no such axis */
 	char *label, *world, *hash;
 	char *error;           /* NULL: it did not fail */
+	int64_t tries;         /* of a run that failed */
 	double searched;       /* value of the search's axis; NAN: no search */
 	int64_t number;        /* in the database; 0: none */
 	struct metric *metric; /* names owned by struct sweep_rows */
@@ -38,8 +39,8 @@ struct sweep_rows {
 
 /* Add a row for a run at the bound axes. */
 void sweep_add_row(struct sweep_rows *w, const struct book *b, const struct book_run *run, size_t task, const struct run_result *r);
-void sweep_add_failure(
-	struct sweep_rows *w, const struct book *b, const struct book_run *run, size_t task, const char *label, const char *error);
+void sweep_add_failure(struct sweep_rows *w, const struct book *b, const struct book_run *run, size_t task, const char *label,
+	const char *error, int64_t tries);
 void sweep_add_answer(struct sweep_rows *w, size_t task, const struct book_run *run, struct search_answer found, size_t grid);
 /* Returns whether any row has the metric. */
 bool sweep_knows(const struct sweep_rows *w, const char *metric);

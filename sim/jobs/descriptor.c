@@ -261,6 +261,12 @@ static bool are_jobs_random(const struct scenario *s)
 	       inputs_capacity_is_random(&t->capacity);
 }
 
+static double size_of_jobs(const struct scenario *s)
+{
+	uint64_t n = jobset_count(((const struct jobs_state *)s->state)->jobs);
+	return n == UINT64_MAX ? 0 : (double)n;
+}
+
 static void note_jobs(const struct scenario *s, size_t i, struct run_result *r)
 {
 	(void)i;
@@ -483,6 +489,7 @@ const struct world world_jobs = { .name = "jobs",
 	.note = note_jobs,
 	.open = open_jobs,
 	.is_random = are_jobs_random,
+	.size = size_of_jobs,
 	.run = run_jobs,
 	.reused = reused_jobs,
 	.finish = finish_jobs,

@@ -312,6 +312,12 @@ static bool is_mixed_random(const struct scenario *s)
 	       inputs_capacity_is_random(&m->capacity);
 }
 
+static double size_of_parts(const struct scenario *s)
+{
+	const struct mixed_state *m = s->state;
+	return (m->jobs ? m->jobs->world->size(m->jobs) : 0) + (m->serve ? m->serve->world->size(m->serve) : 0);
+}
+
 static int run_mixed(
 	struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err)
 {
@@ -399,6 +405,7 @@ const struct world world_mixed = { .name = "mixed",
 	.form = { .parts = parts, .columns = columns },
 	.open = open_mixed,
 	.is_random = is_mixed_random,
+	.size = size_of_parts,
 	.run = run_mixed,
 	.note = note_mixed,
 	.close = close_mixed };

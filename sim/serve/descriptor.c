@@ -155,6 +155,12 @@ static bool is_serve_random(const struct scenario *s)
 	return is_random;
 }
 
+static double size_of_requests(const struct scenario *s)
+{
+	uint64_t n = reqset_count(((const struct serve_state *)s->state)->requests);
+	return n == UINT64_MAX ? 0 : (double)n;
+}
+
 static int run_serve(
 	struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err)
 {
@@ -376,6 +382,7 @@ const struct world world_serve = { .name = "serve",
 	.note = serve_note,
 	.open = open_serve,
 	.is_random = is_serve_random,
+	.size = size_of_requests,
 	.run = run_serve,
 	.finish = finish_serve,
 	.close = close_serve,

@@ -193,6 +193,12 @@ static bool is_step_random(const struct scenario *s)
 	return t->learn || strcmp(orr_arg_text(t->set.options, "stragglers"), "none") || orr_arg_real(t->set.options, "contention_p") > 0;
 }
 
+/* Returns iterations times GPUs. */
+static double size_of_training(const struct scenario *s)
+{
+	return (double)orr_arg_int(s->options, "iterations") * s->cluster->gpus;
+}
+
 static int run_step(
 	struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err)
 {
@@ -351,6 +357,7 @@ const struct world world_step = { .name = "step",
 	.form = { .columns = columns, .files = files, .counted = "iterations", .series_if_any = true },
 	.open = open_step,
 	.is_random = is_step_random,
+	.size = size_of_training,
 	.run = run_step,
 	.effects = step_effects,
 	.used = step_used,

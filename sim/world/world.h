@@ -152,6 +152,9 @@ struct world {
 	bool (*needs_cluster)(const struct scenario *s);
 	/* Returns whether replications of the open scenario differ even if its policies draw no random numbers. NULL: they differ. */
 	bool (*is_random)(const struct scenario *s);
+	/* Returns the size of a run of the open scenario, to which its length is about proportional, such as the number of jobs; 0:
+	 * unknown. May be NULL. */
+	double (*size)(const struct scenario *s);
 	/* Runs replication k of policy i; threads run different ones in parallel. Only metrics and accounts are used if k > 0.
 	 * progress may be NULL. The result already has its labels. */
 	int (*run)(

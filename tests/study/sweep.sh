@@ -4,6 +4,7 @@
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$(realpath "$ORRERY")
 tree=$(cd "$srcdir" && pwd)
+peak_rss=$(realpath "$top_builddir/tests/peak_rss")
 cd "$work" || exit 1
 
 # study NAME AXES RUN: a study of a small trace; RUN: further keys of its only run
@@ -70,6 +71,18 @@ study many '{ "seed": { "from": 1, "to": 300, "n": 300 } }' '"axes": ["seed"], "
 sed -i 's/load=${load}/load=1/; s/n=40/n=5/; s/, "srtf"//' many.json
 "$orrery" sweep many.json --db many.db --json >many.out; is "$? $(values many.out seed | wc -w) $("$orrery" db runs many.db | tail -n +2 | wc -l)" '0 300 300' '300 points'
 is "$(values many.out seed | tr ' ' '\n' | sort -n | uniq -d | wc -l)$(grep -c '"stored_run":\s*300' many.out)" '01' 'each once, in order'
+
+for k in 1 2; do "$orrery" sweep many.json --db parts.db --shard $k/2 -q; done
+"$orrery" sweep many.json --db parts.db --merge --json 2>err >parts.out; cmp -s parts.out many.out
+is "$? $(grep -o '[0-9]* runs added' err)" '0 300 runs added' 'shards of 300 points are merged in the order of the study'
+is "$("$orrery" sweep many.json --dry-run --db many.db | head -n 2 | tr '\n' ' ')" '300 points, 300 runs 300 of the runs are in many.db already ' '--dry-run counts all blocks'
+# kilobytes N: memory of --dry-run of N points
+kilobytes() {
+  sed "s/300/$1/g" many.json >counted.json
+  "$peak_rss" "$orrery" sweep counted.json --dry-run | tail -n 1 | grep -o '[0-9]*$'
+}
+few=$(kilobytes 600) more=$(kilobytes 3000)
+[ $((more - few)) -lt 60000 ]; ok $? "memory of --dry-run is flat (an open point takes 100 KiB): $few KiB for 600 points, $more KiB for 3000"
 
 # ---- searches ----
 
@@ -140,6 +153,34 @@ EOF
   is "$(grep -c ' fifo  *[0-9]' fails.txt)" 3 'the rows of the others are printed'
   is "$("$orrery" db runs fails.db | tail -n +2 | wc -l)" 5 'and stored'
   like "$(cat err)" '1 of 6 runs failed' 'the error counts them'
+  # Policy broken2 leaves a mark each time it runs.
+  sed 's/orr_serve_give_up(w, 0, "made to fail")/fclose(fopen("tried", "a")), &/; /^static void schedule/i #include <stdio.h>' b.c >b2.c
+  $CC -std=c11 -O1 -shared -fPIC -w "-I$tree/include" -o broken.so b2.c
+  rm fails.db
+  "$orrery" sweep fails.json --db fails.db -q 2>/dev/null
+  [ -e tried ]; ok $? 'the run that fails was tried'
+  rm tried
+  again=$("$orrery" sweep fails.json --db fails.db 2>err); is "$? $(grep -c '' <<<"$again")" "1 $(($(grep -c '' fails.txt)))" 'the same study again: the same lines'
+  [ ! -e tried ]; ok $? 'but the failed run is not tried again'
+  like "$again" 'failed: r, n 2000, broken: .*made to fail' 'and listed'
+  like "$again" 'failed runs are not tried again with this database: --retry repeats them' 'with the way to repeat it'
+  like "$("$orrery" db show fails.db)" 'failed runs, which orrery sweep repeats with --retry: 1' 'db show counts it'
+  like "$("$orrery" db show fails.db)" '^r\[n=2000\], broken: .*made to fail$' 'and has its point, policy and error'
+  before=$("$orrery" db digest fails.db)
+  like "$("$orrery" sweep fails.json --db fails.db --retry 2>/dev/null)" 'broken: .*made to fail.* \(2 tries\)' '--retry repeats it, and counts the tries'
+  [ -e tried ]; ok $? 'indeed'
+  is "$("$orrery" db digest fails.db)" "$before" 'failures do not change the digest'
+  rm tried
+  for k in 1 2; do "$orrery" sweep fails.json --db fails.db --shard $k/2 --retry -q 2>/dev/null; done
+  like "$("$orrery" sweep fails.json --db fails.db --merge 2>/dev/null)" 'broken: .*made to fail.* \(3 tries\)' 'a merge of shards takes their failures'
+  for k in 1 2; do "$orrery" sweep fails.json --db new.db --shard $k/2 -q 2>/dev/null; done
+  rm tried
+  like "$("$orrery" sweep fails.json --db new.db --merge 2>/dev/null)" 'broken: .*made to fail' 'also into a new database'
+  [ ! -e tried ]; ok $? 'and does not try them'
+  is "$("$orrery" db digest new.db)" "$before" 'whose digest is the same'
+  # A database that keeps a failure of a run that is stored since
+  sqlite3 new.db "UPDATE failures SET hash = (SELECT hash FROM runs LIMIT 1), label = (SELECT label FROM runs LIMIT 1)"
+  is "$("$orrery" db show new.db | grep -c failed)" 0 'a failure whose run is stored is resolved'
 else
   skip "no C compiler ($CC)"
 fi

@@ -91,6 +91,12 @@ like "$script" 'array=1-4' 'the script has an array'
 printf '%s\n' "$script" | SLURM_ARRAY_TASK_ID=2 sh -s 2>/dev/null
 is "$(ls "it's.db"*)" "it's.db.shard-2-of-4" 'a task of the script runs its part'
 
+# free_port BELOW: a port of the loopback interface below BELOW where nothing listens
+free_port() {
+  local port=$(($1 - 1 - RANDOM % 5000))
+  while (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do port=$((port - 1)); done
+  echo $port
+}
 # slurm: starts Slurm on the loopback interface (one node, this machine) in the folder $work/slurm
 slurm() {
   local d=$work/slurm host cpus
@@ -105,8 +111,8 @@ slurm() {
   cat >"$d/slurm.conf" <<EOF
 ClusterName=lo
 SlurmctldHost=$host(127.0.0.1)
-SlurmctldPort=26817
-SlurmdPort=26818
+SlurmctldPort=$(free_port 25000)
+SlurmdPort=$(free_port 32000)
 AuthType=auth/munge
 CryptoType=crypto/munge
 SlurmUser=root

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * failed.h - runs of a study that failed: table `failures` of the database
+ *
+ * A failed run has no row in `runs`. Its failure is kept by the hash and label that the run would have, so that a study that goes on
+ * does not repeat it. Failures are not part of the digest. A failure whose run was stored since is resolved: it is not listed, and
+ * store_forget_failures() deletes it.
+ */
+#ifndef ORR_RESULTS_FAILED_H
+#define ORR_RESULTS_FAILED_H
+
+#include "results/store.h"
+
+struct failed_run {
+	char *hash, *label;  /* of the run */
+	char *point, *error; /* point: run and axes of the study, "r[load=2,nodes=8]" */
+	int64_t tries;       /* how often the run was tried; 1 or more */
+};
+
+/* Failures without a stored run. */
+struct failed_runs {
+	struct failed_run *list; /* by hash, then label */
+	size_t n, cap;
+};
+
+/* Adds the failures of a database to *out, with the larger number of tries if both have one. A file without the table has none. */
+int failed_runs_read(struct store *s, struct failed_runs *out, struct orr_error *err);
+/* Returns the failure of a run; NULL: none. */
+const struct failed_run *failed_runs_find(const struct failed_runs *f, const char *hash, const char *label);
+/* Adds a failure, or replaces point, error and tries of an existing one if its number of tries is at most the new one. Copies the texts. */
+void failed_runs_put(struct failed_runs *f, const struct failed_run *new);
+void failed_runs_free(struct failed_runs *f);
+
+/* Stores failures in one transaction, as failed_runs_put() does. */
+int store_write_failures(struct store *s, const struct failed_run *list, size_t n, struct orr_error *err);
+/* The same within a transaction of the caller. */
+int store_put_failures(struct store *s, const struct failed_run *list, size_t n, struct orr_error *err);
+/* Deletes failures whose run is stored. */
+int store_forget_failures(struct store *s, struct orr_error *err);
+
+#endif
