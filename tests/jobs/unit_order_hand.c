@@ -66,6 +66,12 @@ static void test_las(void)
 		4);
 	by_hand("no promotion before 10.5 s", &orr_policy_las, csv, "1x1", "limits=10s promote=10500ms", TIMES(0, 10, 20, 30),
 		TIMES(60, 20, 30, 40), 4);
+	/* The same 100 s later: waits are counted from the submission. */
+	static const char later[] = "submit_s,duration_s,gpus\n100,30,1\n105,10,1\n112,10,1\n125,10,1\n";
+	by_hand("promotion after 10 s, later", &orr_policy_las, later, "1x1", "limits=10s promote=10s", TIMES(100, 110, 120, 150),
+		TIMES(150, 120, 130, 160), 4);
+	by_hand("no promotion before 10.5 s, later", &orr_policy_las, later, "1x1", "limits=10s promote=10500ms", TIMES(100, 110, 120, 130),
+		TIMES(160, 120, 130, 140), 4);
 	/* A on two of four GPUs reaches 10 GPU-s at 5 s. B runs on all four from 5 s on, reaches them at 7.5 s, and waits for A. */
 	static const char wide[] = "submit_s,duration_s,gpus\n0,30,2\n3,10,4\n";
 	by_hand("GPU time", &orr_policy_las_gpu, wide, "1x4", "limits=10s", TIMES(0, 5), TIMES(32.5, 40), 2);
