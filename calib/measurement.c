@@ -2,11 +2,11 @@
 #include "calib/measurement.h"
 
 #include "base/num.h"
+#include "base/outfile.h"
 #include "base/sbuf.h"
 
 #include <config.h>
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -132,12 +132,7 @@ int measurement_write(const struct measurement *m, const char *points_path, stru
 	sbuf_add(&path, points_path, n > 4 && !strcmp(points_path + n - 4, ".csv") ? n - 4 : n);
 	sbuf_puts(&path, ".device.json");
 	describe(m, &out);
-	FILE *f = fopen(path.text, "w");
-	int rc = !f || fputs(out.text, f) < 0;
-	if (f && fclose(f))
-		rc = 1;
-	if (rc)
-		rc = orr_fail(err, ORR_EFAIL, "%.300s: %s", path.text, strerror(errno));
+	int rc = outfile_put(path.text, out.text, out.len, err);
 	sbuf_free(&path);
 	sbuf_free(&out);
 	return rc;

@@ -11,7 +11,7 @@
 #include "calib/scale.h"
 #include "cli/cli.h"
 #include "hwmodel/json.h"
-#include "results/outfile.h"
+#include "base/outfile.h"
 
 #include <getopt.h>
 #include <string.h>
@@ -28,17 +28,13 @@ struct device *calib_device(const struct profile *p)
 
 static int write_file(const struct profile *p, const char *path, struct orr_error *err)
 {
-	const char *slash = strrchr(path, '/');
-	char *dir = slash ? mem_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : mem_strdup(".");
 	struct outfile f;
-	int rc = outfile_open(&f, dir, slash ? slash + 1 : path, "", err);
-	if (!rc) {
-		int failed = profile_write(p, f.file, err);
-		rc = outfile_close(&f, failed != 0, err);
-		rc = failed ? failed : rc;
-	}
-	mem_free(dir);
-	return rc;
+	int rc = outfile_open_path(&f, path, err);
+	if (rc)
+		return rc;
+	int failed = profile_write(p, f.file, err);
+	rc = outfile_close(&f, failed != 0, err);
+	return failed ? failed : rc;
 }
 
 /* Appends the law that was left out, with the reason, to the profile's note. */

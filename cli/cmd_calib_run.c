@@ -9,12 +9,12 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/outfile.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 struct request {
 	const char *backend, *out;
@@ -162,17 +162,13 @@ static int begin_files(struct request *r, const struct measurement *m, struct or
 /* Replaces the file by one with the widened intervals. */
 static int rewrite(const struct request *r, const struct points *p, struct orr_error *err)
 {
-	char path[4096];
-	struct stat s;
-	bool is_file = !stat(r->out, &s) && S_ISREG(s.st_mode);
-	snprintf(path, sizeof path, "%.4000s%s", r->out, is_file ? ".new" : "");
-	FILE *f = fopen(path, "w");
-	if (!f)
-		return cannot_write(r, err);
-	int rc = points_write(p, f, err);
-	if ((fclose(f) || (is_file && !rc && rename(path, r->out))) && !rc)
-		rc = cannot_write(r, err);
-	return rc;
+	struct outfile f;
+	int rc = outfile_open_path(&f, r->out, err);
+	if (rc)
+		return rc;
+	int failed = points_write(p, f.file, err);
+	rc = outfile_close(&f, failed != 0, err);
+	return failed ? failed : rc;
 }
 
 /* Completes the files, also after an error: the points measured so far are valid. */

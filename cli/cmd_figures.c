@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/sbuf.h"
-#include "results/outfile.h"
+#include "base/outfile.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,25 +69,20 @@ static char *default_dir(const char *name)
 static int make(struct book *b, const struct figures_request *r, const char *dir, struct orr_error *err)
 {
 	struct sbuf table = { 0 };
+	bool has_tables = false;
 	int rc = outfile_make_dir(dir, err);
 	if (!rc)
 		rc = book_run_all(b, &r->output, err);
 	if (!rc)
 		rc = book_tables(b, dir, &table, err);
 	if (!rc) {
-		struct orr_error why = { 0 };
-		rc = book_draw(b, dir, r->no_figures, &why);
-		if (rc == ORR_EDEVICE) { /* no gnuplot: data and tables are complete */
-			fprintf(stderr, "orrery: %s\n", why.text);
-			rc = ORR_OK;
-		} else if (rc) {
-			*err = why;
-		}
+		rc = book_draw(b, dir, r->no_figures, err);
+		has_tables = !rc || rc == ORR_EDEVICE; /* without gnuplot, data and tables are complete */
 	}
-	if (!rc && !r->output.quiet) {
+	if (has_tables && !r->output.quiet) {
 		fputs(sbuf_text(&table), stdout);
-		if (fflush(stdout) || ferror(stdout))
-			rc = orr_fail(err, ORR_EFAIL, "standard output: cannot be written");
+		if (!rc)
+			rc = outfile_flush_stdout(err);
 	}
 	sbuf_free(&table);
 	return rc;

@@ -6,14 +6,13 @@
 #include "base/mem.h"
 #include "base/param.h"
 #include "net/netflows.h"
-#include "results/outfile.h"
+#include "base/outfile.h"
 
 #include <cjson/cJSON.h>
 #include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 struct wish {
 	const char *links, *flows, *out;
@@ -45,20 +44,8 @@ static void print_rows(const struct netflows *n, FILE *to)
 
 static int write_rows(const struct netflows *n, const char *path, struct orr_error *err)
 {
-	struct stat st;
 	struct outfile out;
-	if (!stat(path, &st) && !S_ISREG(st.st_mode)) { /* a pipe or /dev/null is not replaced */
-		FILE *f = fopen(path, "w");
-		if (f)
-			print_rows(n, f);
-		if (!f || fclose(f))
-			return orr_fail(err, ORR_EFAIL, "%s: cannot be written", path);
-		return ORR_OK;
-	}
-	const char *slash = strrchr(path, '/');
-	char *dir = slash ? mem_strndup(path, (size_t)(slash - path + 1)) : mem_strdup(".");
-	int rc = outfile_open(&out, dir, slash ? slash + 1 : path, "", err);
-	mem_free(dir);
+	int rc = outfile_open_path(&out, path, err);
 	if (rc)
 		return rc;
 	print_rows(n, out.file);
@@ -137,8 +124,6 @@ static int run_flows(const struct wish *w, struct orr_error *err)
 	else if (!rc && !w->is_quiet)
 		print_summary(n);
 	netflows_free(n);
-	if (!rc && (fflush(stdout) || ferror(stdout)))
-		rc = orr_fail(err, ORR_EFAIL, "standard output: cannot be written");
 	return rc;
 }
 

@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "cli/series.h"
 
+#include "base/outfile.h"
 #include "base/num.h"
 #include "study/sweep.h"
 
@@ -96,7 +97,7 @@ static int by_slurm(struct sweep_command *c, struct orr_error *err)
 	slurm_script(&script, &c->slurm);
 	fputs(sbuf_text(&script), stdout);
 	sbuf_free(&script);
-	return fflush(stdout) || ferror(stdout) ? orr_fail(err, ORR_EFAIL, "standard output: cannot be written") : ORR_OK;
+	return outfile_flush_stdout(err);
 }
 
 static int run(int argc, char **argv, struct orr_error *err)

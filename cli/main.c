@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/cli.h"
 
+#include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/outfile.h"
 #include "base/param.h"
 #include "base/sources.h"
 #include "cli/verb.h"
@@ -27,6 +29,7 @@ static const struct cli_command *const cli_commands[] = {
 static void out_of_memory(size_t wanted)
 {
 	fprintf(stderr, "orrery: out of memory (%zu more bytes requested)\n", wanted);
+	cleanup_now();
 	exit(ORR_EFAIL);
 }
 
@@ -87,13 +90,8 @@ static int help(const struct world *w, const struct cli_command *c)
 	return 0;
 }
 
-int main(int argc, char **argv)
+static int carry_out(int argc, char **argv, struct orr_error *err)
 {
-	mem_on_exhaustion(out_of_memory);
-	if (argc < 2) {
-		usage(stderr);
-		return ORR_EINPUT;
-	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
 		usage(stdout);
 		return 0;
@@ -109,8 +107,26 @@ int main(int argc, char **argv)
 		return no_command(argv[1]);
 	if (asks_for_help(argc, argv))
 		return help(is_verb ? w : NULL, c);
+	return is_verb ? verb_run(w, argc - 1, argv + 1, err) : c->run(argc - 1, argv + 1, err);
+}
+
+int main(int argc, char **argv)
+{
 	struct orr_error err = { 0 };
-	int rc = is_verb ? verb_run(w, argc - 1, argv + 1, &err) : c->run(argc - 1, argv + 1, &err);
+	outfile_reserve_standard();
+	cleanup_on_signals();
+	mem_on_exhaustion(out_of_memory);
+	if (argc < 2) {
+		usage(stderr);
+		return ORR_EINPUT;
+	}
+	int rc = carry_out(argc, argv, &err);
+	/* The one check of what commands print: a command need not check its own lines. */
+	struct orr_error unwritten = { 0 };
+	if (outfile_flush_stdout(&unwritten) && !rc) {
+		rc = unwritten.code;
+		err = unwritten;
+	}
 	if (rc && err.text[0])
 		fprintf(stderr, "orrery: %s\n", err.text);
 	return rc;

@@ -20,6 +20,25 @@ static int check_name(const char *name, struct orr_error *err)
 			      name);
 }
 
+/* Writes the text and closes the file. Returns 0 or the errno of the failure. */
+static int fill(int fd, const struct sbuf *b)
+{
+	int failed = 0;
+	for (size_t done = 0; done < b->len && !failed;) {
+		ssize_t n = write(fd, b->text + done, b->len - done);
+		if (n > 0)
+			done += (size_t)n;
+		else if (errno != EINTR)
+			failed = n < 0 ? errno : EIO;
+	}
+	if (!failed && fsync(fd) && errno != EINVAL)
+		failed = errno;
+	if (close(fd) && !failed)
+		failed = errno;
+	return failed;
+}
+
+/* Creates a file from a template; a failure leaves no file. */
 static int write_new(const char *path, const struct embedded_file *template, const char *name, mode_t mode, struct orr_error *err)
 {
 	struct sbuf b = { 0 };
@@ -41,10 +60,10 @@ static int write_new(const char *path, const struct embedded_file *template, con
 	int rc = ORR_OK;
 	if (fd < 0)
 		rc = orr_fail(err, ORR_EINPUT, "%s: %s", path, errno == EEXIST ? "exists already: expected another name" : strerror(errno));
-	else if (write(fd, b.text, b.len) != (ssize_t)b.len || fsync(fd))
-		rc = orr_fail(err, ORR_EFAIL, "%s: cannot be written: %s", path, strerror(errno));
-	if (fd >= 0)
-		close(fd);
+	else if ((rc = fill(fd, &b)) != 0)
+		rc = orr_fail(err, ORR_EFAIL, "%s: cannot be written: %s", path, strerror(rc));
+	if (fd >= 0 && rc)
+		unlink(path);
 	sbuf_free(&b);
 	return rc;
 }
@@ -72,8 +91,10 @@ int policy_new(const char *name, const struct world *w, bool is_reacting, struct
 	snprintf(source, sizeof source, "%s.c", name);
 	snprintf(test, sizeof test, "%s_test.sh", name);
 	rc = write_new(source, &template[0], name, 0644, err);
-	if (!rc)
-		rc = write_new(test, &template[1], name, 0755, err);
+	if (!rc) {
+		if ((rc = write_new(test, &template[1], name, 0755, err)) != 0)
+			unlink(source);
+	}
 	if (!rc)
 		printf("wrote %s and %s; next:\n"
 		       "  cc -shared -fPIC $(pkg-config --cflags orrery) -o %s.so %s\n"

@@ -53,7 +53,10 @@ the run failed
 the input is wrong; the message names the file, the line and the remedy
 .TP
 3
-the device asked for is not there
+the device asked for, or gnuplot for figures, is not available
+.TP
+128 + N
+signal N ended the program (130: Ctrl-C)
 .SH ENVIRONMENT
 .TP
 .B ORRERY_DATADIR

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "plots/album.h"
 
+#include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/outfile.h"
 #include "plots/gnuplot.h"
-#include "results/outfile.h"
 #include "paths.h"
 
 #include <errno.h>
@@ -98,85 +99,124 @@ int album_add(struct album *a, const char *file, const char *template, struct la
 	return code;
 }
 
-/* Returns the path of file i of the album, with the suffix of a draft if requested. */
-static char *path_of(const struct album *a, const char *dir, size_t i, const char *suffix)
+/* ---- files ---- */
+
+/* The drafts of an album: gnuplot writes them into a folder of their own, whose name no other process has. */
+struct drafts {
+	char *folder;
+	struct cleanup *kept_folder, **kept;
+	char **path;
+	size_t n;
+};
+
+static int open_drafts(struct drafts *d, const struct album *a, const char *dir, struct orr_error *err)
 {
 	struct sbuf b = { 0 };
-	sbuf_printf(&b, "%s/%s.%s%s", dir, a->file[i / FORMATS], formats[i % FORMATS].suffix, suffix);
-	return sbuf_steal(&b);
+	sbuf_printf(&b, "%s/figures.XXXXXX", dir);
+	*d = (struct drafts){ .folder = sbuf_steal(&b), .n = a->n_files * FORMATS };
+	if (!mkdtemp(d->folder)) {
+		mem_free(d->folder);
+		d->n = 0;
+		return orr_fail(err, ORR_EFAIL, "%s: cannot be written: %s", dir, strerror(errno));
+	}
+	d->kept_folder = cleanup_add(d->folder);
+	d->path = mem_zalloc(d->n, sizeof *d->path);
+	d->kept = mem_zalloc(d->n, sizeof *d->kept);
+	for (size_t i = 0; i < d->n; i++) {
+		sbuf_printf(&b, "%s/%s.%s.tmp", d->folder, a->file[i / FORMATS], formats[i % FORMATS].suffix);
+		d->path[i] = sbuf_steal(&b);
+		d->kept[i] = cleanup_add(d->path[i]);
+	}
+	return ORR_OK;
 }
 
-/* Returns whether the file has its ending: gnuplot does not report a full disk. */
-static bool is_whole(const char *path, const char *ending)
+static void close_drafts(struct drafts *d)
 {
-	char last[16] = "";
-	size_t len = strlen(ending), n = 0;
+	for (size_t i = 0; i < d->n; i++) {
+		unlink(d->path[i]);
+		cleanup_forget(d->kept[i]);
+		mem_free(d->path[i]);
+	}
+	rmdir(d->folder);
+	cleanup_forget(d->kept_folder);
+	mem_free(d->folder);
+	mem_free(d->path);
+	mem_free(d->kept);
+}
+
+static bool read_file(const char *path, struct sbuf *out)
+{
+	char block[65536];
+	size_t n;
 	FILE *f = fopen(path, "rb");
-	if (f && !fseek(f, -(long)len, SEEK_END))
-		n = fread(last, 1, len, f);
+	while (f && (n = fread(block, 1, sizeof block, f)) > 0)
+		sbuf_add(out, block, n);
+	bool is_good = f && !ferror(f);
 	if (f)
 		fclose(f);
-	return n == len && !memcmp(last, ending, len);
-}
-
-static int check_drafts(const struct album *a, const char *dir, struct orr_error *err)
-{
-	int code = ORR_OK;
-	for (size_t i = 0; i < a->n_files * FORMATS && !code; i++) {
-		char *draft = path_of(a, dir, i, ".tmp");
-		if (!is_whole(draft, formats[i % FORMATS].ending))
-			code = orr_fail(err, ORR_EFAIL, "%s: gnuplot wrote an incomplete file: expected more free disk space", draft);
-		mem_free(draft);
-	}
-	return code;
+	return is_good;
 }
 
 /* Replaces the creation date in a PDF, so that equal runs give equal bytes. */
-static void fix_date(const char *path)
+static void fix_date(struct sbuf *pdf)
 {
-	static const char mark[] = "/CreationDate (D:";
-	size_t matched = 0;
-	FILE *f = fopen(path, "r+b");
-	for (int c; f && matched < sizeof mark - 1 && (c = getc(f)) != EOF;)
-		matched = c == mark[matched] ? matched + 1 : c == mark[0];
-	if (f && matched == sizeof mark - 1) {
-		fseek(f, 0, SEEK_CUR); /* required between a read and a write */
-		fputs("19700101000000", f);
-	}
-	if (f)
-		fclose(f);
+	static const char mark[] = "/CreationDate (D:", date[] = "19700101000000";
+	char *at = memmem(pdf->text, pdf->len, mark, strlen(mark));
+	if (at && (size_t)(pdf->text + pdf->len - at) >= strlen(mark) + strlen(date))
+		memcpy(at + strlen(mark), date, strlen(date));
 }
 
-/* Renames the drafts, or removes them if is_good is false. */
-static int settle(const struct album *a, const char *dir, bool is_good, struct orr_error *err)
+/* Reads draft i into out. A draft without its ending is incomplete: gnuplot does not report a full disk. */
+static int read_draft(const struct drafts *d, size_t i, const char *path, struct sbuf *out, struct orr_error *err)
 {
+	const struct format *f = &formats[i % FORMATS];
+	size_t len = strlen(f->ending);
+	sbuf_clear(out);
+	if (!read_file(d->path[i], out) || out->len < len || memcmp(out->text + out->len - len, f->ending, len))
+		return orr_fail(err, ORR_EFAIL, "%s: gnuplot wrote an incomplete file: expected more free disk space", path);
+	if (!strcmp(f->suffix, "pdf"))
+		fix_date(out);
+	return ORR_OK;
+}
+
+static char *final_path(const struct album *a, const char *dir, size_t i)
+{
+	struct sbuf b = { 0 };
+	sbuf_printf(&b, "%s/%s.%s", dir, a->file[i / FORMATS], formats[i % FORMATS].suffix);
+	return sbuf_steal(&b);
+}
+
+/* Checks all drafts, then writes the files. */
+static int publish(const struct album *a, const struct drafts *d, const char *dir, struct orr_error *err)
+{
+	struct sbuf text = { 0 };
 	int code = ORR_OK;
-	for (size_t i = 0; i < a->n_files * FORMATS; i++) {
-		char *draft = path_of(a, dir, i, ".tmp"), *path = path_of(a, dir, i, "");
-		if (is_good && !strcmp(formats[i % FORMATS].suffix, "pdf"))
-			fix_date(draft);
-		if (!is_good)
-			unlink(draft);
-		else if (rename(draft, path) && !code)
-			code = orr_fail(err, ORR_EFAIL, "%s: cannot be written: %s", path, strerror(errno));
-		mem_free(draft);
+	for (size_t k = 0; k < 2 * d->n && !code; k++) {
+		size_t i = k % d->n;
+		char *path = final_path(a, dir, i);
+		code = read_draft(d, i, path, &text, err);
+		if (!code && k >= d->n)
+			code = outfile_put(path, text.text, text.len, err);
 		mem_free(path);
 	}
+	sbuf_free(&text);
 	return code;
 }
 
 int album_write(struct album *a, const char *dir, struct orr_error *err)
 {
+	struct drafts d;
 	if (!a->n_files)
 		return ORR_OK;
 	int code = outfile_make_dir(dir, err);
 	if (!code)
-		code = gnuplot_run(dir, &a->script, err);
+		code = open_drafts(&d, a, dir, err);
+	if (code)
+		return code;
+	code = gnuplot_run(d.folder, &a->script, err);
 	if (!code)
-		code = check_drafts(a, dir, err);
-	if (!code)
-		return settle(a, dir, true, err);
-	settle(a, dir, false, NULL);
+		code = publish(a, &d, dir, err);
+	close_drafts(&d);
 	return code;
 }
 

@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "plots/gnuplot.h"
 
+#include "base/cleanup.h"
+#include "base/num.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 void gnuplot_quote(struct sbuf *out, const char *s, size_t max_bytes)
@@ -28,29 +36,91 @@ void gnuplot_quote(struct sbuf *out, const char *s, size_t max_bytes)
 	sbuf_puts(out, n < len ? "…'" : "'");
 }
 
-enum { NO_GNUPLOT = 127, NO_DIRECTORY = 126 };
+/* ---- the program ---- */
 
-static _Noreturn void become_gnuplot(const char *dir, int in, int out)
+/* Appends the path of gnuplot to out. Relative folders in PATH are skipped: they would name a program in the folder of the figures.
+ * Returns false if no folder has it. */
+static bool find_gnuplot(struct sbuf *out)
 {
+	const char *list = getenv("PATH");
+	struct stat st;
+	for (const char *at = list ? list : "/bin:/usr/bin"; *at;) {
+		size_t n = strcspn(at, ":");
+		sbuf_clear(out);
+		sbuf_add(out, at, n);
+		sbuf_puts(out, "/gnuplot");
+		if (*at == '/' && !stat(out->text, &st) && S_ISREG(st.st_mode) && !access(out->text, X_OK))
+			return true;
+		at += n + (at[n] == ':');
+	}
+	return false;
+}
+
+enum { NOT_STARTED = 127, NO_DIRECTORY = 126 };
+
+static _Noreturn void become_gnuplot(const char *program, const char *dir, int in, int out)
+{
+	setpgid(0, 0); /* the limit of time also ends what gnuplot starts */
 	if (chdir(dir))
 		_exit(NO_DIRECTORY);
 	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
 		_exit(1);
-	execlp("gnuplot", "gnuplot", "-d", "-", (char *)NULL);
-	_exit(NO_GNUPLOT);
+	execl(program, "gnuplot", "-d", "-", (char *)NULL);
+	_exit(NOT_STARTED);
 }
 
-/* Writes the script to gnuplot. fd is a socket instead of a pipe: MSG_NOSIGNAL then avoids SIGPIPE after the reader has ended,
- * without changing the process's signal handlers. */
-static void feed(int fd, const struct sbuf *script)
+/* ---- its limit of time ---- */
+
+/* Time in seconds that gnuplot may take without reading a part of the script, and to end after the whole. */
+static double limit_s(void)
 {
+	const char *text = getenv("ORRERY_GNUPLOT_TIMEOUT");
+	double v;
+	return text && num_real(text, strlen(text), &v) && v > 0 && v < 1e6 ? v : 300;
+}
+
+static double now_s(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Writes the script to gnuplot. Returns false if gnuplot reads nothing for the limit of time. fd is a socket instead of a pipe:
+ * MSG_NOSIGNAL then avoids SIGPIPE after the reader has ended, without changing the process's signal handlers. */
+static bool feed(int fd, const struct sbuf *script, double limit)
+{
+	struct pollfd room = { .fd = fd, .events = POLLOUT };
+	double last = now_s();
 	for (size_t sent = 0; sent < script->len;) {
-		ssize_t n = send(fd, script->text + sent, script->len - sent, MSG_NOSIGNAL);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return; /* gnuplot has ended; its exit status and messages give the reason */
-		sent += (size_t)n;
+		ssize_t n = send(fd, script->text + sent, script->len - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n > 0) {
+			sent += (size_t)n;
+			last = now_s();
+		} else if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+			if (now_s() - last > limit)
+				return false;
+			poll(&room, 1, 100);
+		} else if (n == 0 || errno != EINTR) {
+			return true; /* gnuplot has ended; its exit status and messages give the reason */
+		}
+	}
+	return true;
+}
+
+/* Waits for the end of gnuplot. Returns false after the limit of time. */
+static bool wait_for(pid_t pid, int *status, double limit)
+{
+	struct timespec pause = { .tv_nsec = 1000000 };
+	double begin = now_s();
+	for (;;) {
+		pid_t got = waitpid(pid, status, WNOHANG);
+		if (got == pid || (got < 0 && errno != EINTR))
+			return true;
+		if (now_s() - begin > limit)
+			return false;
+		nanosleep(&pause, NULL);
+		pause.tv_nsec = pause.tv_nsec < 16000000 ? pause.tv_nsec * 2 : pause.tv_nsec;
 	}
 }
 
@@ -68,24 +138,39 @@ static int complain(FILE *said, int status, struct orr_error *err)
 	return orr_fail(err, ORR_EFAIL, "gnuplot failed (status %d): %s", status, first[0] ? first : "no message");
 }
 
-static int talk(const char *dir, const struct sbuf *script, const int *ends, FILE *said, struct orr_error *err)
+static int talk(const char *program, const char *dir, const struct sbuf *script, const int *ends, FILE *said, struct orr_error *err)
 {
-	pid_t child = fork();
-	if (child == 0)
-		become_gnuplot(dir, ends[0], fileno(said));
-	close(ends[0]);
-	if (child > 0)
-		feed(ends[1], script);
-	close(ends[1]);
-	if (child < 0)
-		return orr_fail(err, ORR_EFAIL, "gnuplot cannot be started: %s", strerror(errno));
+	double limit = limit_s();
 	int status = 0;
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
+	pid_t pid = fork();
+	if (pid == 0)
+		become_gnuplot(program, dir, ends[0], fileno(said));
+	int failed = errno;
+	close(ends[0]);
+	if (pid < 0) {
+		close(ends[1]);
+		return orr_fail(err, ORR_EFAIL, "gnuplot cannot be started: %s", strerror(failed));
+	}
+	setpgid(pid, pid); /* also here: the child may not have run yet */
+	cleanup_child(pid);
+	bool is_fed = feed(ends[1], script, limit);
+	close(ends[1]);
+	bool has_ended = is_fed && wait_for(pid, &status, limit);
+	if (!has_ended) {
+		kill(-pid, SIGKILL);
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+	}
+	cleanup_child(0);
+	if (!has_ended)
+		return orr_fail(err, ORR_EFAIL,
+			"%s made no progress for %g s and was ended: expected a gnuplot that works (ORRERY_GNUPLOT_TIMEOUT sets the limit "
+			"in "
+			"seconds)",
+			program, limit);
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-	if (code == NO_GNUPLOT)
-		return orr_fail(
-			err, ORR_EDEVICE, "no figures: gnuplot is not installed: expected the program gnuplot (package gnuplot-nox)");
+	if (code == NOT_STARTED)
+		return orr_fail(err, ORR_EFAIL, "%s: cannot be run: expected gnuplot", program);
 	if (code == NO_DIRECTORY)
 		return orr_fail(err, ORR_EFAIL, "%s: expected a directory that can be entered", dir);
 	return code ? complain(said, code, err) : ORR_OK;
@@ -93,15 +178,22 @@ static int talk(const char *dir, const struct sbuf *script, const int *ends, FIL
 
 int gnuplot_run(const char *dir, const struct sbuf *script, struct orr_error *err)
 {
-	int ends[2];
+	int ends[2], code;
+	struct sbuf program = { 0 };
+	if (!find_gnuplot(&program)) {
+		sbuf_free(&program);
+		return orr_fail(err, ORR_EDEVICE,
+			"gnuplot is not installed: expected the program gnuplot (package gnuplot-nox) in an absolute folder of PATH");
+	}
 	FILE *said = tmpfile();
 	if (!said)
-		return orr_fail(err, ORR_EFAIL, "cannot create a temporary file for gnuplot's messages: %s", strerror(errno));
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
+		code = orr_fail(err, ORR_EFAIL, "cannot create a temporary file for gnuplot's messages: %s", strerror(errno));
+	else if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		code = orr_fail(err, ORR_EFAIL, "cannot connect to gnuplot: %s", strerror(errno));
+	else
+		code = talk(sbuf_text(&program), dir, script, ends, said, err);
+	if (said)
 		fclose(said);
-		return orr_fail(err, ORR_EFAIL, "cannot connect to gnuplot: %s", strerror(errno));
-	}
-	int code = talk(dir, script, ends, said, err);
-	fclose(said);
+	sbuf_free(&program);
 	return code;
 }

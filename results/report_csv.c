@@ -5,7 +5,7 @@
 #include "base/num.h"
 #include "results/columns.h"
 #include "results/form.h"
-#include "results/outfile.h"
+#include "base/outfile.h"
 
 #include <inttypes.h>
 #include <math.h>

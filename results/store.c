@@ -114,17 +114,34 @@ static void store_free(struct store *s)
 	mem_free(s);
 }
 
+/* Refuses names that SQLite takes for a temporary or an in-memory database, and files that cannot keep one. */
+static int check_path(const struct store *s, struct orr_error *err)
+{
+	struct stat st;
+	if (!*s->path)
+		return orr_fail(err, ORR_EINPUT, "database: empty file name: expected the name of a file");
+	if (*s->path == ':')
+		return orr_fail(err, ORR_EINPUT, "%s: names a database in memory, which ends with the program: expected the name of a file",
+			s->path);
+	if (!stat(s->path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return orr_fail(err, ORR_EINPUT, "%s: a device, FIFO or socket: expected the name of a regular file", s->path);
+	return ORR_OK;
+}
+
 static int open_for_writing(struct store *s, const char *vfs, struct orr_error *err)
 {
 	static const char doing[] = "opening the database";
 	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+	int code = check_path(s, err);
+	if (code)
+		return code;
 	int rc = sqlite3_open_v2(s->path, &s->db, flags, vfs);
 	if (rc)
 		return db_fail(s, rc, doing, err);
 	sqlite3_extended_result_codes(s->db, 1);
 	sqlite3_busy_timeout(s->db, s->busy_ms);
 	db_add_functions(s);
-	int code = identify(s, err);
+	code = identify(s, err);
 	if (code)
 		return code;
 	if (sqlite3_db_readonly(s->db, "main") == 1)
@@ -180,6 +197,9 @@ static int open_immutable(struct store *s)
 static int open_for_reading(struct store *s, struct orr_error *err)
 {
 	static const char doing[] = "opening the database for reading";
+	int code = check_path(s, err);
+	if (code)
+		return code;
 	int rc = sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
 	if (rc)
 		return db_fail(s, rc, doing, err);
@@ -196,7 +216,7 @@ static int open_for_reading(struct store *s, struct orr_error *err)
 		return db_fail(s, rc, doing, err);
 	sqlite3_extended_result_codes(s->db, 1);
 	db_add_functions(s);
-	int code = identify(s, err);
+	code = identify(s, err);
 	if (!code && !s->version)
 		code = orr_fail(err, ORR_EINPUT, "%s: empty file: expected a database of orrery, or another file name", s->path);
 	return code;

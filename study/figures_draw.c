@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/sbuf.h"
 #include "plots/chart.h"
-#include "results/outfile.h"
+#include "base/outfile.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "plots/figure.h"
-#include "results/outfile.h"
+#include "base/outfile.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/sbuf.h"
-#include "results/outfile.h"
+#include "base/outfile.h"
 
 #include <math.h>
 #include <stdio.h>

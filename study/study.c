@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "study/study.h"
 
+#include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/outfile.h"
 #include "study/compare.h"
 #include "study/pace.h"
 #include "study/progress.h"
 #include "engine/watch.h"
 #include "plots/figure.h"
 #include "results/failed.h"
-#include "results/outfile.h"
 #include "results/report.h"
 #include "results/store.h"
 #include "world/precision.h"
 #include "world/run.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -63,20 +63,12 @@ struct study {
 	bool has_results; /* all runs have ended, possibly with errors */
 };
 
-/* ---- immediate ends ---- */
+/* ---- the end on a timeout ---- */
 
 static void end_on_timeout(const char *text)
 {
 	fprintf(stderr, "orrery: %s\n", text);
-	_exit(ORR_EFAIL);
-}
-
-static void end_on_interrupt(int sig)
-{
-	static const char text[] = "\norrery: interrupted; the database has the completed runs, except short ones of the last moment\n";
-	(void)sig;
-	if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
-		_exit(ORR_EFAIL);
+	cleanup_now();
 	_exit(ORR_EFAIL);
 }
 
@@ -428,8 +420,7 @@ static int open_store(struct study *t, struct orr_error *err)
 	store_replace_existing(t->store, is_run_anew(t->o));
 	if (t->other_path && access(t->other_path, F_OK) == 0 && !(t->other = store_open_readonly(t->other_path, err)))
 		return err->code;
-	signal(SIGINT, end_on_interrupt);
-	signal(SIGTERM, end_on_interrupt);
+	cleanup_message("\norrery: interrupted; the database has the completed runs, except short ones of the last moment\n");
 	return ORR_OK;
 }
 
@@ -521,6 +512,7 @@ int study_carry_out(struct study *t, const char *what, struct orr_error *err)
 		struct orr_error on_close = { 0 };
 		int closed = store_close(t->store, rc ? &on_close : err);
 		t->store = NULL;
+		cleanup_message(NULL);
 		rc = rc ? rc : closed;
 	}
 	if (!rc)
@@ -636,19 +628,19 @@ static int show_results(const struct world_output *o, const struct run_result *c
 		report_table(&text, runs, n, x, terminal_width());
 	fputs(sbuf_text(&text), stdout);
 	sbuf_free(&text);
-	if (fflush(stdout) || ferror(stdout))
-		return orr_fail(err, ORR_EFAIL, "standard output: cannot be written");
+	int shown = outfile_flush_stdout(err);
 	if (!o->out_dir)
-		return ORR_OK;
-	int rc = report_out_dir(o->out_dir, runs, n, err);
-	if (!rc)
-		rc = report_comparisons_csv(o->out_dir, x, runs, err);
-	if (rc || o->no_figures)
-		return rc;
+		return shown;
+	/* The files are written even if standard output is full. */
 	struct orr_error why = { 0 };
-	if (figures_write(o->out_dir, runs, n, &why))
-		fprintf(stderr, "orrery: no figures: %s\n", why.text);
-	return ORR_OK;
+	int rc = report_out_dir(o->out_dir, runs, n, &why);
+	if (!rc)
+		rc = report_comparisons_csv(o->out_dir, x, runs, &why);
+	if (!rc && !o->no_figures && (rc = figures_write(o->out_dir, runs, n, &why)) != 0)
+		return orr_fail(err, rc, "no figures: %.600s (the CSV files are complete)", why.text);
+	if (rc && !shown)
+		*err = why;
+	return shown ? shown : rc;
 }
 
 /* Prints errors after the first, which is the error of the study. */

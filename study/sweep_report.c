@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
-#include "results/outfile.h"
+#include "base/outfile.h"
 #include "results/report.h"
 #include "results/report_text.h"
 #include "results/store.h"
@@ -516,7 +516,8 @@ int sweep_print(const struct sweep_rows *w, const struct book *b, const struct w
 	}
 	fputs(sbuf_text(&out), stdout);
 	sbuf_free(&out);
-	if (fflush(stdout) || ferror(stdout))
-		return orr_fail(err, ORR_EFAIL, "standard output: cannot be written");
+	int rc = outfile_flush_stdout(err);
+	if (rc)
+		return rc;
 	return o->out_dir ? write_csv(w, b, o->out_dir, err) : ORR_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/outfile.h"
 #include "base/sbuf.h"
 #include "base/strtab.h"
 
@@ -21,7 +22,8 @@
 enum { FLUSH_AT = 128 * 1024 };
 
 struct writer {
-	char *path, *part;
+	char *path;
+	struct outfile out; /* unused for standard output */
 	FILE *file;
 	gzFile gz; /* owns a duplicate of the descriptor */
 	ZSTD_CCtx *zstd;
@@ -38,7 +40,7 @@ struct writer {
 static int write_failed(struct writer *w, struct orr_error *err)
 {
 	w->failed = true;
-	return orr_fail(err, ORR_EFAIL, "%s: cannot write: %s", w->path, strerror(errno));
+	return orr_fail(err, ORR_EFAIL, "%s: cannot be written: %s", w->out.file ? w->path : "standard output", strerror(errno));
 }
 
 static bool pack_zstd(struct writer *w, bool is_last)
@@ -351,21 +353,17 @@ static int open_file(struct writer *w, struct orr_error *err)
 		w->file = stdout;
 		return ORR_OK;
 	}
-	struct sbuf part = { 0 };
-	sbuf_printf(&part, "%s.part", w->path);
-	w->part = sbuf_steal(&part);
-	w->file = fopen(w->part, "wb");
-	if (!w->file)
-		return orr_fail(err, ORR_EINPUT, "%s: %s", w->part, strerror(errno));
+	int rc = outfile_open_path(&w->out, w->path, err);
+	if (rc)
+		return rc;
+	w->file = w->out.file;
 	bool is_gz = ends_in(w->path, ".gz"), is_zst = ends_in(w->path, ".zst");
 	if (is_gz)
 		w->gz = gzdopen(dup(fileno(w->file)), "wb");
 	if (is_zst)
 		w->zstd = ZSTD_createCCtx();
-	if ((is_gz && !w->gz) || (is_zst && !w->zstd)) {
-		unlink(w->part);
+	if ((is_gz && !w->gz) || (is_zst && !w->zstd))
 		return orr_fail(err, ORR_EFAIL, "%s: cannot start compression", w->path);
-	}
 	return ORR_OK;
 }
 
@@ -373,14 +371,13 @@ static void writer_free(struct writer *w)
 {
 	if (w->gz)
 		gzclose(w->gz);
-	if (w->file && w->file != stdout)
-		fclose(w->file);
+	if (w->out.file)
+		outfile_close(&w->out, true, NULL);
 	ZSTD_freeCCtx(w->zstd);
 	strtab_free(w->users);
 	strtab_free(w->queues);
 	sbuf_free(&w->text);
 	mem_free(w->path);
-	mem_free(w->part);
 	mem_free(w);
 }
 
@@ -438,21 +435,16 @@ int writer_close(struct writer *w, struct orr_error *err)
 		w->gz = NULL;
 		rc = z == Z_OK ? ORR_OK : write_failed(w, err);
 	}
-	if (!rc && fflush(w->file))
-		rc = write_failed(w, err);
-	if (!rc && w->part && rename(w->part, w->path))
-		rc = write_failed(w, err);
-	if (rc && w->part)
-		unlink(w->part);
+	if (!rc && w->out.file)
+		rc = outfile_close(&w->out, false, err);
+	else if (!rc)
+		rc = outfile_flush_stdout(err);
 	writer_free(w);
 	return rc;
 }
 
 void writer_discard(struct writer *w)
 {
-	if (!w)
-		return;
-	if (w->part)
-		unlink(w->part);
-	writer_free(w);
+	if (w)
+		writer_free(w);
 }

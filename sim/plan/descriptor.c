@@ -10,7 +10,8 @@
 #include "base/mem.h"
 #include "base/sbuf.h"
 #include "plan/scenario.h"
-#include "results/outfile.h"
+#include "base/cleanup.h"
+#include "base/outfile.h"
 #include "world/gpu_types.h"
 #include "world/run.h"
 
@@ -229,29 +230,18 @@ static void close_plan(struct scenario *s)
 
 /* ---- plan files ---- */
 
-static int write_text(const char *path, const char *text, struct orr_error *err)
-{
-	const char *slash = strrchr(path, '/');
-	char *dir = slash ? mem_strndup(path, (size_t)(slash - path) + 1) : mem_strdup(".");
-	struct outfile f;
-	int rc = outfile_open(&f, dir, slash ? slash + 1 : path, "", err);
-	if (!rc) {
-		fprintf(f.file, "%s\n", text);
-		rc = outfile_close(&f, false, err);
-	}
-	mem_free(dir);
-	return rc;
-}
-
 static int write_plan(const struct run_result *r, const char *path, struct orr_error *err)
 {
 	const char *note = result_find_note(r, "plan-file");
 	cJSON *o = note ? cJSON_Parse(note) : NULL;
 	if (!o)
 		return orr_fail(err, ORR_EFAIL, "%.200s: policy %.100s found no plan to write", path, r->label);
-	char *text = cJSON_Print(o);
-	int rc = write_text(path, text, err);
-	cJSON_free(text);
+	struct sbuf text = { 0 };
+	char *json = cJSON_Print(o);
+	sbuf_printf(&text, "%s\n", json);
+	int rc = outfile_put(path, text.text, text.len, err);
+	sbuf_free(&text);
+	cJSON_free(json);
 	cJSON_Delete(o);
 	return rc;
 }
@@ -291,8 +281,8 @@ static int keep_interrupted(const struct scenario *s, const struct run_result *r
 	int rc = path ? write_plan(r, path, err) : ORR_OK;
 	if (rc)
 		return rc;
-	return orr_fail(err, ORR_EFAIL, "%.100s: interrupted after %.0f evaluations: the best plan so far takes %.6g s%s%.200s", r->label,
-		used ? used->value : 0, iteration_of(r), path ? " and is in " : " (-o FILE keeps it)", path ? path : "");
+	return orr_fail(err, CLEANUP_INTERRUPTED, "%.100s: interrupted after %.0f evaluations: the best plan so far takes %.6g s%s%.200s",
+		r->label, used ? used->value : 0, iteration_of(r), path ? " and is in " : " (-o FILE keeps it)", path ? path : "");
 }
 
 static int run_plan(

@@ -20,7 +20,7 @@ static volatile sig_atomic_t searches;
 static void on_interrupt(int sig)
 {
 	is_interrupted = 1;
-	signal(sig, SIG_DFL); /* a second Ctrl-C ends the program */
+	sigaction(sig, &before, NULL); /* a second Ctrl-C ends the program */
 }
 
 void interrupt_begin(void)
@@ -29,7 +29,9 @@ void interrupt_begin(void)
 	if (!searches++) {
 		struct sigaction a = { .sa_handler = on_interrupt };
 		sigemptyset(&a.sa_mask);
-		sigaction(SIGINT, &a, &before);
+		sigaction(SIGINT, NULL, &before);
+		if (before.sa_handler != SIG_IGN) /* nohup, `command &` in a script */
+			sigaction(SIGINT, &a, NULL);
 	}
 }
 

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/sbuf.h"
-#include "results/outfile.h"
+#include "base/outfile.h"
 #include "results/summary.h"
 #include "step/learning.h"
 #include "step/effects.h"
@@ -234,21 +234,13 @@ static int run_step(
 static int write_timeline(const struct scenario *s, const char *path, struct run_result *const *runs, size_t n, struct orr_error *err)
 {
 	const struct step_state *t = s->state;
-	const char *slash = strrchr(path, '/');
-	char *dir = slash ? mem_strndup(path, (size_t)(slash - path) + 1) : mem_strdup(".");
 	struct sbuf text = { 0 };
-	struct outfile f;
 	trace_event_open(&text);
 	for (size_t i = 0; i < n; i++)
 		trace_event_add(&text, &t->result[scenario_policy_of(s, runs[i])], runs[i]->label, (uint32_t)i);
 	trace_event_close(&text);
-	int rc = outfile_open(&f, dir, slash ? slash + 1 : path, "", err);
-	if (!rc) {
-		fwrite(text.text, 1, text.len, f.file);
-		rc = outfile_close(&f, false, err);
-	}
+	int rc = outfile_put(path, text.text, text.len, err);
 	sbuf_free(&text);
-	mem_free(dir);
 	return rc;
 }
 

@@ -566,7 +566,8 @@ static void check_measurement(void)
 		"\"is_settled\": true,\n  \"is_stable\": false\n}\n" };
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
 		has(text, parts[i]);
-	ok(measurement_write(&m, "/nowhere/at/all.csv", &err) == ORR_EFAIL && strstr(err.text, "/nowhere/at/all.device.json: No such file"),
+	ok(measurement_write(&m, "/nowhere/at/all.csv", &err) == ORR_EFAIL &&
+			strstr(err.text, "/nowhere/at/all.device.json: cannot be written: No such file"),
 		"a file that cannot be written is named");
 }
 

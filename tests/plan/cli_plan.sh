@@ -77,19 +77,29 @@ EOT
 
   # After Ctrl-C the best plan so far is printed, and nothing is stored.
   cp x.db y.db
-  "$ORRERY" plan lenet5 --cluster 1x2:v100 --global-batch 16 --policy ./hostile.so --set policy.plan-hostile.fault=slow \
-    --set plan.budget=1000000000000 --db y.db -o kept.json -q 2>said &
+  slow=(plan lenet5 --cluster 1x2:v100 --global-batch 16 --policy ./hostile.so --set policy.plan-hostile.fault=slow
+    --set plan.budget=1000000000000 --db y.db -o kept.json -q)
+  env --default-signal=INT "$ORRERY" "${slow[@]}" 2>said &
   pid=$!
   sleep 1
   kill -INT $pid
   wait $pid
-  like "$? $(cat said)" '^1 orrery: .*plan-hostile: interrupted after [0-9]+ evaluations: the best plan so far takes [0-9.e-]+ s and is in kept.json$' "Ctrl-C"
+  like "$? $(cat said)" '^130 orrery: .*plan-hostile: interrupted after [0-9]+ evaluations: the best plan so far takes [0-9.e-]+ s and is in kept.json$' "Ctrl-C"
   "$ORRERY" step --plan kept.json -q
   ok $? "after Ctrl-C the file has the best plan so far"
   is "$("$ORRERY" db digest y.db)" "$before" "the database is unchanged"
+  # A script ignores SIGINT for its background processes.
+  "$ORRERY" "${slow[@]}" 2>said &
+  pid=$!
+  sleep 0.5
+  kill -INT $pid
+  sleep 0.3
+  ok "$(kill -0 $pid; echo $?)" "an ignored SIGINT stays ignored"
+  kill -TERM $pid
+  wait $pid 2>/dev/null
   "$ORRERY" policy new mine --kind plan >said
   like "$(ORRERY=$ORRERY ORRERY_CFLAGS=-I$source/include sh ./mine_test.sh 2>&1)" '^ok: as fast as data-parallel$' "policy new writes a policy that passes its own test"
 else
-  skip "no C compiler ($CC)" 14
+  skip "no C compiler ($CC)" 15
 fi
 tap_done

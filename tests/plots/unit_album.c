@@ -299,7 +299,7 @@ static void test_files(void)
 
 	touch("bin/short");
 	ok(write_album("cut", &err) == ORR_EFAIL &&
-			strstr(err.text, "/cut/one.pdf.tmp: gnuplot wrote an incomplete file: expected more free disk space"),
+			strstr(err.text, "/cut/one.pdf: gnuplot wrote an incomplete file: expected more free disk space"),
 		"a file without its end is an error: %s", err.text);
 	ok(!is_there("cut/one.pdf") && !is_there("cut/one.pdf.tmp") && !is_there("cut/two.png.tmp"), "which leaves no file");
 	unlink(in_dir("bin/short"));

@@ -16,7 +16,7 @@ touch plain
 "$orrery" "${jobs[@]}" --policy fifo --out plain/o >out 2>err
 is "$(($? > 0)) $(wc -c <out) $(grep -c plain err)" "1 0 1" "nor with a folder that cannot be made"
 PATH=$work/none "$orrery" "${jobs[@]}" --policy fifo --out o >out 2>err
-like "$? $(cat err)" "^0 orrery: no figures: .*gnuplot is not installed" "without gnuplot there are no figures, which is said"
+like "$? $(cat err)" "^3 orrery: no figures: gnuplot is not installed" "without gnuplot there are no figures, which is an error"
 is "$(cd o && echo *)" "fifo.jobs.csv fifo.series.csv notes.csv summary.csv" "but all files of numbers"
 "$orrery" "${jobs[@]}" --policy fifo --out o -q >out 2>err
 is "$? $(cat out err)" "0 " "-q prints nothing"
@@ -62,6 +62,6 @@ done
 sleep 0.3
 kill -TERM $pid
 wait $pid
-is "$? $(tail -n 1 err)" "1 orrery: interrupted; the database has the completed runs, except short ones of the last moment" "an interrupt"
+is "$? $(tail -n 1 err)" "143 orrery: interrupted; the database has the completed runs, except short ones of the last moment" "SIGTERM"
 is "$("$orrery" db digest r.db)" "$before" "leaves the stored runs as they were"
 tap_done

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/cleanup.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+struct cleanup {
+	struct cleanup *next;
+	char *path;
+};
+
+static struct cleanup *newest;
+static _Atomic pid_t child;
+static const char *_Atomic message;
+
+/*
+ * A spin lock, because a signal handler must not wait for a mutex. Its holder blocks all signals, so a handler never waits for the
+ * thread that it interrupted.
+ */
+static atomic_flag is_locked = ATOMIC_FLAG_INIT;
+
+static void lock(sigset_t *before)
+{
+	sigset_t all;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, before);
+	while (atomic_flag_test_and_set(&is_locked))
+		;
+}
+
+static void unlock(const sigset_t *before)
+{
+	atomic_flag_clear(&is_locked);
+	pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+struct cleanup *cleanup_add(const char *path)
+{
+	sigset_t before;
+	char *copy = mem_strdup(path);
+	struct cleanup *c = mem_zalloc(1, sizeof *c);
+	lock(&before);
+	*c = (struct cleanup){ .next = newest, .path = copy };
+	newest = c;
+	unlock(&before);
+	return c;
+}
+
+void cleanup_forget(struct cleanup *c)
+{
+	sigset_t before;
+	if (!c)
+		return;
+	lock(&before);
+	struct cleanup **at = &newest;
+	while (*at && *at != c)
+		at = &(*at)->next;
+	if (*at) /* cleanup_now() empties the list */
+		*at = c->next;
+	unlock(&before);
+	mem_free(c->path);
+	mem_free(c);
+}
+
+void cleanup_child(pid_t group)
+{
+	atomic_store(&child, group);
+}
+
+void cleanup_message(const char *text)
+{
+	atomic_store(&message, text);
+}
+
+void cleanup_now(void)
+{
+	sigset_t before;
+	pid_t group = atomic_load(&child);
+	if (group > 0)
+		kill(-group, SIGKILL);
+	lock(&before);
+	for (const struct cleanup *c = newest; c; c = c->next)
+		if (unlink(c->path))
+			rmdir(c->path);
+	newest = NULL;
+	unlock(&before);
+}
+
+/* ---- signals ---- */
+
+static void end_on_signal(int sig)
+{
+	int was = errno;
+	const char *text = atomic_load(&message);
+	bool is_from_user = sig == SIGINT || sig == SIGTERM || sig == SIGHUP;
+	ssize_t written = text && is_from_user ? write(STDERR_FILENO, text, strlen(text)) : 0;
+	(void)written; /* nothing remains to do if standard error fails */
+	cleanup_now();
+	signal(sig, SIG_DFL);
+	errno = was;
+	raise(sig); /* blocked now, delivered when this handler returns */
+}
+
+void cleanup_on_signals(void)
+{
+	static const int fatal[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE };
+	struct sigaction present, ours = { .sa_handler = end_on_signal };
+	sigemptyset(&ours.sa_mask);
+	for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
+		if (!sigaction(fatal[i], NULL, &present) && present.sa_handler == SIG_DFL)
+			sigaction(fatal[i], &ours, NULL);
+#ifdef SIGXFSZ
+	signal(SIGXFSZ, SIG_IGN);
+#endif
+}
