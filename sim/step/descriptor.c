@@ -196,7 +196,8 @@ static bool is_step_random(const struct scenario *s)
 /* Returns iterations times GPUs. */
 static double size_of_training(const struct scenario *s)
 {
-	return (double)orr_arg_int(s->options, "iterations") * s->cluster->gpus;
+	const struct step_state *t = s->state;
+	return (double)orr_arg_int(t->set.options, "iterations") * s->cluster->gpus;
 }
 
 static int run_step(
