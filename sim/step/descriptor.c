@@ -47,6 +47,7 @@ static void configure(const struct scenario *s, struct step_state *t)
 		.seed = s->seed,
 		.policy_timeout_s = s->policy_timeout_s,
 		.check = o->check,
+		.paths = s->record == RECORD_EXPLAIN && o->db,
 		.spans = o->db || o->out_dir || o->has_spans || world_extra(o, "timeline") ? SPANS : 0 };
 }
 
@@ -66,6 +67,8 @@ static void describe(struct scenario *s, const struct step_state *t)
 	if (plan)
 		cJSON_AddItemToObject(o, "plan", cJSON_Duplicate(plan, 1));
 	scenario_add_seed(o, s);
+	if (s->record == RECORD_EXPLAIN)
+		scenario_add_record(o, s);
 }
 
 /* Compares the time that a plan's search predicted with the time of its run. */
@@ -147,7 +150,7 @@ static void run_sample(const struct scenario *s, const struct scenario_policy *p
 	struct step_result result = { 0 };
 	config.cost = cost;
 	config.spans = 0;
-	config.check = false;
+	config.paths = config.check = false;
 	for (uint32_t i = 0; !err->code && i < s->cluster->n_types; i++) {
 		struct cost_options o = setting_costs(&t->set, i, sample);
 		cost[i] = drawn[i] = cost_new(t->dnn, t->set.device[i], &o, err);
@@ -210,12 +213,15 @@ static int run_step(
 	struct step_result own = { 0 }, *result = k ? &own : &t->result[i];
 	(void)progress, (void)ctx;
 	config.seed = rng_seed_of(s->seed, k);
-	if (k)
+	if (k) {
 		config.spans = 0;
+		config.paths = false;
+	}
 	if (!step_run(&config, p->entry.policy, p->args, p->label, result, err)) {
 		if (t->set.cost_samples)
 			cost_samples_say(t->set.cost_samples, result->cost_source, sizeof result->cost_source);
 		step_metrics(result, r);
+		path_parts(result->paths, r);
 		atomic_fetch_or(&t->used[i], result->used);
 		compare_plan(s, r);
 		if (isnan(result_find(r, "iteration_s")->ci_low) && !t->set.cost_samples && scenario_is_random(s))
@@ -223,6 +229,7 @@ static int run_step(
 		if (t->set.cost_samples)
 			run_samples(s, p, r, err);
 	}
+	config.paths = false;
 	if (!err->code && t->learn)
 		step_learning.run(&config, t->learn, p->entry.policy, p->args, p->label, s->output->threads, r, &used, err);
 	atomic_fetch_or(&t->used[i], used);
@@ -277,6 +284,7 @@ static const struct orr_param keys[] = {
 	ORR_PARAM_TEXT("model", "", "a name, a transformer by its dimensions (gpt:hidden=12288,layers=96,..) or a JSON file"),
 	SCENARIO_KEY_CLUSTER,
 	SETTING_KEYS("fp32"),
+	ORR_PARAM_CHOICE("record", "all", "all|explain", "rows that are kept; explain: all, and the critical path of each iteration"),
 	ORR_PARAM_END
 };
 static const struct world_object objects[] = {
@@ -295,6 +303,7 @@ static const struct world_flag flags[] = {
 	{ "cost-samples", "N", WORLD_FLAG_KEY, "cost_samples", NULL,
 		"draw the profile's laws N times from their covariance, for 95 % intervals of\nthroughput and iteration time" },
 	{ "plan", "FILE", WORLD_FLAG_SCENARIO, NULL, NULL, "a plan written by orrery plan -o FILE: model, cluster, policy and their\nparameters; options given here take precedence" },
+	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: all (default) or explain, which adds critical paths (orrery explain)" },
 	{ "timeline", "FILE", WORLD_FLAG_EXTRA, NULL, NULL, "write the last iterations in Trace Event format, for ui.perfetto.dev" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }
 };

@@ -9,6 +9,7 @@
  */
 #include "step/exec.h"
 #include "step/functions.h"
+#include "step/path.h"
 #include "step/wire.h"
 
 #include "base/heap.h"
@@ -90,7 +91,10 @@ static void start(struct orr_step *s, struct iteration *k, uint32_t i)
 	if (!k->has_begun) {
 		k->has_begun = true;
 		k->start_s = s->now_s;
-		s->build_more |= k->number + 1 == s->built;
+		if (k->number + 1 == s->built) {
+			s->build_more = true;
+			path_builds(s, k, i);
+		}
 	}
 	if (s->functions && o->type != OP_COLLECTIVE)
 		functions_op_starts(s, o, o->device, o->peer);
@@ -149,6 +153,7 @@ static void dispatch(struct orr_step *s)
 		uint32_t n = streams_of(s, r.of, &r.of->op[x->op]);
 		for (uint32_t j = 0; j < n; j++) {
 			struct stream *q = &s->stream[stream_at(s, r.of, x, j)];
+			path_waited(s, (uint32_t)(q - s->stream), r.of, r.instance);
 			q->is_busy = true;
 			stream_pop(q);
 		}
@@ -159,6 +164,7 @@ static void dispatch(struct orr_step *s)
 static void row_add(struct orr_step *s, struct iteration *k)
 {
 	k->end_s = s->now_s;
+	k->has_row = true;
 	while (s->n_rows <= k->number) {
 		MEM_GROW(s->row, s->n_rows, s->cap_rows);
 		s->row[s->n_rows] = (struct step_iteration){ .number = s->n_rows, .end_s = NAN };
@@ -178,25 +184,29 @@ static uint32_t stands_for(const struct orr_step *s, const struct iteration *k, 
 	return s->lanes_run > 1 ? 1 : s->lanes / (size ? size : 1);
 }
 
-/* Notes at an instance that becomes ready whether the end of x, which it waited for, ended a message or a chain of messages. */
-static void note_cause(struct instance *y, const struct op *o, const struct instance *x)
+/* Notes at instance j of `to`, which becomes ready, that it waited for the end of instance i of k, and whether this end ended a
+ * message or a chain of messages. */
+static void note_cause(struct iteration *to, uint32_t j, struct iteration *k, uint32_t i)
 {
+	struct instance *y = &to->instance[j];
+	const struct instance *x = &k->instance[i];
+	const struct op *o = &k->op[x->op];
 	bool is_comm = o->type == OP_TRANSFER || o->type == OP_COLLECTIVE;
 	y->has_comm = is_comm || (o->type == OP_MARK && x->has_comm);
 	y->comm_start_s = is_comm && !x->has_comm ? x->ready_s : x->comm_start_s;
+	path_leads(to, j, k, i);
 }
 
 /* Opens the gates that the call of ended() for instance i has opened. */
-static void open_gates(struct orr_step *s, const struct iteration *of, uint32_t i)
+static void open_gates(struct orr_step *s, struct iteration *of, uint32_t i)
 {
-	const struct instance *x = &of->instance[i];
 	for (uint32_t j = 0; j < s->n_opened && !s->error.code; j++) {
 		orr_op gate = s->opened[j].after;
 		struct iteration *k = iteration_live(s, op_iteration(gate));
 		uint32_t to = k->op[op_index(gate)].first_instance;
 		if (!expand_open(s, gate, s->opened[j].before))
 			continue;
-		note_cause(&k->instance[to], &of->op[x->op], x);
+		note_cause(k, to, of, i);
 		ready(s, k, to);
 	}
 	s->n_opened = 0;
@@ -211,6 +221,7 @@ static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
 	for (uint32_t j = 0; j < n; j++) {
 		uint32_t q = stream_at(s, k, x, j);
 		s->stream[q].is_busy = false;
+		path_stream_free(s, q, k, i);
 		make_dirty(s, q);
 	}
 	if (o->type != OP_MARK && !o->is_cancelled)
@@ -223,17 +234,16 @@ static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
 	}
 	for (uint32_t e = x->first_edge; e != NONE; e = k->edge[e].next) {
 		struct iteration *to = k->edge[e].of;
-		struct instance *y = &to->instance[k->edge[e].to];
-		if (--y->waits)
+		if (--to->instance[k->edge[e].to].waits)
 			continue;
-		note_cause(y, o, x);
+		note_cause(to, k->edge[e].to, k, i);
 		ready(s, to, k->edge[e].to);
 	}
 	if (o->is_watched) {
 		uint32_t first = policy_ended(s, k, x->op);
 		for (uint32_t j = first; j < k->n_instances && !s->error.code; j++)
 			if (!k->instance[j].waits) {
-				note_cause(&k->instance[j], &k->op[k->instance[i].op], &k->instance[i]);
+				note_cause(k, j, k, i);
 				ready(s, k, j);
 			}
 		open_gates(s, k, i);
@@ -244,6 +254,7 @@ static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
 	k->ends_s += o->is_detached ? 0 : s->now_s - k->start_s;
 	if (!o->is_detached && !--k->left_attached) {
 		row_add(s, k);
+		path_iteration(s, k, i);
 		s->is_stopped = s->is_stopped || (s->config->stop && s->config->stop(s->config->hook_ctx, s->now_s)) || steady(s);
 	}
 }
@@ -269,12 +280,11 @@ static void retire(struct orr_step *s)
 	while (s->n_live && !s->live[0]->left) {
 		struct iteration *k = s->live[0];
 		account_retire(s, k);
-		k->next = s->free_iteration;
-		s->free_iteration = k;
 		s->n_live--;
 		s->first_live++;
 		for (uint64_t i = 0; i < s->n_live; i++)
 			s->live[i] = s->live[i + 1];
+		path_retire(s, k);
 	}
 }
 

@@ -39,7 +39,8 @@ struct iteration *graph_begin(struct orr_step *s, uint64_t number)
 	k->number = number;
 	k->start_s = k->end_s = 0;
 	k->ends_s = 0;
-	k->has_begun = false;
+	k->has_begun = k->has_row = false;
+	k->builder = NULL;
 	k->samples = s->samples;
 	return k;
 }
@@ -60,6 +61,7 @@ void iteration_free(struct iteration *k)
 	mem_free(k->instance);
 	mem_free(k->edge);
 	mem_free(k->usage);
+	mem_free(k->trail);
 	mem_free(k);
 }
 
@@ -588,7 +590,7 @@ void orr_gives(struct orr_step *s, orr_op op, uint32_t device, double bytes)
 
 void orr_label(struct orr_step *s, orr_op op, const char *format, ...)
 {
-	struct op *o = s->config->spans ? op_of(s, op, "orr_label") : NULL;
+	struct op *o = s->config->spans || s->path ? op_of(s, op, "orr_label") : NULL;
 	char text[128];
 	va_list ap;
 	if (!o || !is_given(s, format, "orr_label"))

@@ -108,8 +108,13 @@ struct iteration {
 	uint32_t left, left_attached; /* numbers of instances that have not ended */
 	double start_s, end_s, samples;
 	double ends_s; /* sum of end - start_s over attached instances */
-	bool has_begun;
-	struct usage *usage;    /* by device */
+	bool has_begun, has_row;
+	struct usage *usage; /* by device */
+	/* With --record explain (path.h): */
+	struct trail *trail; /* by instance */
+	uint32_t cap_trail, builder_instance;
+	struct iteration *builder; /* the instance whose start led to the build; NULL: none */
+	double retired_s;
 	struct iteration *next; /* free list */
 };
 

@@ -9,6 +9,7 @@
 #include "step/wire_state.h"
 
 #include "step/exec.h"
+#include "step/path.h"
 
 #include "base/mem.h"
 
@@ -16,6 +17,7 @@ struct leap {
 	struct iteration *of;
 	uint32_t instance, generation, next_free;
 	uint64_t steps;
+	uint32_t link;            /* with s->path: the bottleneck; NONE: none */
 	bool is_going, is_shared; /* is_shared: flows of the phase share links */
 	double begin_s, step_s;
 };
@@ -29,9 +31,44 @@ static double rate_alone(const struct orr_step *s, const struct phase_flow *f)
 	return rate;
 }
 
+/* Returns the link that takes the longest to carry the flows of a phase; NONE: they use no link. */
+static uint32_t most_loaded(struct orr_step *s, const struct iteration *k, const struct instance *x)
+{
+	struct path *p = s->path;
+	struct phase_flow f;
+	uint32_t n = phase_flows(s, k, x), worst = NONE;
+	for (uint32_t j = 0; j < n; j++) {
+		phase_flow_at(s, k, x, j, &f);
+		for (uint32_t h = 0; h < f.n; h++) {
+			uint32_t link = f.link[h];
+			path_reserve(s, link);
+			p->load[link] += f.bytes * f.hop[h].load / s->wire->capacity[link];
+			if (worst == NONE || p->load[link] > p->load[worst])
+				worst = link;
+		}
+	}
+	for (uint32_t j = 0; j < n; j++) {
+		phase_flow_at(s, k, x, j, &f);
+		for (uint32_t h = 0; h < f.n; h++)
+			p->load[f.link[h]] = 0;
+	}
+	return worst;
+}
+
+/* Returns the link with the smallest capacity on the route of a flow; NONE: it has no link. */
+static uint32_t narrowest(const struct orr_step *s, const struct phase_flow *f)
+{
+	uint32_t link = NONE;
+	for (uint32_t h = 0; h < f->n; h++)
+		if (link == NONE || s->wire->capacity[f->link[h]] < s->wire->capacity[link])
+			link = f->link[h];
+	return link;
+}
+
 /* Leases all links of the phase to the leap. Returns false and leases none if a link is in use. *is_shared: flows of the phase share
- * links. */
-static bool lease(struct orr_step *s, const struct iteration *k, const struct instance *x, uint32_t leap, bool *is_shared, double *step_s)
+ * links. *link: with s->path, the bottleneck of the phase. */
+static bool lease(struct orr_step *s, const struct iteration *k, const struct instance *x, uint32_t leap, bool *is_shared, double *step_s,
+	uint32_t *link)
 {
 	struct wire *w = s->wire;
 	struct phase_flow f;
@@ -39,6 +76,7 @@ static bool lease(struct orr_step *s, const struct iteration *k, const struct in
 	bool is_free = true;
 	*step_s = 0;
 	*is_shared = false;
+	*link = NONE;
 	for (; is_free && j < n; j++) {
 		phase_flow_at(s, k, x, j, &f);
 		for (uint32_t h = 0; is_free && h < f.n; h++) {
@@ -48,10 +86,15 @@ static bool lease(struct orr_step *s, const struct iteration *k, const struct in
 			if (is_free)
 				w->lease[f.link[h]] = leap;
 		}
-		*step_s = fmax(*step_s, f.latency_s + f.bytes / rate_alone(s, &f));
+		double time = f.latency_s + f.bytes / rate_alone(s, &f);
+		if (s->path && time > *step_s)
+			*link = narrowest(s, &f);
+		*step_s = fmax(*step_s, time);
 	}
 	if (is_free && *is_shared)
 		*step_s = phase_alone(s, k, x, INFINITY, NULL);
+	if (is_free && *is_shared && s->path)
+		*link = most_loaded(s, k, x);
 	if (is_free && isfinite(*step_s))
 		return true;
 	for (uint32_t i = 0; i < j; i++) {
@@ -123,6 +166,8 @@ void flow_start(struct orr_step *s, struct iteration *k, uint32_t i, const struc
 		w->users[f->link[h]]++;
 		w->offered += bytes * f->hop[h].load;
 	}
+	if (s->path)
+		path_flow(s, w->capacity, f->link, f->n, true);
 	uint32_t slot = going_add(w, k, i);
 	w->going[slot].from = f->from;
 	w->going[slot].to = f->to;
@@ -137,7 +182,7 @@ bool leap_start(struct orr_step *s, struct iteration *k, uint32_t i)
 	struct instance *x = &k->instance[i];
 	const struct coll_plan *p = phases_of(s, k, &k->op[x->op]);
 	uint64_t steps = steps_left(p, x);
-	uint32_t at = w->free_leap;
+	uint32_t at = w->free_leap, link;
 	bool is_shared;
 	double step_s;
 	/* No leaps on a shared network, where flows of other runs are unknown, or when link use is measured, which needs the rates
@@ -149,7 +194,7 @@ bool leap_start(struct orr_step *s, struct iteration *k, uint32_t i)
 		w->leap[w->n_leaps] = (struct leap){ .next_free = NONE };
 		at = w->free_leap = w->n_leaps++;
 	}
-	if (!lease(s, k, x, at, &is_shared, &step_s))
+	if (!lease(s, k, x, at, &is_shared, &step_s, &link))
 		return false;
 	struct leap *l = &w->leap[at];
 	w->free_leap = l->next_free;
@@ -160,6 +205,7 @@ bool leap_start(struct orr_step *s, struct iteration *k, uint32_t i)
 	l->is_shared = is_shared;
 	l->begin_s = s->now_s;
 	l->step_s = step_s;
+	l->link = link;
 	timer_add_leap(s, s->now_s + (double)steps * step_s, at, l->generation);
 	return true;
 }
@@ -172,6 +218,10 @@ bool leap_end(struct orr_step *s, uint32_t leap, uint32_t generation, struct ite
 	*k = l.of;
 	*i = l.instance;
 	struct instance *x = &l.of->instance[l.instance];
+	if (s->path) {
+		s->path->link = l.link;
+		s->path->flows = 0;
+	}
 	release(s, leap);
 	s->flows += l.steps * phase_flows(s, l.of, x);
 	set_steps_left(phases_of(s, l.of, &l.of->op[x->op]), x, 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Calls of the policy's functions, each under the watchdog. */
 #include "step/exec.h"
+#include "step/path.h"
 
 #include "base/mem.h"
 
@@ -61,8 +62,8 @@ int policy_build(struct orr_step *s)
 		step_fail(s, e.code, "%s", e.text);
 	else if (rc)
 		step_fail(s, ORR_EFAIL, "build() returned %d without a message: expected a message in *err", rc);
-	if (!s->error.code)
-		expand(s, k);
+	if (!s->error.code && !expand(s, k))
+		path_built(s, k, 0);
 	s->building = NULL;
 	return s->error.code;
 }
@@ -78,8 +79,8 @@ uint32_t policy_ended(struct orr_step *s, struct iteration *k, uint32_t op)
 	leave(s);
 	if (e.code)
 		step_fail(s, e.code, "%s", e.text);
-	if (!s->error.code)
-		expand_grown(s, k, &s->grown);
+	if (!s->error.code && !expand_grown(s, k, &s->grown))
+		path_built(s, k, instances);
 	s->building = s->reacting = NULL;
 	return instances;
 }

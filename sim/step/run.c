@@ -2,6 +2,7 @@
 /* One run: setup, iterations until they repeat or the last ends, results. */
 #include "step/exec.h"
 #include "step/functions.h"
+#include "step/path.h"
 #include "step/wire.h"
 
 #include "base/mem.h"
@@ -96,6 +97,7 @@ void world_free(struct orr_step *s)
 		s->free_iteration = k->next;
 		iteration_free(k);
 	}
+	path_free(s);
 	for (uint32_t i = 0; i < s->n_plans; i++)
 		coll_plan_free(&s->plan[i].phases);
 	for (size_t i = 0; i < (size_t)s->endpoints * STEP_STREAMS && s->stream; i++)
@@ -208,6 +210,7 @@ static void give(struct orr_step *s, struct step_result *out)
 	for (size_t k = 0; k < s->n_rows; k++)
 		last_s = fmax(last_s, s->row[k].end_s);
 	money_result(s, last_s, &out->money);
+	path_end(s, s->row, simulated, s->n_rows, &out->paths);
 	out->iteration = s->row;
 	out->n_iterations = s->n_rows;
 	s->row = NULL;
@@ -237,6 +240,7 @@ void step_result_free(struct step_result *r)
 	mem_free(r->iteration);
 	mem_free(r->device);
 	mem_free(r->link);
+	path_log_free(r->paths);
 	*r = (struct step_result){ 0 };
 }
 
@@ -260,6 +264,8 @@ int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 		step_fail(s, ORR_EFAIL, "orr_step_lanes: expected a policy without a function ended()");
 		return s->error.code;
 	}
+	if (s->config->paths)
+		path_new(s);
 	s->is_merged = s->map && s->lanes > 1 && may_merge;
 	s->lanes_run = s->is_merged ? 1 : s->lanes;
 	/* No iteration starts before one period of graphs (at least two graphs) is built, because merging needs their messages. */

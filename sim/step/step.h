@@ -69,6 +69,8 @@ struct step_iteration {
 	double start_s, end_s, samples;
 };
 
+struct path_log;
+
 /* Use of one link of the topology over the measured iterations. */
 struct step_link {
 	double bytes_per_s; /* mean */
@@ -113,6 +115,7 @@ struct step_result {
 	struct step_link *link; /* with step_config.link_use */
 	size_t n_links;
 	void *strings;
+	struct path_log *paths; /* with step_config.paths; path_parts() reads it */
 };
 void step_result_free(struct step_result *r);
 
@@ -134,6 +137,7 @@ struct step_config {
 	bool check;                         /* check conservation laws at run time */
 	bool link_use;                      /* fill in step_result.link */
 	uint32_t spans;                     /* number of last simulated iterations whose spans are recorded; 0: none */
+	bool paths;                         /* record the critical path of each iteration */
 	step_update_hook hook;              /* hook on updates; NULL: none; with a hook, all iterations are simulated */
 	void *hook_ctx;
 	bool (*stop)(void *ctx, double time_s); /* with a hook: called at the end of each iteration; true stops the run; may be NULL */
@@ -178,6 +182,9 @@ int step_run_together(const struct step_member *m, uint32_t n, struct step_toget
  * STEP_FIGURE_DEVICES devices that compute or send. docs/reference/schema.md lists the metrics. */
 enum { STEP_FIGURE_DEVICES = 16, STEP_FIGURE_SPANS = 20000, STEP_MAX_ROWS = 1000000 };
 void step_metrics(const struct step_result *s, struct run_result *r);
+/* Moves the critical paths to r->parts; each part is a stretch of a path. path.c */
+void path_parts(struct path_log *l, struct run_result *r);
+void path_log_free(struct path_log *l);
 /* Returns "forward", ..; "send" for ORR_WORK_KINDS. */
 const char *step_work_name(unsigned work);
 

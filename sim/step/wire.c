@@ -3,6 +3,7 @@
 #include "step/wire_state.h"
 
 #include "step/exec.h"
+#include "step/path.h"
 
 #include "base/mem.h"
 
@@ -16,11 +17,15 @@ static void flow_gone(struct orr_step *s, const struct going *g)
 	uint32_t route[TOPO_MAX_HOPS], n;
 	struct flow_hop hop[TOPO_MAX_HOPS];
 	if (g->from == NONE) {
-		for (n = quotient_route(w->quotient, (uint32_t)g->key, hop); n--;)
-			w->users[hop[n].link]--;
-		return;
+		n = quotient_route(w->quotient, (uint32_t)g->key, hop);
+		for (uint32_t h = 0; h < n; h++)
+			route[h] = hop[h].link;
+	} else {
+		n = wire_route(s, g->from, g->to, g->key, route);
 	}
-	for (n = wire_route(s, g->from, g->to, g->key, route); n--;)
+	if (s->path)
+		path_flow(s, w->capacity, route, n, false);
+	while (n--)
 		w->users[route[n]]--;
 }
 
@@ -64,6 +69,7 @@ static void phase_start(struct orr_step *s, struct iteration *k, uint32_t i)
 {
 	struct instance *x = &k->instance[i];
 	struct phase_flow f;
+	path_phase_begins(s, k, i);
 	if (s->is_merged && !merged_known(s, k, &k->op[x->op]))
 		return;
 	if (leap_start(s, k, i))
@@ -80,6 +86,7 @@ static void phase_next(struct orr_step *s, struct iteration *k, uint32_t i)
 	struct instance *x = &k->instance[i];
 	const struct op *o = &k->op[x->op];
 	const struct coll_plan *p = phases_of(s, k, o);
+	path_phase_ends(s, k, i);
 	if (--x->repeat_left) {
 		phase_start(s, k, i);
 		return;
@@ -197,10 +204,12 @@ void wire_deliver(struct orr_step *s, uint64_t tag)
 	struct instance *x = &g.of->instance[g.instance];
 	if (--x->flows_left)
 		return;
-	if (g.of->op[x->op].type == OP_TRANSFER)
+	if (g.of->op[x->op].type == OP_TRANSFER) {
+		path_phase_ends(s, g.of, g.instance);
 		instance_end(s, g.of, g.instance);
-	else
+	} else {
 		phase_next(s, g.of, g.instance);
+	}
 }
 
 /* ---- checks of --check ---- */

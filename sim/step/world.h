@@ -61,6 +61,7 @@ struct row_mark {
 enum { STEP_MARKS = 4 * STEP_MAX_PERIOD };
 
 struct wire; /* wire_state.h */
+struct path; /* path.h */
 
 struct orr_step {
 	const struct step_config *config;
@@ -122,6 +123,7 @@ struct orr_step {
 	uint32_t n_plans, cap_plans;
 	uint32_t *plan_slot, n_plan_slots; /* hash table of plan[]; NONE: free */
 	struct wire *wire;
+	struct path *path; /* critical paths; NULL: none are recorded */
 	struct rng policy_rng;
 	/* Results. */
 	struct step_iteration *row;

@@ -164,6 +164,16 @@ static int read_precision(struct scenario *s, struct orr_error *err)
 	return check_precision_of(s->world, names, err);
 }
 
+/* A world may declare some of the values only. */
+static enum scenario_record record_of(const char *text)
+{
+	static const char *const names[] = { "summary", "sample", "all", "metrics", "explain" };
+	int i = 0;
+	while (strcmp(names[i], text) != 0)
+		i++;
+	return (enum scenario_record)i;
+}
+
 static int read_keys(struct scenario *s, struct orr_error *err)
 {
 	const struct world *w = s->world;
@@ -190,7 +200,7 @@ static int read_keys(struct scenario *s, struct orr_error *err)
 		return rc;
 	if ((rc = read_warm_up(s, err)))
 		return rc;
-	s->record = declares(s, "record") ? (enum scenario_record)orr_arg_int(s->keys, "record") : RECORD_ALL;
+	s->record = record_of(declares(s, "record") ? orr_arg_text(s->keys, "record") : "all");
 	return read_until(s, err);
 }
 
