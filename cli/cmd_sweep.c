@@ -6,6 +6,7 @@
 #include "base/outfile.h"
 #include "base/num.h"
 #include "study/sweep.h"
+#include "study/sweep_schema.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,6 +29,7 @@ static const char help[] =
 	"  --slurm N            submit the study as a Slurm array of N tasks (-j N: threads of each);\n"
 	"                       with --dry-run: print the script\n"
 	"  --sbatch OPTIONS     options of sbatch for these jobs, such as '-p long -t 60'\n"
+	"  --schema             print the JSON Schema of studies\n"
 	"\nUnder mpirun or srun --mpi=pmix each rank runs a part (configure --with-mpi).\n"
 	"\nExample:\n"
 	"  echo '{\"axes\": {\"load\": [0.5, 1, 2]}, \"runs\": {\"philly\": {\"axes\": [\"load\"], \"scenario\":' \\\n"
@@ -35,11 +37,12 @@ static const char help[] =
 	"    > load.json\n"
 	"  orrery sweep ./load.json --db load.db -j 2\n";
 
-enum { OPT_OUT = SERIES_OWN, OPT_JSON, OPT_DRY_RUN, OPT_RETRY, OPT_SHARD, OPT_MERGE, OPT_SLURM, OPT_SBATCH };
+enum { OPT_OUT = SERIES_OWN, OPT_JSON, OPT_DRY_RUN, OPT_RETRY, OPT_SHARD, OPT_MERGE, OPT_SLURM, OPT_SBATCH, OPT_SCHEMA };
 
 struct sweep_command {
 	struct sweep_request request;
 	struct slurm_job slurm;
+	bool is_schema; /* --schema */
 };
 
 static int read_tasks(const char *text, unsigned *out, struct orr_error *err)
@@ -71,6 +74,8 @@ static int take_flag(void *ctx, int opt, const char *value, struct orr_error *er
 		return read_tasks(value, &c->slurm.tasks, err);
 	else if (opt == OPT_SBATCH)
 		c->slurm.options = value;
+	else if (opt == OPT_SCHEMA)
+		c->is_schema = true;
 	return ORR_OK;
 }
 
@@ -78,10 +83,11 @@ static int parse(int argc, char **argv, struct sweep_command *c, struct orr_erro
 {
 	static const struct option own[] = { { "out", 1, NULL, OPT_OUT }, { "json", 0, NULL, OPT_JSON },
 		{ "dry-run", 0, NULL, OPT_DRY_RUN }, { "retry", 0, NULL, OPT_RETRY }, { "shard", 1, NULL, OPT_SHARD },
-		{ "merge", 0, NULL, OPT_MERGE }, { "slurm", 1, NULL, OPT_SLURM }, { "sbatch", 1, NULL, OPT_SBATCH }, { NULL, 0, NULL, 0 } };
+		{ "merge", 0, NULL, OPT_MERGE }, { "slurm", 1, NULL, OPT_SLURM }, { "sbatch", 1, NULL, OPT_SBATCH },
+		{ "schema", 0, NULL, OPT_SCHEMA }, { NULL, 0, NULL, 0 } };
 	const struct series_flags s = { own, take_flag, c };
 	int rc = series_parse(argc, argv, &s, &c->request.output, &c->request.path, err);
-	return rc || c->request.path ? rc : orr_fail(err, ORR_EINPUT, "sweep: expected STUDY.json; see --help");
+	return rc || c->request.path || c->is_schema ? rc : orr_fail(err, ORR_EINPUT, "sweep: expected STUDY.json; see --help");
 }
 
 static int by_slurm(struct sweep_command *c, struct orr_error *err)
@@ -106,6 +112,10 @@ static int run(int argc, char **argv, struct orr_error *err)
 	int rc = parse(argc, argv, &c, err);
 	if (rc)
 		return rc;
+	if (c.is_schema) {
+		fputs(sweep_schema, stdout);
+		return outfile_flush_stdout(err);
+	}
 	return c.slurm.tasks ? by_slurm(&c, err) : study_sweep(&c.request, err);
 }
 

@@ -271,3 +271,16 @@ double estimate_student_above(const double *v, size_t n)
 	struct estimate e = n > 1 ? of_values(v, n, 0, 1) : (struct estimate){ .error = 0 };
 	return e.error > 1e-12 * fabs(e.value) ? gsl_cdf_tdist_Q(e.value / e.error, e.df) : NAN;
 }
+
+struct interval estimate_student(const double *v, size_t n, double level)
+{
+	double mean = 0, squares = 0;
+	for (size_t i = 0; i < n; i++)
+		mean += v[i] / (double)n;
+	for (size_t i = 0; i < n; i++)
+		squares += (v[i] - mean) * (v[i] - mean);
+	if (n < 2)
+		return (struct interval){ n ? mean : NAN, NAN, NAN };
+	double half = gsl_cdf_tdist_Pinv(0.5 + level / 2, (double)n - 1) * sqrt(squares / (double)(n - 1) / (double)n);
+	return (struct interval){ mean, mean - half, mean + half };
+}

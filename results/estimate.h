@@ -57,6 +57,8 @@ size_t estimate_others(const double *v, size_t n, enum estimate_range range);
 
 /* Returns the mean of v[0..n). */
 struct interval estimate_mean(const double *v, size_t n, enum estimate_range range, double level);
+/* Returns the mean of v[0..n) with Student's interval, without the conditions above; n < 2: no interval. */
+struct interval estimate_student(const double *v, size_t n, double level);
 /* Returns sum a / sum b over pairs (Cochran, Sampling Techniques, 6.3). */
 struct interval estimate_ratio(const double *a, const double *b, size_t n, double level);
 /* Returns the mean of a - b over pairs. */

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/rng.h"
+#include "base/sbuf.h"
 #include "study/search.h"
 
 #include <math.h>
@@ -151,6 +152,37 @@ static int read_range(struct book *b, const cJSON *o, const char *where, struct 
 	return add_grid(b, where, a, n, step, err);
 }
 
+/* Reads "seeds", a number or a list: an axis of all runs. */
+static int read_seeds(struct book *b, struct orr_error *err)
+{
+	static const char where[] = "$.seeds";
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(b->json, "seeds");
+	b->seed_axis = SIZE_MAX;
+	if (!v || !b->is_study)
+		return ORR_OK;
+	if (book_axis(b, "seed", 4) != SIZE_MAX)
+		return book_fail(b, where, err, "an axis has the name seed: expected another name, or no seeds");
+	if (b->n_axes == BOOK_MAX_AXES)
+		return book_fail(b, where, err, "too many axes: expected at most %d", BOOK_MAX_AXES);
+	b->seed_axis = b->n_axes++;
+	struct book_axis *a = &b->axis[b->seed_axis];
+	*a = (struct book_axis){ .name = mem_strdup("seed") };
+	if (cJSON_IsArray(v)) {
+		int rc = read_list(b, v, where, a, err);
+		for (size_t i = 0; i < a->n && !rc; i++)
+			if (!(a->value[i].number >= 0 && a->value[i].number == floor(a->value[i].number)))
+				rc = book_fail(b, where, err, "expected whole numbers, found \"%.40s\"", a->value[i].text);
+		return rc;
+	}
+	double n;
+	int rc = book_number(b, v, where, &n, err);
+	if (!rc && !(n >= 1 && n <= MAX_VALUES && n == floor(n)))
+		rc = book_fail(b, where, err, "expected a number of seeds, 1 to %d, or a list of seeds", MAX_VALUES);
+	for (double i = 1; !rc && i <= n; i++)
+		book_add_value(a, i);
+	return rc;
+}
+
 int book_read_axes(struct book *b, struct orr_error *err)
 {
 	const cJSON *axes = cJSON_GetObjectItemCaseSensitive(b->json, "axes");
@@ -167,7 +199,66 @@ int book_read_axes(struct book *b, struct orr_error *err)
 		if (rc)
 			return rc;
 	}
-	return ORR_OK;
+	return read_seeds(b, err);
+}
+
+int book_read_stop(struct book *b, struct orr_error *err)
+{
+	static const char *const known[] = { "metric", "below", "n", NULL }, where[] = "$.stop";
+	const cJSON *o = cJSON_GetObjectItemCaseSensitive(b->json, "stop");
+	struct book_stop *s = &b->stop;
+	*s = (struct book_stop){ NULL, NAN, NAN };
+	if (!o)
+		return ORR_OK;
+	int rc = cJSON_IsObject(o) ? book_check_keys(b, o, where, known, err) : book_fail(b, where, err, "expected an object");
+	if (!rc)
+		rc = read_real(b, o, "below", where, &s->below, err);
+	if (!rc)
+		rc = read_real(b, o, "n", where, &s->n, err);
+	if (rc)
+		return rc;
+	s->metric = book_string(b, o, "metric", where, err);
+	if (err->code)
+		return err->code;
+	if (isnan(s->below) && isnan(s->n))
+		return book_fail(b, where, err, "expected below, n, or both");
+	if (!isnan(s->below) && !(s->below > 0 && s->below < 1))
+		return book_fail(b, where, err, "below: expected a relative half-width above 0 and below 1, such as 0.05");
+	if (!isnan(s->n) && !(s->n >= 2 && s->n <= 1e6 && s->n == floor(s->n)))
+		return book_fail(b, where, err, "n: expected a number of replications, 2 to 1000000");
+	return s->metric && isnan(s->below) ? book_fail(b, where, err, "metric: expected below too") : ORR_OK;
+}
+
+static int set_key(const struct book *b, cJSON *scenario, const char *key, const char *value, const char *where, struct orr_error *err)
+{
+	struct orr_error inner = { 0 };
+	struct sbuf pair = { 0 };
+	sbuf_printf(&pair, "%s=%s", key, value);
+	int rc = scenario_set(scenario, sbuf_text(&pair), &inner);
+	sbuf_free(&pair);
+	return rc ? book_fail(b, where, err, "%s", inner.text) : ORR_OK;
+}
+
+int book_apply_rules(const struct book *b, cJSON *scenario, const char *where, struct orr_error *err)
+{
+	const struct book_stop *s = &b->stop;
+	char text[NUM_REAL_MAX];
+	int rc = ORR_OK;
+	if (!b->is_study)
+		return rc;
+	if (b->seed_axis != SIZE_MAX && b->bound[b->seed_axis] != SIZE_MAX)
+		rc = set_key(b, scenario, "seed", b->axis[b->seed_axis].value[b->bound[b->seed_axis]].text, where, err);
+	if (!rc && !isnan(s->below)) {
+		num_put_real(text, s->below);
+		rc = set_key(b, scenario, "until_precision", text, where, err);
+	}
+	if (!rc && s->metric)
+		rc = set_key(b, scenario, "precision_of", s->metric, where, err);
+	if (!rc && !isnan(s->n)) {
+		num_put_real(text, s->n);
+		rc = set_key(b, scenario, "replications", text, where, err);
+	}
+	return rc;
 }
 
 /* ---- points of a run ---- */
@@ -372,6 +463,22 @@ static int read_refine(struct book *b, const cJSON *o, const char *run, struct b
 	return read_search(b, o, where, r, err);
 }
 
+/* Adds the axis of "seeds" as the last dimension, unless the run names it itself. */
+static int add_seeds(struct book *b, const char *where, struct book_run *r, struct orr_error *err)
+{
+	if (b->seed_axis == SIZE_MAX)
+		return ORR_OK;
+	if (r->set && cJSON_GetObjectItemCaseSensitive(r->set, "seed"))
+		return book_fail(b, where, err, "set: seed: expected no seed beside $.seeds");
+	for (size_t i = 0; i < r->n_axes; i++)
+		if (r->axis[i] == b->seed_axis)
+			return ORR_OK;
+	r->dim[r->n_axes] = r->n_dims;
+	r->offset[r->n_axes] = 0;
+	r->axis[r->n_axes++] = b->seed_axis;
+	return end_dim(b, where, r, b->axis[b->seed_axis].n, err);
+}
+
 int book_read_run_axes(struct book *b, const cJSON *run, const char *where, struct book_run *r, struct orr_error *err)
 {
 	r->n_points = 1;
@@ -382,6 +489,8 @@ int book_read_run_axes(struct book *b, const cJSON *run, const char *where, stru
 		rc = read_find(b, cJSON_GetObjectItemCaseSensitive(run, "find"), where, r, err);
 	if (!rc)
 		rc = read_refine(b, cJSON_GetObjectItemCaseSensitive(run, "refine"), where, r, err);
+	if (!rc && b->is_study)
+		rc = add_seeds(b, where, r, err);
 	if (!rc)
 		r->part = mem_zalloc(r->n_points, sizeof *r->part);
 	return rc;

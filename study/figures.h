@@ -51,6 +51,13 @@ struct book_search {
 	size_t start, most;
 };
 
+/* How many replications runs have. */
+struct book_stop {
+	const char *metric; /* NULL: none given; a text of the book's json */
+	double below;       /* relative half-width of the metric's interval; NAN: not given */
+	double n;           /* replications, or their limit if `below` is given; NAN: not given */
+};
+
 struct book_run {
 	char *name;
 	cJSON *scenario;
@@ -85,6 +92,8 @@ struct book {
 	size_t n_traces;
 	struct book_axis axis[BOOK_MAX_AXES];
 	size_t n_axes;
+	size_t seed_axis; /* axis of the key `seeds`, which all runs have; SIZE_MAX: none */
+	struct book_stop stop;
 	struct book_run *run;
 	size_t n_runs;
 	struct book_published *published;
@@ -105,7 +114,11 @@ void book_free(struct book *b);
 
 int book_read_axes(struct book *b, struct orr_error *err);
 int book_read_lets(struct book *b, const cJSON *o, const char *where, struct book_let **out, size_t *n, struct orr_error *err);
-/* Reads "axes", "sample", "find" and "refine" of a run. */
+/* Reads "stop". */
+int book_read_stop(struct book *b, struct orr_error *err);
+/* Sets the bound seed and the number of replications in a scenario. */
+int book_apply_rules(const struct book *b, cJSON *scenario, const char *where, struct orr_error *err);
+/* Reads "axes", "sample", "find" and "refine" of a run, and adds the axis of "seeds". */
 int book_read_run_axes(struct book *b, const cJSON *run, const char *where, struct book_run *r, struct orr_error *err);
 void book_free_searches(struct book_run *r);
 /* Adds a number to the values of an axis. */

@@ -206,7 +206,8 @@ static int read_published(struct book *b, struct orr_error *err)
 static int read_book(struct book *b, struct orr_error *err)
 {
 	static const char *const known[] = { "title", "about", "constants", "traces", "axes", "runs", "figures", "table", NULL },
-				 *const of_study[] = { "title", "about", "constants", "traces", "axes", "runs", "metrics", NULL };
+				 *const of_study[] = { "title", "about", "constants", "traces", "axes", "seeds", "stop", "runs", "metrics",
+					 NULL };
 	b->json = scenario_read(b->path, err);
 	if (!b->json)
 		return ORR_EINPUT;
@@ -218,6 +219,8 @@ static int read_book(struct book *b, struct orr_error *err)
 		rc = book_read_traces(b, err);
 	if (!rc)
 		rc = book_read_axes(b, err);
+	if (!rc && b->is_study)
+		rc = book_read_stop(b, err);
 	if (!rc)
 		rc = read_runs(b, err);
 	return rc ? rc : read_published(b, err);

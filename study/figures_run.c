@@ -84,6 +84,8 @@ int book_scenario(struct book *b, const struct book_run *r, const char *where, c
 	rc = expand_all(b, scenario, where, err);
 	for (const cJSON *m = r->set ? r->set->child : NULL; m && !rc; m = m->next)
 		rc = apply_set(b, scenario, m, where, err);
+	if (!rc)
+		rc = book_apply_rules(b, scenario, where, err);
 	drop_options(b, scenario);
 	if (rc)
 		cJSON_Delete(scenario);

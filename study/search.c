@@ -9,7 +9,7 @@ enum { CHECKS = 4, MARGIN = 8 };
 
 /* A value tried. Find: `at` is its number on the grid. Refine: its place on the axis, 0 to 1. */
 struct tried {
-	double at, result;
+	double at, result, low, high; /* low, high: interval of the result; NAN: none */
 };
 
 struct search {
@@ -195,7 +195,12 @@ bool search_next(struct search *s, double *value)
 
 void search_put(struct search *s, double result)
 {
-	struct tried t = { s->next, result };
+	search_put_interval(s, result, NAN, NAN);
+}
+
+void search_put_interval(struct search *s, double result, double low, double high)
+{
+	struct tried t = { s->next, result, low, high };
 	MEM_GROW(s->tried, s->n, s->cap);
 	size_t i = s->n++;
 	for (; i && s->tried[i - 1].at > t.at; i--)
@@ -204,6 +209,31 @@ void search_put(struct search *s, double result)
 	s->is_waiting = false;
 	if (!s->is_refine)
 		narrow(s, &t);
+}
+
+/* Returns whether the whole interval of a result keeps the limit, or misses it. */
+static bool is_sure(const struct search *s, const struct tried *t, bool keeps)
+{
+	if (isnan(t->result))
+		return !keeps;
+	if (s->is_below)
+		return keeps ? t->high <= s->limit : t->low > s->limit;
+	return keeps ? t->low >= s->limit : t->high < s->limit;
+}
+
+static void put_interval(const struct search *s, struct search_answer *a)
+{
+	size_t low = 0, high = s->n;
+	a->low = a->high = NAN;
+	for (size_t i = 0; i < s->n; i++)
+		if (!isnan(s->tried[i].result) && isnan(s->tried[i].low + s->tried[i].high))
+			return;
+	while (low < s->n && is_sure(s, &s->tried[low], true))
+		low++;
+	while (high > low && is_sure(s, &s->tried[high - 1], false))
+		high--;
+	a->low = low ? value_of(s, s->tried[low - 1].at) : s->axis.from;
+	a->high = high < s->n ? value_of(s, s->tried[high].at) : s->axis.to;
 }
 
 struct search_answer search_answer(const struct search *s)
@@ -219,6 +249,7 @@ struct search_answer search_answer(const struct search *s)
 			a.above = value_of(s, t->at);
 		}
 	}
+	put_interval(s, &a);
 	a.outcome = !is_first_good ? SEARCH_NONE : isnan(a.above) ? SEARCH_ALL : SEARCH_FOUND;
 	return a;
 }

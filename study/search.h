@@ -34,7 +34,10 @@ struct search_answer {
 	enum search_outcome outcome;
 	double value, result; /* the largest value tried at which the limit holds, and the result there; NAN: none */
 	double above;         /* the smallest value tried at which the limit does not hold; NAN: none */
-	bool is_scanned;      /* the limit does not hold on one side only: see above */
+	/* Values at which the intervals of the results hold the limit: all values tried up to `low` keep it and all from `high` on miss it,
+	 * each by its whole interval. The start or the end of the axis if no value does. NAN: a result has no interval. */
+	double low, high;
+	bool is_scanned; /* the limit does not hold on one side only: see above */
 	size_t tried;
 };
 
@@ -48,6 +51,8 @@ void search_free(struct search *s);
 /* Sets *value to the next value to try; returns false if the search is done. Repeats itself until search_put(). */
 bool search_next(struct search *s, double *value);
 void search_put(struct search *s, double result);
+/* The same with the interval of the result; NAN: none. */
+void search_put_interval(struct search *s, double result, double low, double high);
 /* Answers a search made by search_find() that is done. */
 struct search_answer search_answer(const struct search *s);
 

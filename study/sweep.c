@@ -183,10 +183,11 @@ static int store_failures(struct sweep *w, struct orr_error *err)
 
 /* ---- rounds ---- */
 
-static double metric_of(const struct run_result *r, const char *name)
+/* Gives a search the result of its run; r NULL: it failed. */
+static void put_result(struct search *s, const struct run_result *r, const char *name)
 {
-	const struct metric *m = result_find(r, name);
-	return m ? m->value : NAN;
+	const struct metric *m = r ? result_find(r, name) : NULL;
+	search_put_interval(s, m ? m->value : NAN, m ? m->ci_low : NAN, m ? m->ci_high : NAN);
 }
 
 /* Keeps the rows of part k of the study, and gives the search its result. */
@@ -205,11 +206,10 @@ static int take_part(struct sweep *w, struct study *study, size_t k, const struc
 	}
 	if (!t->s)
 		return ORR_OK;
-	double v = n ? metric_of(result[0], t->run->search.metric) : NAN;
 	if (n && !sweep_knows(&w->rows, t->run->search.metric)) /* else it is missing at this point: the result is NAN */
 		return book_fail(w->book, "$.runs", err, "%.40s: metric \"%.60s\": expected a metric of its runs", t->run->name,
 			t->run->search.metric);
-	search_put(t->s, v);
+	put_result(t->s, n ? result[0] : NULL, t->run->search.metric);
 	return ORR_OK;
 }
 

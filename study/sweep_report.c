@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/outfile.h"
+#include "results/estimate.h"
 #include "results/report.h"
 #include "results/report_text.h"
 #include "results/store.h"
@@ -335,14 +336,27 @@ static void put_table(struct sbuf *out, const struct sweep_rows *w, const struct
 
 /* ---- answers and failures ---- */
 
-static void put_place(struct sbuf *out, const struct sweep_rows *w, const struct book *b, size_t task)
+/* Returns the first row of a task; rows are in order of the task. */
+static const struct sweep_row *row_of(const struct sweep_rows *w, size_t task)
 {
-	const struct sweep_row *x = w->row;
-	while (x->task != task)
-		x++;
+	size_t low = 0, high = w->n - 1;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (w->row[middle].task < task)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return &w->row[low];
+}
+
+/* Appends the run, its axes except the searched one and `without` (SIZE_MAX: none), and the policy. */
+static void put_place(struct sbuf *out, const struct sweep_rows *w, const struct book *b, size_t task, size_t without)
+{
+	const struct sweep_row *x = row_of(w, task);
 	report_put_plain(out, x->run->name);
 	for (size_t a = 0; a < b->n_axes; a++)
-		if (x->value[a] && !(x->run->search.kind && x->run->search.axis == a)) {
+		if (x->value[a] && a != without && !(x->run->search.kind && x->run->search.axis == a)) {
 			sbuf_printf(out, ", %s ", b->axis[a].name);
 			report_put_plain(out, x->value[a]);
 		}
@@ -350,12 +364,34 @@ static void put_place(struct sbuf *out, const struct sweep_rows *w, const struct
 	report_put_plain(out, x->label);
 }
 
+/* Returns why an answer has no interval; NULL: it has one. */
+static const char *no_interval(const struct book *b, const struct sweep_answer *a)
+{
+	if (a->found.outcome != SEARCH_FOUND)
+		return "the limit is not crossed within the axis";
+	if (a->found.is_scanned)
+		return "the limit is crossed more than once";
+	if (!isnan(a->found.low))
+		return NULL;
+	return b->seed_axis == SIZE_MAX ? "its metric has no interval: expected seeds, or replications by stop" : "one seed";
+}
+
+static void put_range(struct sbuf *out, const struct book *b, const struct sweep_answer *a)
+{
+	const char *why = no_interval(b, a);
+	if (why)
+		sbuf_printf(out, "; no interval: %s", why);
+	else
+		sbuf_printf(out, "; interval %.6g to %.6g, where the interval of %s holds the limit", a->found.low, a->found.high,
+			a->run->search.metric);
+}
+
 static void put_answer(struct sbuf *out, const struct sweep_rows *w, const struct book *b, const struct sweep_answer *a)
 {
 	const struct book_search *s = &a->run->search;
 	const struct search_answer *f = &a->found;
 	const char *axis = b->axis[s->axis].name, *sense = s->is_below ? "at most" : "at least";
-	put_place(out, w, b, a->task);
+	put_place(out, w, b, a->task, SIZE_MAX);
 	if (f->outcome == SEARCH_NONE)
 		sbuf_printf(
 			out, ": %s is not %s %.6g at the least %s, %.6g", s->metric, sense, s->limit, axis, b->axis[s->axis].range.from);
@@ -368,7 +404,76 @@ static void put_answer(struct sbuf *out, const struct sweep_rows *w, const struc
 			out, "; the limit is crossed more than once: it is missed at %.6g, and all values between were tried", f->above);
 	else if (f->outcome == SEARCH_FOUND)
 		sbuf_printf(out, "; not at %.6g", f->above);
+	put_range(out, b, a);
 	sbuf_printf(out, "; %zu runs, a scan of the axis takes %zu\n", f->tried, a->grid);
+}
+
+/* ---- answers over seeds ---- */
+
+/* The answers of one search that differ in the seed only. */
+struct over_seeds {
+	const struct sweep_answer *first;
+	size_t n;
+	struct interval value; /* on a logarithmic axis of the geometric mean */
+	const char *why;       /* why it has no interval; NULL: it has one */
+};
+
+static bool same_search(const struct sweep_rows *w, const struct book *b, const struct sweep_answer *p, const struct sweep_answer *q)
+{
+	const struct sweep_row *x = row_of(w, p->task), *y = row_of(w, q->task);
+	bool same = p->run == q->run && !strcmp(x->label, y->label);
+	for (size_t a = 0; a < b->n_axes && same; a++)
+		if (a != b->seed_axis && a != p->run->search.axis && x->value[a] && y->value[a])
+			same = !strcmp(x->value[a], y->value[a]);
+	return same;
+}
+
+/* Sums up the answers of the search from answer i on; n 0: an earlier answer is of the same search. */
+static struct over_seeds over_seeds(const struct sweep_rows *w, const struct book *b, size_t i)
+{
+	struct over_seeds o = { .first = &w->answer[i], .value = { NAN, NAN, NAN } };
+	bool is_log = b->axis[o.first->run->search.axis].range.is_log;
+	double *v = mem_alloc((w->n_answers - i) * sizeof *v);
+	for (size_t k = 0; k < i; k++)
+		if (same_search(w, b, &w->answer[k], o.first)) {
+			mem_free(v);
+			return o;
+		}
+	for (size_t k = i; k < w->n_answers; k++) {
+		const struct sweep_answer *a = &w->answer[k];
+		if (!same_search(w, b, a, o.first))
+			continue;
+		v[o.n++] = is_log ? log(a->found.value) : a->found.value;
+		if (a->found.outcome != SEARCH_FOUND)
+			o.why = "at some seeds the limit is not crossed within the axis";
+		else if (a->found.is_scanned && !o.why)
+			o.why = "at some seeds the limit is crossed more than once";
+	}
+	if (!o.why && o.n < 2)
+		o.why = "there is one seed: expected two or more";
+	if (!o.why) {
+		o.value = estimate_student(v, o.n, 0.95);
+		if (is_log)
+			o.value = (struct interval){ exp(o.value.mean), exp(o.value.low), exp(o.value.high) };
+	}
+	mem_free(v);
+	return o;
+}
+
+static void put_over_seeds(struct sbuf *out, const struct sweep_rows *w, const struct book *b)
+{
+	for (size_t i = 0; b->seed_axis != SIZE_MAX && i < w->n_answers; i++) {
+		struct over_seeds o = over_seeds(w, b, i);
+		const struct book_axis *axis = &b->axis[o.first->run->search.axis];
+		if (!o.n)
+			continue;
+		put_place(out, w, b, o.first->task, b->seed_axis);
+		if (o.why)
+			sbuf_printf(out, ", over %zu seeds: no interval of the largest %s: %s\n", o.n, axis->name, o.why);
+		else
+			sbuf_printf(out, ", over %zu seeds: largest %s %.6g (%smean), 95 %% interval %.6g to %.6g (Student's t)\n", o.n,
+				axis->name, o.value.mean, axis->range.is_log ? "geometric " : "", o.value.low, o.value.high);
+	}
 }
 
 static void put_failures(struct sbuf *out, const struct sweep_rows *w, const struct book *b)
@@ -429,12 +534,35 @@ static cJSON *row_json(const struct sweep_row *x, const struct book *b)
 	return o;
 }
 
+/* Adds ci_low and ci_high, or why they are missing. */
+static void put_interval_json(cJSON *o, double low, double high, const char *why)
+{
+	add_real(o, "ci_low", why ? NAN : low);
+	add_real(o, "ci_high", why ? NAN : high);
+	if (why)
+		cJSON_AddStringToObject(o, "no_interval", why);
+}
+
+static cJSON *over_seeds_json(const struct over_seeds *x, const struct sweep_rows *w, const struct book *b)
+{
+	cJSON *o = cJSON_CreateObject();
+	struct sbuf place = { 0 };
+	put_place(&place, w, b, x->first->task, b->seed_axis);
+	cJSON_AddStringToObject(o, "search", sbuf_text(&place));
+	cJSON_AddStringToObject(o, "axis", b->axis[x->first->run->search.axis].name);
+	cJSON_AddNumberToObject(o, "seeds", (double)x->n);
+	add_real(o, "value", x->value.mean);
+	put_interval_json(o, x->value.low, x->value.high, x->why);
+	sbuf_free(&place);
+	return o;
+}
+
 static cJSON *answer_json(const struct sweep_answer *a, const struct sweep_rows *w, const struct book *b)
 {
 	static const char *const outcomes[] = { "found", "all", "none" };
 	cJSON *o = cJSON_CreateObject();
 	struct sbuf place = { 0 };
-	put_place(&place, w, b, a->task);
+	put_place(&place, w, b, a->task, SIZE_MAX);
 	cJSON_AddStringToObject(o, "of", sbuf_text(&place));
 	sbuf_free(&place);
 	cJSON_AddStringToObject(o, "axis", b->axis[a->run->search.axis].name);
@@ -443,6 +571,7 @@ static cJSON *answer_json(const struct sweep_answer *a, const struct sweep_rows 
 	add_real(o, "value", a->found.value);
 	add_real(o, "result", a->found.result);
 	add_real(o, "above", a->found.above);
+	put_interval_json(o, a->found.low, a->found.high, no_interval(b, a));
 	cJSON_AddBoolToObject(o, "is_scanned", a->found.is_scanned);
 	cJSON_AddNumberToObject(o, "runs", (double)a->found.tried);
 	cJSON_AddNumberToObject(o, "grid", (double)a->grid);
@@ -457,6 +586,12 @@ static void put_json(struct sbuf *out, const struct sweep_rows *w, const struct 
 	cJSON *answers = cJSON_AddArrayToObject(o, "answers");
 	for (size_t i = 0; i < w->n_answers; i++)
 		cJSON_AddItemToArray(answers, answer_json(&w->answer[i], w, b));
+	cJSON *seeds = b->seed_axis != SIZE_MAX ? cJSON_AddArrayToObject(o, "over_seeds") : NULL;
+	for (size_t i = 0; seeds && i < w->n_answers; i++) {
+		struct over_seeds x = over_seeds(w, b, i);
+		if (x.n)
+			cJSON_AddItemToArray(seeds, over_seeds_json(&x, w, b));
+	}
 	char *text = cJSON_Print(o);
 	sbuf_puts(out, text);
 	sbuf_putc(out, '\n');
@@ -508,6 +643,7 @@ int sweep_print(const struct sweep_rows *w, const struct book *b, const struct w
 		put_table(&out, w, b);
 		for (size_t i = 0; i < w->n_answers; i++)
 			put_answer(&out, w, b, &w->answer[i]);
+		put_over_seeds(&out, w, b);
 		put_failures(&out, w, b);
 		if (o->db && w->n_failed)
 			sbuf_puts(&out, "failed runs are not tried again with this database: --retry repeats them\n");

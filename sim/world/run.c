@@ -115,7 +115,7 @@ static void say_rows(const struct scenario *s, struct run_result *const *runs, s
 {
 	const char *counted = s->world->form.counted;
 	const struct row_table *rows = counted ? row_table_find(counted) : NULL;
-	if (s->output->quiet || !(s->output->db || s->output->out_dir) || !scenario_keeps_rows(s))
+	if (s->output->quiet || s->output->is_series || !(s->output->db || s->output->out_dir) || !scenario_keeps_rows(s))
 		return;
 	for (size_t i = 0; rows && i < n; i++)
 		if (rows_count(rows, runs[i]) < runs[i]->rows_total)

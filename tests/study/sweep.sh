@@ -119,6 +119,67 @@ is "$(sed -n 's/^b, //p' two.txt)" "$(sed -n 's/^r, //p' find.txt)" 'and so has 
 is "$(awk '$1 == "c" { print $2 }' two.txt | sort -u | wc -l)" 3 'the sample has three points'
 like "$("$orrery" run find.json --run 3 2>&1)" 'run --run 3: expected --from DB' '--run without --from is an error'
 
+# ---- seeds, replications, and intervals of answers ----
+
+cat >seeds.json <<'EOF'
+{ "axes": { "n": [20, 30] }, "seeds": [7, 9], "metrics": ["makespan"],
+  "runs": { "r": { "scenario": { "world": "jobs", "trace": "philly-like:n=${n}", "cluster": "64x8", "policies": ["fifo"] }, "axes": ["n"] } } }
+EOF
+"$orrery" sweep seeds.json --db seeds.db --json >seeds.out; ok $? 'a study with seeds runs'
+is "$(values seeds.out n)$(values seeds.out seed)" '20 20 30 30 7 9 7 9 ' 'seeds are the last axis'
+is "$("$orrery" db runs seeds.db | awk 'NR > 1 { print $NF }' | tr '\n' ' ')" '7 9 7 9 ' 'and the seeds of the scenarios'
+sed 's/\[7, 9\]/2/; s/"axes": \["n"\]/"axes": ["seed", "n"]/' seeds.json >placed.json
+"$orrery" sweep placed.json --json >placed.out; is "$(values placed.out seed)" '1 1 2 2 ' 'a number of seeds counts from 1; a run may place the axis'
+# metric DIR NAME: value and half-width relative to it, by row
+metric() { awk -F, -v name="$2" '{ for (i = 1; i <= NF; i++) if ($i == name) print $(i + 1), ($(i + 3) - $(i + 2)) / 2 / $(i + 1) }' "$1/study.csv"; }
+sed 's/"seeds": \[7, 9\]/"stop": { "n": 12 }/' seeds.json >stop.json
+"$orrery" sweep stop.json --out stop >/dev/null
+is "$? $(metric stop replications | cut -d ' ' -f 1 | tr '\n' ' ')" '0 12 12 ' 'stop: a number of replications'
+sed 's/"seeds": \[7, 9\]/"stop": { "metric": "jct_mean", "below": 0.3, "n": 5000 }/' seeds.json >stop.json
+"$orrery" sweep stop.json --out until >/dev/null
+is "$? $(metric until jct_mean | awk '$2 > 0 && $2 <= 0.3' | wc -l)" '0 2' 'stop: a relative half-width, which every point keeps'
+is "$(metric until replications | awk '$1 >= 10 && $1 < 5000' | wc -l)" 2 'with fewer replications than the limit'
+# M/M/1 with service rate 1: the mean wait is rate / (1 - rate), 3 at a rate of 0.75
+cat >mm1.json <<'EOF'
+{ "axes": { "rate": { "from": 0.5, "to": 0.95 } }, "seeds": 8,
+  "runs": { "q": { "scenario": { "world": "jobs", "trace": "poisson:rate=${rate},n=4000,service=exp,mean=1", "cluster": "1x1", "policies": ["fifo"] },
+    "find": { "axis": "rate", "metric": "wait_mean", "below": 3, "tolerance": 0.01 } } } }
+EOF
+"$orrery" sweep mm1.json --db mm1.db >mm1.txt; ok $? 'a search with eight seeds'
+is "$(grep -c '^q, seed [1-8], fifo: largest rate' mm1.txt)" 8 'has an answer for each seed'
+line=$(grep '^q, fifo, over 8 seeds: largest rate' mm1.txt)
+like "$line" '95 % interval [0-9.]+ to [0-9.]+ \(Student' 'and one over the seeds with its interval'
+ends=$(echo "$line" | sed 's/.*interval \([0-9.]*\) to \([0-9.]*\) .*/\1 \2/')
+echo "$ends" | awk '{ exit !($1 < 0.75 && $2 > 0.75 && $2 - $1 < 0.1) }'; ok $? "which holds the rate of theory, 0.75: $ends"
+grep -o 'with wait_mean at most 3: [0-9.]*' mm1.txt |
+  awk '{ s += $NF; q += $NF * $NF; n++ } END { m = s / n; h = 2.364624 * sqrt((q - n * m * m) / (n - 1) / n); printf "%.3f %.3f", m - h, m + h }' >hand
+is "$(echo "$ends" | awk '{ printf "%.3f %.3f", $1, $2 }')" "$(cat hand)" 'the interval is that by hand (t = 2.364624 at 7 degrees of freedom)'
+sed 's/"seeds": 8/"stop": { "n": 20 }/; s/n=4000/n=1000/' mm1.json >reps.json
+like "$("$orrery" sweep reps.json)" 'largest rate .*; interval 0\.[0-9]* to 0\.[0-9]*, where the interval of wait_mean holds the limit' \
+  'with replications an answer has an interval'
+sed 's/"seeds": 8/"seeds": 1/' mm1.json >one.json
+like "$("$orrery" sweep one.json)" 'over 1 seeds: no interval of the largest rate: there is one seed: expected two or more' 'with one seed it says why there is none'
+
+# ---- the schema ----
+
+"$orrery" sweep --schema >schema.json; cmp -s schema.json "$tree/docs/study.schema.json"
+ok $? 'docs/study.schema.json is what orrery sweep --schema prints'
+if command -v python3 >/dev/null && python3 -c 'import jsonschema' 2>/dev/null; then
+  cat >conforms.py <<'EOF'
+import json, jsonschema, sys
+jsonschema.validate(json.load(open(sys.argv[1])), json.load(open("schema.json")))
+EOF
+  bad=0
+  for file in grid log zip latin random many find two refine seeds placed stop mm1; do
+    python3 conforms.py $file.json >/dev/null 2>&1 || { bad=$((bad + 1)); echo "# $file.json does not conform"; }
+  done
+  is $bad 0 'the studies above conform to it'
+  sed 's/"find"/"fund"/' find.json >unknown.json
+  python3 conforms.py unknown.json >/dev/null 2>&1; is $? 1 'one with an unknown key does not'
+else
+  skip 'python3 with jsonschema is not installed' 2
+fi
+
 # ---- studies that end early ----
 
 study long '{ "load": { "from": 0.5, "to": 1.5, "n": 40 } }' '"axes": ["load"]'
@@ -188,6 +249,14 @@ fi
 # ---- wrong studies ----
 
 for error in '{ "runs": {} }|expected a run with at least one point' \
+  '{ "seeds": 0, "runs": {} }|expected a number of seeds, 1 to' \
+  '{ "seeds": [1.5], "runs": {} }|expected whole numbers, found "1.5"' \
+  '{ "axes": { "seed": [1] }, "seeds": 2, "runs": {} }|an axis has the name seed' \
+  '{ "seeds": 2, "runs": { "r": { "scenario": {}, "set": { "seed": 3 } } } }|set: seed: expected no seed beside $.seeds' \
+  '{ "stop": {}, "runs": {} }|expected below, n, or both' \
+  '{ "stop": { "below": 2 }, "runs": {} }|below: expected a relative half-width' \
+  '{ "stop": { "n": 1 }, "runs": {} }|n: expected a number of replications' \
+  '{ "stop": { "metric": "m", "n": 9 }, "runs": {} }|metric: expected below too' \
   '{ "run": {} }|unknown key "run"; did you mean runs' \
   '{ "axes": { "a": { "from": 2, "to": 1 } }, "runs": {} }|expected numbers from < to' \
   '{ "axes": { "a": { "from": 0, "to": 1, "scale": "log" } }, "runs": {} }|from > 0 on a logarithmic scale' \

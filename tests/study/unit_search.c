@@ -132,8 +132,39 @@ static void check_refinement(void)
 	search_free(s);
 }
 
+/* The result x - 5 has an interval of width 2 * spread. */
+static struct search_answer with_intervals(const struct search_axis *a, double limit, bool is_below, double spread)
+{
+	struct search *s = search_find(a, 0.01, limit, is_below);
+	double x;
+	while (search_next(s, &x)) {
+		double y = is_below ? x - 5 : 5 - x;
+		search_put_interval(s, y, y - spread, y + spread);
+	}
+	struct search_answer answer = search_answer(s);
+	search_free(s);
+	return answer;
+}
+
+static void check_intervals(void)
+{
+	struct search_answer x = with_intervals(&linear, 0, true, 0.2);
+	/* The interval of the result holds 0 from 4.8 to 5.2. Values near the bracket are tried at 1, 2, 4 and 8 steps of 0.1. */
+	ok(x.value == 5 && x.low <= 4.8 && x.low >= 4.2 && x.high >= 5.2 - 1e-9 && x.high <= 5.9,
+		"the interval %.3g to %.3g holds 4.8 to 5.2", x.low, x.high);
+	x = with_intervals(&linear, 0, false, 0.2);
+	ok(x.value == 5 && x.low <= 4.8 && x.low >= 4.2 && x.high >= 5.2 - 1e-9 && x.high <= 5.9, "the same for a result that falls");
+	x = with_intervals(&linear, 0, true, 100);
+	ok(x.low == 0 && x.high == 10, "no value is sure: the whole axis");
+	x = with_intervals(&linear, 0, true, NAN);
+	ok(x.value == 5 && isnan(x.low) && isnan(x.high), "results without intervals: none");
+	x = with_intervals(&linear, 0, true, 0);
+	ok(x.low == 5 && x.high > 5 && x.high < 5.11, "intervals without width: the bracket");
+}
+
 int main(void)
 {
+	check_intervals();
 	check_bisection();
 	check_ends();
 	check_scan();
