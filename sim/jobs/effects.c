@@ -150,6 +150,20 @@ static bool uses_network(const struct scenario *s, size_t i, const struct run_re
 	return !t->rates || jobs_used(s, i) & STEP_USED_NETWORK || setting_links_change(&t->set, s);
 }
 
+static bool profile_times_change(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	const struct jobs_state *t = s->state;
+	(void)i, (void)r;
+	return !t->rates || steprate_costs_change(t->rates, &t->set, "profile");
+}
+
+static bool routes_change(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	const struct jobs_state *t = s->state;
+	(void)i, (void)r;
+	return !t->rates || setting_routes_change(&t->set, s);
+}
+
 #define CHANGES(name)                                                                              \
 	static bool name##_changes(const struct scenario *s, size_t i, const struct run_result *r) \
 	{                                                                                          \
@@ -212,12 +226,17 @@ const struct world_effect jobs_effects[] = {
 	{ .key = "seed", .why = "nothing of this run is drawn at random", .holds = is_drawn },
 	CLASS("precision"), CLASS("batch"), CLASS("profile"), CLASS("cost_samples"),
 	{ .key = "profile", .why = "the profiles of the devices are the same by default", .holds = profile_changes },
+	{ .key = "profile", .why = "kernel times of the models do not depend on it", .holds = profile_times_change, .is_unsure = true },
 	{ .key = "network", .why = "no device sent a message", .use = STEP_USED_MESSAGES },
 	{ .key = "network", .why = STEP_NO_NETWORK, .holds = uses_network },
+	{ .key = "network", .why = STEP_SAME_ROUTES, .holds = routes_change, .is_unsure = true },
 	{ .key = "device", .why = "every GPU is of this device by its type", .holds = device_changes },
 	STEP_EFFECTS,
 	{ .key = "step.merge", .why = "every rate is the same without it", .use = STEP_USED_MERGE },
 	{ .key = "step.iterations", .why = "rates are those of the steady state", .use = STEP_USED_EVERY_ITERATION },
+	{ .key = "step.iterations", .why = "rates differ by less than 1e-8 from those of the default", .use = STEP_USED_ITERATIONS,
+		.is_unsure = true },
+	{ .key = "step.exact", .why = "rates differ by less than 1e-8 from those of the default", .use = STEP_USED_EXACT, .is_unsure = true },
 	{ .key = "cost.measured", .why = "no step time is measured for these devices, models, batches and precision", .holds = measured_changes },
 	{ .key = "cost.fused_attention", .why = "kernel times of the models do not depend on it", .holds = fused_attention_changes },
 	{ .key = "cost.fused_elementwise", .why = "kernel times of the models do not depend on it", .holds = fused_elementwise_changes },

@@ -352,10 +352,18 @@ static void setup_end(struct setup *x)
 	mem_free(x->cluster.node);
 }
 
-static bool is_other_link(const struct step_link *a, const struct step_link *b)
+/* Rates within this relative distance may give the same times. */
+static const double SAME_RATE = 1e-8;
+
+static bool is_other(double a, double b, double tolerance)
 {
-	return a->bytes_per_s < b->bytes_per_s || a->bytes_per_s > b->bytes_per_s || a->busy < b->busy || a->busy > b->busy ||
-	       a->peak_Bps < b->peak_Bps || a->peak_Bps > b->peak_Bps;
+	return fabs(a - b) > tolerance * fabs(b);
+}
+
+static bool is_other_link(const struct step_link *a, const struct step_link *b, double tolerance)
+{
+	return is_other(a->bytes_per_s, b->bytes_per_s, tolerance) || is_other(a->busy, b->busy, tolerance) ||
+	       is_other(a->peak_Bps, b->peak_Bps, tolerance);
 }
 
 /* Returns a copy in which `option` has its default; NULL if the option already has its default. */
@@ -373,8 +381,10 @@ static struct orr_args *by_default(const struct orr_args *of, const char *option
 	return differs ? copy : NULL;
 }
 
-/* Returns whether the rate of a job alone, or its use of a link, differs under the default of this option. Simulates the job again. */
-static bool differs_by_default(const struct class *class, const struct step_config *c, const struct steprate_value *v, const char *option)
+/* Returns whether the rate of a job alone, or its use of a link, differs by more than the relative tolerance under the default of
+ * this option. Simulates the job again. */
+static bool differs_by_default(
+	const struct class *class, const struct step_config *c, const struct steprate_value *v, const char *option, double tolerance)
 {
 	struct orr_args *plain = by_default(c->options, option);
 	struct step_config config = *c;
@@ -382,13 +392,23 @@ static bool differs_by_default(const struct class *class, const struct step_conf
 	bool differs = plain != NULL;
 	config.options = plain;
 	if (plain && !step_run(&config, class->strategy->policy, class->strategy->args, class->strategy->label, &r, NULL)) {
-		differs = r.samples_per_s < v->samples_per_s || r.samples_per_s > v->samples_per_s || r.n_links != v->n_links;
+		differs = is_other(r.samples_per_s, v->samples_per_s, tolerance) || r.n_links != v->n_links;
 		for (uint32_t i = 0; !differs && i < v->n_links; i++)
-			differs = is_other_link(&r.link[i], &v->link[i]);
+			differs = is_other_link(&r.link[i], &v->link[i], tolerance);
 	}
 	step_result_free(&r);
 	args_free(plain);
 	return differs;
+}
+
+/* Adds bits of options that change the rate of a job alone. */
+static void note_options(const struct class *class, const struct step_config *c, struct steprate_value *v)
+{
+	v->used |= differs_by_default(class, c, v, "merge", 0) ? STEP_USED_MERGE : 0;
+	if (v->used & STEP_USED_EVERY_ITERATION) /* else step.iterations has no effect */
+		v->used |= differs_by_default(class, c, v, "iterations", SAME_RATE) ? STEP_USED_ITERATIONS : 0;
+	if (v->used & STEP_USED_STEADY_STATE) /* else step.exact has none */
+		v->used |= differs_by_default(class, c, v, "exact", SAME_RATE) ? STEP_USED_EXACT : 0;
 }
 
 static void run_alone(const struct steprate *s, const struct class *class, const struct place *p, double stretch, struct steprate_value *v)
@@ -414,7 +434,7 @@ static void run_alone(const struct steprate *s, const struct class *class, const
 	}
 	step_result_free(&r);
 	if (!v->error.code)
-		v->used |= differs_by_default(class, &x.config, v, "merge") ? STEP_USED_MERGE : 0;
+		note_options(class, &x.config, v);
 	setup_end(&x);
 }
 
@@ -435,7 +455,7 @@ static void run_together(const struct steprate *s, const struct class *const *of
 	};
 	step_run_together(member, n, &t, &v->error);
 	v->has_settled = t.has_settled;
-	v->used = t.used;
+	v->used = t.used | STEP_USED_ITERATIONS | STEP_USED_EXACT;
 	for (uint32_t i = 0; i < n; i++)
 		setup_end(&x[i]);
 	mem_free(x);

@@ -419,6 +419,5 @@ const struct world world_plan = { .name = "plan",
 	.run = run_plan,
 	.effects = plan_effects,
 	.used = plan_used,
-	.note = plan_note,
 	.finish = finish_plan,
 	.close = close_plan };

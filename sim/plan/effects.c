@@ -30,6 +30,8 @@ CONDITION(is_other_batch, STATE->problem.global_batch<32. * s->cluster->gpus || 
 CONDITION(device_changes, STATE->table || setting_device_changes(&STATE->set, s->cluster))
 CONDITION(has_lookups, STATE->server != NULL)
 CONDITION(profile_changes, setting_profile_changes(&STATE->set, s->cluster))
+CONDITION(profile_times_change, STATE->table || setting_costs_change(&STATE->set, s->cluster, STATE->dnn, STATE->costs, "profile"))
+CONDITION(routes_change, setting_routes_change(&STATE->set, s))
 CONDITION(uses_network, plan_used(s, i) & (PLAN_USED_NETWORK | STEP_USED_NETWORK) || setting_links_change(&STATE->set, s))
 CONDITION(is_merge_off, strcmp(orr_arg_text(STATE->set.options, "merge"), "on") != 0)
 CHANGES(measured)
@@ -37,12 +39,6 @@ CHANGES(fused_attention)
 CHANGES(fused_elementwise)
 CHANGES(dropout)
 CHANGES(efficiency)
-
-void plan_note(const struct scenario *s, size_t i, struct run_result *r)
-{
-	if (trains(s, i, r) && plan_used(s, i) & PLAN_USED_EXECUTOR)
-		step_note_draws(s, plan_used(s, i), r);
-}
 
 /* ---- the table ---- */
 
@@ -57,8 +53,10 @@ const struct world_effect plan_effects[] = {
 	{ .key = "global_batch", .why = "32 samples per GPU are the default", .holds = is_other_batch },
 	{ .key = "network", .why = "no device sent a message", .use = PLAN_USED_MESSAGES | STEP_USED_MESSAGES },
 	{ .key = "network", .why = STEP_NO_NETWORK, .holds = uses_network },
+	{ .key = "network", .why = STEP_SAME_ROUTES, .holds = routes_change, .is_unsure = true },
 	{ .key = "device", .why = "every GPU is of this device by its type", .holds = device_changes },
 	{ .key = "profile", .why = "the profiles of the devices are the same by default", .holds = profile_changes },
+	{ .key = "profile", .why = "kernel times of the model do not depend on it", .holds = profile_times_change, .is_unsure = true },
 	{ .key = "plan.budget", .why = "the search ended before this limit", .use = PLAN_USED_BUDGET },
 	{ .key = "plan.samples", .why = "the problem has no embedding tables", .holds = has_codes },
 	{ .key = "plan.indirection_cost", .why = "the problem has no embedding tables", .holds = has_codes },
@@ -75,6 +73,7 @@ const struct world_effect plan_effects[] = {
 	TRAINING("step.ignore_memory"), TRAINING("step.prices"), TRAINING("cost.setup"),
 	STEP_EFFECTS,
 	{ .key = "step.merge", .why = "auto merges the same lanes", .holds = is_merge_off },
+	{ .key = "step.merge", .why = "auto merges only lanes of equal times", .is_unsure = true },
 	TRAINING("cost.measured"),
 	{ .key = "cost.measured", .why = "no step time is measured for this device, model, batch and precision", .holds = measured_changes },
 	KERNELS(fused_attention), KERNELS(fused_elementwise), KERNELS(dropout), KERNELS(efficiency),

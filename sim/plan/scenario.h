@@ -23,7 +23,6 @@ struct plan_state {
 };
 
 extern const struct world_effect plan_effects[];
-void plan_note(const struct scenario *s, size_t i, struct run_result *r);
 unsigned plan_used(const struct scenario *s, size_t i);
 
 #endif

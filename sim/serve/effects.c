@@ -89,13 +89,31 @@ CONDITION(may_fail)
 						       remark_is_set(s, "capacity.trace")));
 }
 
+static bool has_event(const struct run_result *r, const char *kind)
+{
+	for (size_t k = 0; k < r->n_events; k++)
+		if (!strcmp(r->events[k].kind, kind))
+			return true;
+	return false;
+}
+
 CONDITION(has_failed)
 {
 	UNUSED;
-	for (size_t k = 0; k < r->n_events; k++)
-		if (!strcmp(r->events[k].kind, "node-fail"))
-			return true;
-	return false;
+	return has_event(r, "node-fail");
+}
+
+/* In a mixed run, the node of a notice is closed to jobs too, even if no replica is left. */
+CONDITION(had_notice)
+{
+	UNUSED;
+	return s->whole || has_event(r, "node-notice");
+}
+
+CONDITION(jobs_had_notice)
+{
+	UNUSED;
+	return !s->whole || has_event(r, "node-notice") || has_event(r, "node-fail");
 }
 
 CONDITION(spares_types)
@@ -172,7 +190,7 @@ const struct world_effect serve_effects[] = {
 	{ .key = "serve.exit_interval", .why = "serve.exit is not interval", .needs = "serve.exit=interval" },
 	{ .key = "serve.exit_interval", .why = "no run was aborted", .metric = "preemptions" },
 	{ .key = "serve.exit_interval", .why = "every run was aborted at the same point as by default", .use = SERVE_USED_EXIT_INTERVAL },
-	{ .key = "serve.resume_cost", .why = "no run was suspended", .metric = "preemptions" },
+	{ .key = "serve.resume_cost", .why = "no suspended run was resumed", .use = SERVE_USED_RESUME },
 	{ .key = "precision", .why = "times and bytes of the models are given by their files", .holds = has_layers },
 	{ .key = "kv_precision", .why = "the bytes of KV caches are given by the models' files", .holds = has_layers },
 	{ .key = "profile", .why = "times of the models are given by their files", .holds = has_layers },
@@ -185,6 +203,8 @@ const struct world_effect serve_effects[] = {
 	{ .key = "serve.prefix_cache", .why = "the trace has no hashes of prompts", .holds = has_hashes },
 	{ .key = "serve.router", .why = "there is one replica", .holds = has_choice },
 	{ .key = "serve.router", .why = "the router chose the replica with the shortest queue for every request, as jsq does", .use = SERVE_USED_ROUTER },
+	{ .key = "serve.router", .why = "it replaces the routing of the policy, which may choose the same replicas", .use = SERVE_USED_OTHER_ROUTE,
+		.is_unsure = true },
 	AUTOSCALE("serve.scale_target"), AUTOSCALE("serve.scale_interval"), AUTOSCALE("serve.scale_quiet"),
 	NO_DECISION("serve.scale_target"), NO_DECISION("serve.scale_quiet"),
 	{ .key = "serve.scale_interval", .why = "the last request ended before the first decision, which the default makes no earlier", .use = SERVE_USED_SCALE_INTERVAL },
@@ -195,6 +215,8 @@ const struct world_effect serve_effects[] = {
 	{ .key = "device", .why = "every GPU is of this device by its type", .holds = device_changes },
 	{ .key = "serve.start_up", .why = "no replica was added later", .use = SERVE_USED_START_UP },
 	{ .key = "serve.notice", .why = "nodes do not fail", .holds = may_fail },
+	{ .key = "serve.notice", .why = "no notice was given before the end", .holds = had_notice },
+	{ .key = "serve.notice", .why = "no node failed before the end", .holds = jobs_had_notice, .is_unsure = true },
 	THINK("serve.think"), THINK("serve.think_law"),
 	{ .key = "serve.think_law", .why = "serve.think is 0", .holds = thinks_for_a_time },
 	{ .key = "failures.mttr", .why = "nodes do not fail (failures.mtbf is 0)", .holds = may_fail },

@@ -192,6 +192,7 @@ void orr_run_resume(struct orr_serve *w, orr_run run)
 	}
 	guard_before_beside(w, x->replica, "orr_run_resume()");
 	serve_metrics_memory(w, x->replica);
+	w->used |= SERVE_USED_RESUME;
 	revive(w, x);
 	run_go(w, x);
 }

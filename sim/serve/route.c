@@ -106,7 +106,10 @@ uint32_t route_pick(struct orr_serve *w, const struct req *q)
 	if (w->set->router == ROUTER_AUTO && w->ops->route)
 		return ask_policy(w, q);
 	uint32_t picked = route_by_rule(w, q);
-	if (!(w->used & SERVE_USED_ROUTER) && (w->ops->route || picked != shortest(w, q->model)))
-		w->used |= SERVE_USED_ROUTER;
+	if (!(w->used & SERVE_USED_OTHER_ROUTE)) {
+		bool is_other = !w->ops->route && picked != shortest(w, q->model);
+		w->used |= w->ops->route || is_other ? SERVE_USED_ROUTER : 0;
+		w->used |= is_other ? SERVE_USED_OTHER_ROUTE : 0;
+	}
 	return picked;
 }

@@ -50,6 +50,8 @@ enum serve_use {
 	SERVE_USED_DECISION = 1 << 8,       /* the autoscaler made a decision */
 	SERVE_USED_SCALE_QUIET = 1 << 9,    /* a decision depended on serve.scale_quiet */
 	SERVE_USED_WARMUP = 1 << 10,        /* a mean differs without serve.warmup */
+	SERVE_USED_RESUME = 1 << 13,        /* a suspended run was resumed */
+	SERVE_USED_OTHER_ROUTE = 1 << 14,   /* jsq might have chosen another replica */
 	SERVE_USED_SCALE_TARGET = 1 << 12,  /* a decision depended on serve.scale_target */
 	SERVE_USED_SCALE_INTERVAL = 1 << 11 /* the last request ended after the first decision of the autoscaler, or after the first
 					       decision with the default of serve.scale_interval */

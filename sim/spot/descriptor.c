@@ -325,10 +325,33 @@ static bool is_long_enough(const struct scenario *s, size_t i, const struct run_
 	return s->until_ns == ORR_NEVER || remark_metric(s, r, "steps") >= (double)((const struct spot_state *)s->state)->job->steps;
 }
 
+/* Without --until, a job without a last step trains until the trace ends, and other jobs go on. */
+static bool reaches_last_step(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	(void)i;
+	return remark_metric(s, r, "steps") >= (double)((const struct spot_state *)s->state)->job->steps;
+}
+
 static bool has_intervals(const struct scenario *s, size_t i, const struct run_result *r)
 {
 	(void)i, (void)r;
 	return s->replications > 1;
+}
+
+/* A policy may request the times of checkpoints that it does not write. */
+static bool pauses_with(const struct scenario *s, size_t i, const struct run_result *r, unsigned not )
+{
+	return !(used_by_spot(s, i) & not ) && remark_metric(s, r, "paused_part") > 0;
+}
+
+static bool pauses_by_storage(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	return pauses_with(s, i, r, SPOT_USED_STORAGE_NOT);
+}
+
+static bool pauses_by_node(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	return pauses_with(s, i, r, SPOT_USED_NODE_BPS_NOT);
 }
 
 static bool has_more_rows(const struct scenario *s, size_t i, const struct run_result *r)
@@ -346,6 +369,7 @@ static const struct world_effect effects[] = {
 	{ .key = "spot.billing", .why = "every instance ended with a full hour", .use = SPOT_USED_BILLING },
 	{ .key = "spot.endless", .why = "the job has no last step", .holds = has_last_step },
 	{ .key = "spot.endless", .why = "the run ended before the last step of the job", .holds = is_long_enough },
+	{ .key = "spot.endless", .why = "the run ended before the last step of the job", .holds = reaches_last_step, .is_unsure = true },
 	{ .key = "spot.notice", .why = "the policy acted on no notice", .use = SPOT_USED_NOTICE },
 	{ .key = "spot.price", .why = "no spot instance was taken at the default price", .use = SPOT_USED_PRICE },
 	{ .key = "prices", .why = "no spot instance was taken at a price of the series", .use = SPOT_USED_PRICES },
@@ -357,6 +381,10 @@ static const struct world_effect effects[] = {
 	{ .key = "spot.node_Bps", .why = "the job has no state (state_bytes)", .holds = has_state },
 	{ .key = "spot.storage_Bps", .why = "every checkpoint takes as long with the default", .use = SPOT_USED_STORAGE },
 	{ .key = "spot.node_Bps", .why = "every checkpoint takes as long with the default", .use = SPOT_USED_NODE_BPS },
+	{ .key = "spot.storage_Bps", .why = "some checkpoints take as long with the default, or the job never paused", .holds = pauses_by_storage,
+		.is_unsure = true },
+	{ .key = "spot.node_Bps", .why = "some checkpoints take as long with the default, or the job never paused", .holds = pauses_by_node,
+		.is_unsure = true },
 	{ .key = "spot.storage_latency", .why = "the policy requested no checkpoint time",
 		.use = SPOT_USED_CHECKPOINT },
 	{ .key = "spot.egress_usd_per_GB", .why = "no byte was sent between zones", .use = SPOT_USED_EGRESS },
@@ -366,6 +394,7 @@ static const struct world_effect effects[] = {
 	{ .key = "record", .why = "a sample of up to 10000 rows contains every row", .holds = has_more_rows },
 	{ .key = "until", .why = "the run ended before", .holds = ends_at_until },
 	{ .key = "seed", .why = "nothing of this run is drawn at random", .holds = is_drawn },
+	{ .key = "seed", .why = "no spot instance was taken", .metric = "spot_hours", .is_unsure = true },
 	{ 0 }
 };
 /* clang-format on */

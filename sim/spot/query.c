@@ -110,15 +110,15 @@ static double default_of(const char *name)
 	return strtod(p->def, NULL);
 }
 
-/* Records whether an option makes the bandwidth differ from that under its default. */
+/* Records whether an option makes the bandwidth differ from that under its default, and whether it does not. */
 static void note_bottleneck(const struct orr_spot *w, double nodes)
 {
 	double now = fmin(w->node_Bps * nodes, w->storage_Bps);
 	double by_storage = fmin(w->node_Bps * nodes, default_of("storage_Bps"));
 	double by_node = fmin(default_of("node_Bps") * nodes, w->storage_Bps);
 	*w->use |= SPOT_USED_CHECKPOINT;
-	*w->use |= by_storage < now || by_storage > now ? SPOT_USED_STORAGE : 0;
-	*w->use |= by_node < now || by_node > now ? SPOT_USED_NODE_BPS : 0;
+	*w->use |= by_storage < now || by_storage > now ? SPOT_USED_STORAGE : SPOT_USED_STORAGE_NOT;
+	*w->use |= by_node < now || by_node > now ? SPOT_USED_NODE_BPS : SPOT_USED_NODE_BPS_NOT;
 }
 
 int64_t orr_checkpoint_time(const struct orr_spot *w, uint32_t nodes)

@@ -24,12 +24,14 @@ enum spot_use {
 	SPOT_USED_TARGET = 1 << 3, /* spot.target declined an offer */
 	SPOT_USED_QUOTA = 1 << 4,  /* as did spot.quota */
 	SPOT_USED_ON_DEMAND_QUOTA = 1 << 5,
-	SPOT_USED_MAX_PRICE = 1 << 6,   /* and spot.max_price */
-	SPOT_USED_STORAGE = 1 << 7,     /* the time of a checkpoint differs from that under the default of spot.storage_Bps */
-	SPOT_USED_NODE_BPS = 1 << 8,    /* or of spot.node_Bps */
-	SPOT_USED_CHECKPOINT = 1 << 11, /* the policy queried the time of a checkpoint */
-	SPOT_USED_EGRESS = 1 << 9,      /* bytes were sent between zones */
-	SPOT_USED_BILLING = 1 << 10     /* an instance ended before the end of an hour that it had started */
+	SPOT_USED_MAX_PRICE = 1 << 6,     /* and spot.max_price */
+	SPOT_USED_STORAGE = 1 << 7,       /* the time of a checkpoint differs from that under the default of spot.storage_Bps */
+	SPOT_USED_NODE_BPS = 1 << 8,      /* or of spot.node_Bps */
+	SPOT_USED_STORAGE_NOT = 1 << 12,  /* the time of a checkpoint is that under the default of spot.storage_Bps */
+	SPOT_USED_NODE_BPS_NOT = 1 << 13, /* or of spot.node_Bps */
+	SPOT_USED_CHECKPOINT = 1 << 11,   /* the policy queried the time of a checkpoint */
+	SPOT_USED_EGRESS = 1 << 9,        /* bytes were sent between zones */
+	SPOT_USED_BILLING = 1 << 10       /* an instance ended before the end of an hour that it had started */
 };
 
 struct spot_config {

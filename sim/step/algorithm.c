@@ -127,14 +127,14 @@ static bool have_same_sends(const struct coll_plan *a, const struct coll_plan *b
 	return true;
 }
 
-/* Returns whether two algorithms send the same messages: multi-ring with one NIC per node is a ring. */
+/* Returns whether two algorithms send the same messages: multi-ring with one NIC per node is a ring. Times of messages inside an
+ * island may differ. */
 static bool is_alike(const struct coll_shape *a, const struct coll_shape *b)
 {
 	if (a->algorithm == b->algorithm && a->leader == b->leader)
 		return true;
 	struct coll_plan x = { 0 }, y = { 0 };
-	bool is_same =
-		!has_inner_times(a) && !has_inner_times(b) && !coll_plan(a, &x, NULL) && !coll_plan(b, &y, NULL) && have_same_sends(&x, &y);
+	bool is_same = !coll_plan(a, &x, NULL) && !coll_plan(b, &y, NULL) && have_same_sends(&x, &y);
 	coll_plan_free(&x);
 	coll_plan_free(&y);
 	return is_same;
@@ -153,7 +153,11 @@ struct coll_shape collective_shape(struct orr_step *s, const struct coll *c, con
 	/* The scenario's algorithm is replaced if it does not support the operation. An algorithm named by the policy is not
 	 * replaced. */
 	struct coll_shape shape = shape_of(s, c, real, coll_usable(c->what.op, s->algorithm, c->n));
-	if (!(*s->uses & STEP_USED_ALGORITHM) && (source || !is_alike(&shape, &best))) /* only `auto` uses measured times */
-		*s->uses |= STEP_USED_ALGORITHM;
+	if (!(*s->uses & STEP_USED_OTHER_SENDS)) {
+		bool is_other = !is_alike(&shape, &best), has_times = has_inner_times(&shape) || has_inner_times(&best);
+		has_times = has_times && (shape.algorithm != best.algorithm || shape.leader != best.leader);
+		*s->uses |= is_other ? STEP_USED_OTHER_SENDS : 0;
+		*s->uses |= source || is_other || has_times ? STEP_USED_ALGORITHM : 0; /* only `auto` uses measured times */
+	}
 	return shape;
 }

@@ -252,11 +252,6 @@ static int write_timeline(const struct scenario *s, const char *path, struct run
 	return rc;
 }
 
-static void note_step(const struct scenario *s, size_t i, struct run_result *r)
-{
-	step_note_draws(s, step_used(s, i), r);
-}
-
 static int finish_step(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err)
 {
 	const char *timeline = world_extra(s->output, "timeline");
@@ -363,6 +358,5 @@ const struct world world_step = { .name = "step",
 	.run = run_step,
 	.effects = step_effects,
 	.used = step_used,
-	.note = note_step,
 	.finish = finish_step,
 	.close = close_step };

@@ -36,6 +36,13 @@ static bool profile_changes(const struct scenario *s, size_t i, const struct run
 	return setting_profile_changes(&((const struct step_state *)s->state)->set, s->cluster);
 }
 
+static bool profile_times_change(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	const struct step_state *t = s->state;
+	(void)i, (void)r;
+	return setting_costs_change(&t->set, s->cluster, t->dnn, t->costs, "profile");
+}
+
 static bool device_changes(const struct scenario *s, size_t i, const struct run_result *r)
 {
 	(void)i, (void)r;
@@ -48,6 +55,12 @@ static bool uses_network(const struct scenario *s, size_t i, const struct run_re
 {
 	(void)r;
 	return step_used(s, i) & STEP_USED_NETWORK || setting_links_change(&((const struct step_state *)s->state)->set, s);
+}
+
+static bool routes_change(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	(void)i, (void)r;
+	return setting_routes_change(&((const struct step_state *)s->state)->set, s);
 }
 
 static bool is_drawn(const struct scenario *s, size_t i, const struct run_result *r)
@@ -101,13 +114,6 @@ static bool may_decay(const struct scenario *s, size_t i, const struct run_resul
 	return !o || strcmp(orr_arg_text(o, "schedule"), "step") != 0 || step_used(s, i) & STEP_USED_LEARN_DECAY;
 }
 
-void step_note_draws(const struct scenario *s, unsigned used, struct run_result *r)
-{
-	if (remark_is_set(s, "step.contention_p") && !(used & STEP_USED_SLOWED_NIC))
-		result_note(r, "remark",
-			"step.contention_p slowed no NIC in the simulated iterations: expected a larger value or more iterations");
-}
-
 /* clang-format off */
 #define LEARN_NO_DECAY "the schedule changed no learning rate before the end"
 #define DATA "learn.problem=least-squares|logistic|mlp"
@@ -119,12 +125,15 @@ void step_note_draws(const struct scenario *s, unsigned used, struct run_result 
 const struct world_effect step_effects[] = {
 	STEP_EFFECTS,
 	{ .key = "step.merge", .why = "auto merges the same lanes", .holds = is_merge_off },
+	{ .key = "step.merge", .why = "auto merges only lanes of equal times", .is_unsure = true },
 	{ .key = "network", .why = "no device sent a message", .use = STEP_USED_MESSAGES },
 	{ .key = "network", .why = STEP_NO_NETWORK, .holds = uses_network },
+	{ .key = "network", .why = STEP_SAME_ROUTES, .holds = routes_change, .is_unsure = true },
 	{ .key = "device", .why = "every GPU is of this device by its type", .holds = device_changes },
 	{ .key = "seed", .why = "nothing of this run is drawn at random", .holds = is_drawn },
 	{ .key = "policy_timeout", .why = "no call of the policy reached the limit" },
 	{ .key = "profile", .why = "the profiles of the devices are the same by default", .holds = profile_changes },
+	{ .key = "profile", .why = "kernel times of the model do not depend on it", .holds = profile_times_change, .is_unsure = true },
 	{ .key = "cost.measured", .why = "no step time is measured for this device, model, batch and precision", .holds = measured_changes },
 	{ .key = "cost.fused_attention", .why = "kernel times of the model do not depend on it", .holds = fused_attention_changes },
 	{ .key = "cost.fused_elementwise", .why = "kernel times of the model do not depend on it", .holds = fused_elementwise_changes },

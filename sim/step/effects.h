@@ -7,10 +7,13 @@
 #include "world/scenario.h"
 
 #define STEP_NO_NETWORK "no message left a node, and links inside nodes are those of the default"
+#define STEP_SAME_ROUTES "its routes have the bandwidths and latencies of the default network"
 /* clang-format off */
 #define STEP_EFFECTS \
 	{ .key = "step.algorithm", .why = "every collective takes this algorithm by default, or one that its policy names", \
 		.use = STEP_USED_ALGORITHM }, \
+	{ .key = "step.algorithm", .why = "its messages between nodes are those of the default", .use = STEP_USED_OTHER_SENDS, \
+		.is_unsure = true }, \
 	{ .key = "step.nic_efficiency", .why = "no collective used several NICs of a node", .use = STEP_USED_NICS }, \
 	{ .key = "step.pxn", .why = "no all-to-all used several NICs of a node", .use = STEP_USED_RAILS }, \
 	{ .key = "step.compression", .why = "the policy sends no gradients that can be compressed", .use = STEP_USED_COMPRESSION }, \
@@ -19,6 +22,7 @@
 	{ .key = "step.fidelity", .why = "no device sent a message", .use = STEP_USED_MESSAGES }, \
 	{ .key = "step.exact", .why = "no steady state was found: every iteration is simulated in any case", .use = STEP_USED_STEADY_STATE }, \
 	{ .key = "step.merge", .why = "the policy does not describe equal lanes", .use = STEP_USED_LANES }, \
+	{ .key = "step.contention_p", .why = "it slowed no NIC in the simulated iterations", .use = STEP_USED_SLOWED_NIC, .is_unsure = true }, \
 	{ .key = "step.contention_f", .why = "no NIC is slowed: step.contention_p is 0", .needs = "step.contention_p" }, \
 	{ .key = "step.straggler_spread", .why = "no device is slowed: step.stragglers is none", .needs = "step.stragglers" }, \
 	{ .key = "step.interference", .why = "no two compute ops ran together on a device", .use = STEP_USED_CORUN }, \
@@ -28,9 +32,5 @@
 	{ .key = "step.interference_curve", .why = "no two compute ops ran together on a device", .use = STEP_USED_CORUN }, \
 	{ .key = "cost.setup", .why = "cost.measured is false", .needs = "cost.measured=true" }
 /* clang-format on */
-
-/* Adds a remark on draws that changed nothing: no draw of step.contention_p slowed a NIC. The option may still have an effect,
- * because iterations could repeat without draws, so the remark does not claim that it has none. */
-void step_note_draws(const struct scenario *s, unsigned used, struct run_result *r);
 
 #endif

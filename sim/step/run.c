@@ -201,6 +201,8 @@ static void give(struct orr_step *s, struct step_result *out)
 	out->period = s->period;
 	out->was_merged = s->is_merged;
 	out->flows = s->flows;
+	if (!(s->used & STEP_USED_MESSAGES))
+		s->used &= ~(unsigned)STEP_USED_SLOWED_NIC;
 	out->used = s->used | (s->period ? STEP_USED_STEADY_STATE : STEP_USED_EVERY_ITERATION);
 	account_result(s, out);
 	use_result(s, out);

@@ -122,6 +122,22 @@ bool setting_links_change(const struct setting *s, const struct scenario *base)
 	return changes;
 }
 
+static bool is_same(double a, double b)
+{
+	return !(a < b) && !(a > b);
+}
+
+bool setting_routes_change(const struct setting *s, const struct scenario *base)
+{
+	struct topo *plain = setting_default_network(base, s, NULL);
+	bool changes = !plain || !s->topo;
+	for (uint32_t i = 1; !changes && i < plain->n_gpus; i++)
+		changes = !is_same(topo_bandwidth(s->topo, 0, i), topo_bandwidth(plain, 0, i)) ||
+			  !is_same(topo_latency(s->topo, 0, i), topo_latency(plain, 0, i));
+	topo_free(plain);
+	return changes;
+}
+
 static int resolve_network(const struct scenario *base, struct setting *s, struct orr_error *err)
 {
 	s->network_spec = orr_arg_text(base->keys, "network");
@@ -166,16 +182,25 @@ static bool have_same_times(const struct cost *a, const struct cost *b, uint32_t
 	return true;
 }
 
+static struct profile *default_profile(const struct setting *s, uint32_t type)
+{
+	const char *name = s->device[type] ? profile_for_device(s->device[type]->profile_of) : NULL;
+	return name ? profile_load(name, NULL) : NULL;
+}
+
 bool setting_costs_change(
 	const struct setting *s, const struct cluster *c, const struct dnn *dnn, const struct cost *const *cost, const char *name)
 {
 	bool changes = false;
 	for (uint32_t t = 0; !changes && t < c->n_types; t++) {
 		struct cost_options o = setting_costs(s, t, 0);
+		struct profile *usual = strcmp(name, "profile") ? NULL : default_profile(s, t);
 		cost_default(&o, name);
+		o.profile = strcmp(name, "profile") ? o.profile : usual;
 		struct cost *plain = cost_new(dnn, s->device[t], &o, NULL);
 		changes = !plain || !have_same_times(cost[t], plain, dnn->n_layers, s->batch);
 		cost_free(plain);
+		profile_free(usual);
 	}
 	return changes;
 }
@@ -184,8 +209,7 @@ bool setting_profile_changes(const struct setting *s, const struct cluster *c)
 {
 	bool changes = false;
 	for (uint32_t t = 0; !changes && t < c->n_types; t++) {
-		const char *name = s->device[t] ? profile_for_device(s->device[t]->profile_of) : NULL;
-		struct profile *p = name ? profile_load(name, NULL) : NULL;
+		struct profile *p = default_profile(s, t);
 		changes = !p != !s->profile[t] || (p && strcmp(p->hash, s->profile[t]->hash) != 0);
 		profile_free(p);
 	}

@@ -66,13 +66,15 @@ int setting_resolve_serving(const struct scenario *base, struct setting *s, stru
 struct topo *setting_default_network(const struct scenario *base, const struct setting *s, struct orr_error *err);
 /* Returns the cost options of GPU type `type`; sample 0: the laws as fitted, k: draw number k. */
 struct cost_options setting_costs(const struct setting *s, uint32_t type, uint32_t sample);
-/* Returns whether cost.NAME changes the time of any kernel of the model. cost: with the option, by GPU type. */
+/* Returns whether cost.NAME, or the key "profile", changes the time of any kernel of the model. cost: with the option, by GPU type. */
 bool setting_costs_change(
 	const struct setting *s, const struct cluster *c, const struct dnn *dnn, const struct cost *const *cost, const char *name);
 /* Returns whether the key device names another device for a GPU than its type does. */
 bool setting_device_changes(const struct setting *s, const struct cluster *c);
 /* Returns whether messages inside nodes have other links than with the default network of training. */
 bool setting_links_change(const struct setting *s, const struct scenario *base);
+/* Returns whether a route from the first GPU has another bandwidth or latency than with the default network of training. */
+bool setting_routes_change(const struct setting *s, const struct scenario *base);
 /* Returns whether the profiles differ from those of profile=auto. */
 bool setting_profile_changes(const struct setting *s, const struct cluster *c);
 /* Describes the profile, or data sheet, of each GPU type; the caller frees the text. */

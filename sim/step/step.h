@@ -34,9 +34,12 @@ enum step_use {
 	STEP_USED_CORUN = 1 << 9,           /* compute ops ran together on a device */
 	STEP_USED_RAILS = 1 << 10,          /* an all-to-all used several NICs of a node */
 	STEP_USED_NETWORK = 1 << 11,        /* a message left a node, or the policy queried the bandwidth between nodes */
-	STEP_USED_SLOWED_NIC = 1 << 12,     /* step.contention_p slowed a NIC */
+	STEP_USED_SLOWED_NIC = 1 << 12,     /* step.contention_p slowed a NIC, and messages were sent */
 	STEP_USED_MERGE = 1 << 13,          /* a job that trains has another rate than without step.merge */
 	STEP_USED_MONEY = 1 << 14,          /* the policy keeps an account of money */
+	STEP_USED_OTHER_SENDS = 1 << 15,    /* step.algorithm sent other messages than auto, not only other times inside a node */
+	STEP_USED_ITERATIONS = 1 << 24,     /* jobs: a rate differs by 1e-8 or more from that with the default of step.iterations */
+	STEP_USED_EXACT = 1 << 25,          /* or of step.exact */
 	STEP_USED_LEARN_DECAY = 1 << 28,    /* learn.schedule=step: samples reached learn.decay_samples or its default */
 	STEP_USED_LEARN_RATE = 1 << 29,     /* learn.schedule changed the rate of an update */
 	STEP_USED_LEARN_MODEL = 1 << 30     /* learn.model differed from the model that auto chooses */

@@ -105,7 +105,8 @@ bool remark_is_set(const struct scenario *s, const char *key)
 	return is_set_in(of->world, of->given, key);
 }
 
-void remark_no_effect(const struct scenario *s, struct run_result *r, const char *key, const char *why)
+/* verb: "has", "may have". */
+static void add_remark(const struct scenario *s, struct run_result *r, const char *key, const char *verb, const char *why)
 {
 	if (!remark_is_set(s, key))
 		return;
@@ -113,10 +114,15 @@ void remark_no_effect(const struct scenario *s, struct run_result *r, const char
 	char *copy = split(key, &object, &name);
 	bool has_prefix = s->whole && !is_of_whole(s, object, name);
 	struct sbuf text = { 0 };
-	sbuf_printf(&text, "%s%s%s has no effect: %s", has_prefix ? s->world->name : "", has_prefix ? "." : "", key, why);
+	sbuf_printf(&text, "%s%s%s %s no effect: %s", has_prefix ? s->world->name : "", has_prefix ? "." : "", key, verb, why);
 	result_note(r, "remark", sbuf_text(&text));
 	sbuf_free(&text);
 	mem_free(copy);
+}
+
+void remark_no_effect(const struct scenario *s, struct run_result *r, const char *key, const char *why)
+{
+	add_remark(s, r, key, "has", why);
 }
 
 double remark_metric(const struct scenario *s, const struct run_result *r, const char *metric)
@@ -204,12 +210,12 @@ static bool may_have_effect(const struct world_effect *e, const struct scenario 
 	       !(e->use && !(s->world->used(s, i) & e->use)) && !(e->holds && !e->holds(s, i, r));
 }
 
-/* Returns why the key, which is set, has no effect; NULL: it may have one. */
-static const char *no_effect(const struct scenario *s, size_t i, const struct run_result *r, const char *key)
+/* Returns the first row by which the key, which is set, has no effect, or may have none; NULL: it has one. */
+static const struct world_effect *no_effect(const struct scenario *s, size_t i, const struct run_result *r, const char *key)
 {
 	for (const struct world_effect *e = s->world->effects; e && e->key; e++)
 		if (!strcmp(e->key, key) && !may_have_effect(e, s, i, r))
-			return e->why;
+			return e;
 	return NULL;
 }
 
@@ -238,11 +244,14 @@ static void add_effects(const struct scenario *const *part, size_t n, size_t k, 
 		if (!remark_is_set(s, e->key) || !is_first_row(s, e))
 			continue;
 		bool is_whole = is_shared(s, e->key), has_none = !(is_whole && k);
-		const char *why = no_effect(s, i, r, e->key);
-		for (size_t other = 0; is_whole && has_none && other < n; other++)
-			has_none = no_effect(part[other], i, r, e->key) != NULL;
-		if (why && has_none)
-			remark_no_effect(s, r, e->key, why);
+		const struct world_effect *row = no_effect(s, i, r, e->key);
+		for (size_t other = 0; is_whole && row && has_none && other < n; other++) {
+			const struct world_effect *x = no_effect(part[other], i, r, e->key);
+			has_none = x != NULL;
+			row = x && x->is_unsure ? x : row;
+		}
+		if (row && has_none)
+			add_remark(s, r, e->key, row->is_unsure ? "may have" : "has", row->why);
 	}
 }
 

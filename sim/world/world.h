@@ -99,6 +99,7 @@ struct world_policy_flag {
  * A condition without which a key of the scenario has no effect on a run. If the scenario sets the key to something other than
  * its default and the condition does not hold, the run gets the remark "KEY has no effect: WHY" (world/remarks.h). A key may
  * have several rows, all of which must hold; the remark names the first that does not. A row without any condition never holds.
+ * If results may be equal although a condition is met, a last row is marked is_unsure.
  */
 struct world_effect {
 	const char *key;    /* "jobs.checkpoint" */
@@ -108,6 +109,7 @@ struct world_effect {
 			     * ("learn.schedule=step|cosine") */
 	unsigned use;       /* bits of which the run must have used one: world.used() */
 	bool (*holds)(const struct scenario *s, size_t i, const struct run_result *r);
+	bool is_unsure; /* the key can have an effect without the condition: the remark is "KEY may have no effect: WHY" */
 };
 
 /* ---- the descriptor ---- */
