@@ -142,7 +142,7 @@ static void reform(struct oobleck *v, struct orr_spot *w)
 		depth[0] = v->plan.depth;
 	else
 		templates_depths(&v->templates, &v->plan, depth);
-	bool is_fatal = v->has_trained && !by_curve(v) && !parts_are_whole(&v->parts, w);
+	bool is_fatal = v->has_trained && !by_curve(v) && !parts_are_whole(&v->parts);
 	double copied, most = parts_assign(&v->parts, depth, v->plan.pipelines, &copied);
 	bool copies = v->has_trained && !by_curve(v) && !is_fatal;
 	int64_t pause = v->reconfigure_ns;

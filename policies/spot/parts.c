@@ -8,6 +8,9 @@ void parts_free(struct parts *p)
 	orr_free(p->held);
 	orr_free(p->node);
 	orr_free(p->stage);
+	orr_free(p->sorted);
+	orr_free(p->next);
+	orr_free(p->live);
 }
 
 static void make_room(struct parts *p, struct orr_spot *w)
@@ -23,19 +26,25 @@ static void make_room(struct parts *p, struct orr_spot *w)
 		p->cap = 2 * live;
 		p->node = orr_realloc(p->node, p->cap, sizeof *p->node);
 		p->stage = orr_realloc(p->stage, p->cap, sizeof *p->stage);
+		p->sorted = orr_realloc(p->sorted, p->cap, sizeof *p->sorted);
+		p->next = orr_realloc(p->next, p->cap, sizeof *p->next);
+		p->live = orr_realloc(p->live, p->cap, sizeof *p->live);
 	}
 }
 
 void parts_find_nodes(struct parts *p, struct orr_spot *w)
 {
-	p->n_nodes = 0;
+	p->n_nodes = p->n_live = 0;
 	make_room(p, w);
 	for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i)) {
+		const struct part *held = &p->held[orr_inst_slot(i)];
+		bool holds = held->inst == i;
+		if (holds)
+			p->live[p->n_live++] = (struct interval){ held->lo, held->hi };
 		if (!orr_inst_is_ready(w, i) || orr_inst_is_noticed(w, i))
 			continue;
-		const struct part *held = &p->held[orr_inst_slot(i)];
 		struct part *node = &p->node[p->n_nodes];
-		*node = held->inst == i ? *held : (struct part){ .inst = i };
+		*node = holds ? *held : (struct part){ .inst = i };
 		node->order = p->n_nodes++;
 		node->is_done = false;
 	}
@@ -54,23 +63,14 @@ static int compare(const void *x, const void *y)
 	return a->order < b->order ? -1 : a->order > b->order;
 }
 
-static int compare_order(const void *x, const void *y)
-{
-	const struct part *a = x, *b = y;
-	return a->order < b->order ? -1 : a->order > b->order;
-}
-
-bool parts_are_whole(const struct parts *p, const struct orr_spot *w)
+bool parts_are_whole(const struct parts *p)
 {
 	/* Covers the layers from the first on; each step extends to the end of the part that reaches furthest. */
 	for (double at = 0; at < 1;) {
 		double reach = at;
-		for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i)) {
-			uint32_t slot = orr_inst_slot(i);
-			const struct part *held = slot < p->n_held ? &p->held[slot] : NULL;
-			if (held && held->inst == i && held->lo <= at && held->hi > reach)
-				reach = held->hi;
-		}
+		for (uint32_t i = 0; i < p->n_live; i++)
+			if (p->live[i].lo <= at && p->live[i].hi > reach)
+				reach = p->live[i].hi;
 		if (reach == at)
 			return false;
 		at = reach;
@@ -82,7 +82,7 @@ static void match_equal(struct parts *p)
 {
 	uint32_t n = 0;
 	for (uint32_t s = 0; s < p->n_stages; s++) {
-		struct part *stage = &p->stage[s];
+		struct part *stage = &p->sorted[s];
 		while (n < p->n_nodes && p->node[n].hi > 0 &&
 			(p->node[n].lo < stage->lo || (p->node[n].lo == stage->lo && p->node[n].hi < stage->hi)))
 			n++;
@@ -113,21 +113,42 @@ static uint32_t hand_out(struct parts *p, struct part *stage, uint32_t n, bool h
 	return n + 1;
 }
 
+/* Makes all stages, and sorts them by merging the pipelines. */
+static void make_stages(struct parts *p, const uint32_t *depth, uint32_t pipelines)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < pipelines; i++) {
+		p->next[i] = n;
+		for (uint32_t j = 0; j < depth[i]; j++, n++)
+			p->stage[n] = (struct part){ .lo = (double)j / depth[i], .hi = (double)(j + 1) / depth[i], .order = n };
+	}
+	p->n_stages = n;
+	for (uint32_t s = 0; s < n; s++) {
+		const struct part *least = NULL;
+		uint32_t from = 0, end = 0;
+		for (uint32_t i = 0; i < pipelines; i++) {
+			const struct part *x = &p->stage[p->next[i]];
+			end += depth[i];
+			if (p->next[i] < end && (!least || x->lo < least->lo || (x->lo == least->lo && x->hi < least->hi))) {
+				least = x;
+				from = i;
+			}
+		}
+		p->sorted[s] = *least;
+		p->next[from]++;
+	}
+}
+
 double parts_assign(struct parts *p, const uint32_t *depth, uint32_t pipelines, double *copied)
 {
-	p->n_stages = 0;
-	for (uint32_t i = 0; i < pipelines; i++)
-		for (uint32_t j = 0; j < depth[i]; j++) {
-			struct part *s = &p->stage[p->n_stages];
-			*s = (struct part){ .lo = (double)j / depth[i], .hi = (double)(j + 1) / depth[i], .order = p->n_stages++ };
-		}
+	make_stages(p, depth, pipelines);
 	qsort(p->node, p->n_nodes, sizeof *p->node, compare);
-	qsort(p->stage, p->n_stages, sizeof *p->stage, compare);
 	match_equal(p);
 	uint32_t n = 0;
 	for (uint32_t s = 0; s < p->n_stages; s++)
-		n = hand_out(p, &p->stage[s], n, true);
-	qsort(p->stage, p->n_stages, sizeof *p->stage, compare_order);
+		n = hand_out(p, &p->sorted[s], n, true);
+	for (uint32_t s = 0; s < p->n_stages; s++)
+		p->stage[p->sorted[s].order] = p->sorted[s];
 	for (uint32_t s = 0; s < p->n_stages; s++)
 		n = hand_out(p, &p->stage[s], n, false);
 	double most = 0;

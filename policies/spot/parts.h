@@ -20,19 +20,26 @@ struct part {
 	bool is_done;   /* is matched */
 };
 
+struct interval {
+	double lo, hi;
+};
+
 struct parts {
 	struct part *held; /* part held, by slot; empty if inst is another instance */
 	uint32_t n_held;
 	struct part *node, *stage; /* nodes and stages of the last plan */
-	uint32_t cap, n_nodes, n_stages;
+	struct part *sorted;       /* stages in order of the layers */
+	uint32_t *next;            /* by pipeline: its next stage that is not in `sorted` */
+	struct interval *live;     /* parts held by live instances */
+	uint32_t cap, n_nodes, n_stages, n_live;
 };
 
 /* Frees the parts. A struct of zeros is empty. */
 void parts_free(struct parts *p);
-/* Lists the usable nodes: ready and not given notice. */
+/* Lists the usable nodes, which are ready and not given notice, and the parts held by all live instances. */
 void parts_find_nodes(struct parts *p, struct orr_spot *w);
-/* Returns whether the live instances together hold the whole state. */
-bool parts_are_whole(const struct parts *p, const struct orr_spot *w);
+/* Returns whether the listed parts together are the whole state. */
+bool parts_are_whole(const struct parts *p);
 /* Assigns the stages of pipelines of these depths (at most n_nodes stages) to nodes, pipeline by pipeline, in stage[i].inst. Returns
  * the largest share of the state that one node must copy; *copied: the sum over all nodes. */
 double parts_assign(struct parts *p, const uint32_t *depth, uint32_t pipelines, double *copied);

@@ -73,6 +73,8 @@ const struct world_effect plan_effects[] = {
 	TRAINING("step.ignore_memory"), TRAINING("step.prices"), TRAINING("cost.setup"),
 	STEP_EFFECTS,
 	{ .key = "step.merge", .why = "auto merges the same lanes", .holds = is_merge_off },
+	{ .key = "step.contention_p", .why = "slowed messages may end before they are needed", .is_unsure = true },
+	{ .key = "step.contention_f", .why = "slowed messages may end before they are needed", .is_unsure = true },
 	{ .key = "step.merge", .why = "auto merges only lanes of equal times", .is_unsure = true },
 	TRAINING("cost.measured"),
 	{ .key = "cost.measured", .why = "no step time is measured for this device, model, batch and precision", .holds = measured_changes },

@@ -7,7 +7,9 @@
 
 enum { MOST = 24 };
 
-static struct part nodes[MOST], stages[MOST];
+static struct part nodes[MOST], stages[MOST], sorted[MOST];
+static uint32_t next[MOST];
+static struct interval live[MOST];
 
 /* Nodes are numbered from 1; each holds [lo, hi), or nothing with hi 0. */
 static struct parts parts_of(const double (*held)[2], uint32_t n)
@@ -15,7 +17,7 @@ static struct parts parts_of(const double (*held)[2], uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		nodes[i] = (struct part){ .lo = held[i][0], .hi = held[i][1], .inst = i + 1, .order = i };
 	memset(stages, 0x55, sizeof stages);
-	return (struct parts){ .node = nodes, .stage = stages, .n_nodes = n, .cap = MOST };
+	return (struct parts){ .node = nodes, .stage = stages, .sorted = sorted, .next = next, .live = live, .n_nodes = n, .cap = MOST };
 }
 
 static void by_hand(const char *what, const double (*held)[2], uint32_t n, const uint32_t *depth, uint32_t pipelines, const orr_inst *want,
