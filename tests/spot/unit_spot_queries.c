@@ -92,6 +92,46 @@ static void job_asked(void)
 	asks = NULL;
 }
 
+/* ---- zones ---- */
+
+static uint32_t zone;
+
+static void want(struct orr_spot *w)
+{
+	orr_want(w, zone, 1);
+}
+
+static void request(struct orr_spot *w)
+{
+	orr_request(w, zone, 1);
+}
+
+static void request_on_demand(struct orr_spot *w)
+{
+	ok(orr_request_on_demand(w, zone, 2) == (zone ? 0 : 2), "on-demand instances requested in zone %u: %d", zone, zone ? 0 : 2);
+}
+
+/* A trace with one zone. Spot instances may be of any zone, on-demand instances may not. */
+static void zones(void)
+{
+	static const struct {
+		void (*asks)(struct orr_spot *w);
+		uint32_t zone;
+		const char *error; /* NULL: none */
+	} x[] = { { want, 0, NULL }, { want, ORR_ANY_ZONE, NULL }, { want, 1, "orr_want(): zone 1: expected less than 1" },
+		{ request, 0, NULL }, { request, ORR_ANY_ZONE, NULL }, { request, 1, "orr_request(): zone 1: expected less than 1" },
+		{ request_on_demand, 0, NULL }, { request_on_demand, 1, "orr_request_on_demand(): zone 1: expected less than 1" },
+		{ request_on_demand, ORR_ANY_ZONE, "orr_request_on_demand(): zone 4294967295: expected less than 1" } };
+	for (size_t i = 0; i < sizeof x / sizeof *x; i++) {
+		asks = x[i].asks;
+		zone = x[i].zone;
+		struct run_result *r = run(NULL, "0,add,a\n", "", 1);
+		ok(x[i].error ? !r && strstr(err.text, x[i].error) : r != NULL, "case %zu: %s", i, r ? "no error" : err.text);
+		result_free(r);
+	}
+	asks = NULL;
+}
+
 /* ---- the largest total price ---- */
 
 /* n instances at 1 USD per hour, which cost `usd` from 10 s on. */
@@ -145,6 +185,7 @@ static void no_progress(void)
 int main(void)
 {
 	job_asked();
+	zones();
 	prices();
 	no_progress();
 	return done();
