@@ -260,6 +260,19 @@ int args_set_pair(struct orr_args *a, const char *pair, struct orr_error *err)
 	return rc;
 }
 
+int args_set_pairs(struct orr_args *a, const char *list, char separator, struct orr_error *err)
+{
+	int rc = ORR_OK;
+	for (const char *s = list; *s && !rc;) {
+		size_t n = strcspn(s, (const char[]){ separator, '\0' });
+		char *pair = mem_strndup(s, n);
+		rc = args_set_pair(a, pair, err);
+		mem_free(pair);
+		s += n + (s[n] != '\0');
+	}
+	return rc;
+}
+
 const char *args_value(const struct orr_args *a, size_t i)
 {
 	return a->value[i].text;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { CHUNK = 1 << 16 };
+enum { FIRST_CHUNK = 1 << 10, LARGEST_CHUNK = 1 << 16 };
 
 struct chunk {
 	struct chunk *next;
@@ -32,7 +32,9 @@ static uint32_t hash_of(const char *s, size_t len)
 static const char *keep(struct strtab *t, const char *s, size_t len)
 {
 	if (!t->chunks || t->chunks->cap - t->chunks->used < len + 1) {
-		size_t cap = len + 1 > CHUNK ? len + 1 : CHUNK;
+		size_t cap = t->chunks ? 2 * t->chunks->cap : FIRST_CHUNK;
+		cap = cap > LARGEST_CHUNK ? LARGEST_CHUNK : cap;
+		cap = len + 1 > cap ? len + 1 : cap;
 		struct chunk *c = mem_alloc(sizeof *c + cap);
 		c->next = t->chunks;
 		c->used = 0;

@@ -134,14 +134,7 @@ static struct orr_args *read_options(const char *path, const char *text, struct 
 	char where[240];
 	snprintf(where, sizeof where, "model %.200s", path);
 	struct orr_args *a = args_new(options, where, err);
-	int rc = a ? ORR_OK : ORR_EINPUT;
-	for (const char *s = text; !rc && *s;) {
-		size_t n = strcspn(s, ",");
-		char *pair = mem_strndup(s, n);
-		rc = args_set_pair(a, pair, err);
-		mem_free(pair);
-		s += n + (s[n] == ',');
-	}
+	int rc = a ? args_set_pairs(a, text, ',', err) : ORR_EINPUT;
 	if (!rc && !(orr_arg_real(a, "batch") > 0))
 		rc = orr_fail(err, ORR_EINPUT, "%.200s: unknown batch size: expected it after the name, as in %.200s:batch=32", path, path);
 	if (!rc)

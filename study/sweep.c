@@ -377,6 +377,7 @@ static int failures(const struct sweep *w, struct orr_error *err)
 
 static int run_whole(struct sweep *w, struct orr_error *err)
 {
+	w->rows.keeps_all = w->output.json || w->output.out_dir;
 	int rc = run_rounds(w, err);
 	if (rc)
 		return rc;

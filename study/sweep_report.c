@@ -48,17 +48,32 @@ static const char *name_of(struct sweep_rows *w, const char *name)
 	return w->name[w->n_names++] = mem_strdup(name);
 }
 
+/* Returns whether the table may show a metric: the study names it, or a search has it, or by default the table of its world. */
+static bool may_show(const struct book *b, const char *world, const char *metric)
+{
+	const cJSON *m, *list = cJSON_GetObjectItemCaseSensitive(b->json, "metrics");
+	const struct report_column *c = list ? NULL : report_column_of(world, metric);
+	bool is_shown = c && c->is_primary;
+	cJSON_ArrayForEach(m, list) is_shown |= cJSON_IsString(m) && !strcmp(m->valuestring, metric);
+	for (size_t i = 0; i < b->n_runs; i++)
+		is_shown |= b->run[i].search.kind && !strcmp(b->run[i].search.metric, metric);
+	return is_shown;
+}
+
 void sweep_add_row(struct sweep_rows *w, const struct book *b, const struct book_run *run, size_t task, const struct run_result *r)
 {
 	struct sweep_row *x = new_row(w, b, run, task, r->label);
 	x->world = mem_strdup(r->world);
 	x->hash = mem_strdup(r->hash);
-	x->n_metrics = r->n_metrics;
 	x->metric = mem_alloc((r->n_metrics + 1) * sizeof *x->metric);
 	for (size_t i = 0; i < r->n_metrics; i++) {
-		x->metric[i] = r->metrics[i];
-		x->metric[i].name = name_of(w, r->metrics[i].name);
+		const char *name = name_of(w, r->metrics[i].name);
+		if (!w->keeps_all && !may_show(b, r->world, name))
+			continue;
+		x->metric[x->n_metrics] = r->metrics[i];
+		x->metric[x->n_metrics++].name = name;
 	}
+	x->metric = mem_realloc(x->metric, x->n_metrics + 1, sizeof *x->metric);
 }
 
 void sweep_add_failure(struct sweep_rows *w, const struct book *b, const struct book_run *run, size_t task, const char *label,

@@ -35,6 +35,7 @@ struct sweep_rows {
 	size_t n_axes; /* of the study */
 	char **name;   /* of metrics */
 	size_t n_names, cap_names;
+	bool keeps_all; /* the metrics of the rows; else those of the table alone, so that long studies need little memory */
 };
 
 /* Add a row for a run at the bound axes. */

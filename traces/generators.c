@@ -2,7 +2,6 @@
 #include "traces/format.h"
 #include "traces/generator.h"
 
-#include "base/mem.h"
 #include "base/param.h"
 
 #include <stdio.h>
@@ -44,14 +43,9 @@ struct orr_args *generator_args(const struct generator *g, const char *source, s
 	snprintf(where, sizeof where, "generator %s", g->name);
 	struct orr_args *args = args_new(g->params, where, err);
 	int rc = args ? ORR_OK : ORR_EINPUT;
-	const char *s = strchr(source, ':');
-	for (s = s ? s + 1 : ""; *s && !rc;) {
-		size_t n = strcspn(s, ",");
-		char *pair = mem_strndup(s, n);
-		rc = args_set_pair(args, pair, err);
-		mem_free(pair);
-		s += n + (s[n] == ',');
-	}
+	const char *colon = strchr(source, ':');
+	if (!rc && colon)
+		rc = args_set_pairs(args, colon + 1, ',', err);
 	if (!rc && (!g->check || !g->check(args, err)))
 		return args;
 	args_free(args);

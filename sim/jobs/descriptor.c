@@ -161,9 +161,9 @@ static void add_differences(const struct scenario *s, struct run_result *const *
 	struct jobs_blocks *both = mem_zalloc(2, sizeof *both);
 	for (size_t i = 1; i < n; i++) {
 		size_t other = scenario_policy_of(s, runs[i]);
-		if (!t->has_blocks[other] || !t->has_blocks[first])
+		if (!t->blocks[other] || !t->blocks[first])
 			continue;
-		const struct jobs_blocks *x = &t->blocks[other], *y = &t->blocks[first];
+		const struct jobs_blocks *x = t->blocks[other], *y = t->blocks[first];
 		if (!(all_completed(runs[i]) && all_completed(runs[0])) && blocks_of_both(t, runs[i], runs[0], &both[0], &both[1])) {
 			x = &both[0];
 			y = &both[1];
@@ -197,8 +197,8 @@ static int open_jobs(struct scenario *s, struct orr_error *err)
 	if (t->capacity.is_given && !is_quiet)
 		inputs_tell_repairs(t->capacity.set);
 	configure(s, t);
-	t->blocks = mem_alloc(s->n_policies * sizeof *t->blocks);
-	t->has_blocks = mem_zalloc(s->n_policies, sizeof *t->has_blocks);
+	t->n_blocks = s->n_policies;
+	t->blocks = mem_zalloc(t->n_blocks, sizeof *t->blocks);
 	t->used = mem_zalloc(s->n_policies, sizeof *t->used);
 	return refuse_unfit(s, t, err);
 }
@@ -282,7 +282,7 @@ static int run_jobs(
 	const struct scenario_policy *p = &s->policy[i];
 	struct jobs_config config = t->config;
 	struct capacity_config capacity = t->capacity.config;
-	struct jobs_blocks *blocks = k ? mem_zalloc(1, sizeof *blocks) : &t->blocks[i];
+	struct jobs_blocks *blocks = mem_alloc(sizeof *blocks);
 	config.progress = progress;
 	config.progress_ctx = ctx;
 	config.used = &t->used[i];
@@ -291,8 +291,9 @@ static int run_jobs(
 	if (config.capacity)
 		config.capacity = &capacity;
 	int rc = jobs_run(&config, p->entry.policy, p->args, p->label, r, blocks, err);
-	t->has_blocks[i] |= !k;
-	if (k)
+	if (!k && s->n_policies > 1)
+		t->blocks[i] = blocks; /* for the differences between policies */
+	else
 		mem_free(blocks);
 	if (!rc && t->rates)
 		note_source(s, t, r);
@@ -305,7 +306,11 @@ static int run_jobs(
 static void reused_jobs(struct scenario *s, size_t i, const struct run_result *r)
 {
 	struct jobs_state *t = s->state;
-	t->has_blocks[i] = blocks_from_rows(t, r, &t->blocks[i]);
+	struct jobs_blocks *blocks = mem_alloc(sizeof *blocks);
+	if (blocks_from_rows(t, r, blocks))
+		t->blocks[i] = blocks;
+	else
+		mem_free(blocks);
 }
 
 /* Prints the counts over all policies, because they share the cached rates. */

@@ -336,8 +336,9 @@ void jobs_state_free(struct jobs_state *t)
 	failures_free(t->failures);
 	inputs_capacity_free(&t->capacity);
 	args_free(t->failure_options);
+	for (size_t i = 0; i < t->n_blocks; i++)
+		mem_free(t->blocks[i]);
 	mem_free(t->blocks);
-	mem_free(t->has_blocks);
 	mem_free(t->used);
 	mem_free(t);
 }

@@ -34,8 +34,8 @@ struct jobs_state {
 	struct steprate **drawn;       /* set.cost_samples rates with drawn laws (world/cost_samples.h) */
 	enum jobs_sharing sharing;
 	struct jobs_config config;
-	struct jobs_blocks *blocks; /* by policy */
-	bool *has_blocks;
+	struct jobs_blocks **blocks; /* by policy, of several policies; NULL: the run has none */
+	size_t n_blocks;
 	atomic_uint *used; /* inputs used, by policy: enum jobs_use */
 };
 

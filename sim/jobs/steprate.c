@@ -225,16 +225,7 @@ static const struct network *network_named(struct steprate *s, const char *name,
 /* Parses "allreduce:fusion=none,overlap=no"; if the text has a ';', that is the separator. */
 static int read_settings(struct orr_args *a, const char *text, struct orr_error *err)
 {
-	const char *ends = strchr(text, ';') ? ";" : ",";
-	int rc = ORR_OK;
-	for (const char *p = text; !rc && *p;) {
-		size_t n = strcspn(p, ends);
-		char *pair = mem_strndup(p, n);
-		rc = args_set_pair(a, pair, err);
-		mem_free(pair);
-		p += n + (p[n] != '\0');
-	}
-	return rc;
+	return args_set_pairs(a, text, strchr(text, ';') ? ';' : ',', err);
 }
 
 static void add_files(struct steprate *s, const char *name, const struct strategy *x)

@@ -322,14 +322,7 @@ static int read_values(struct boost_config *c, const struct orr_args *a, struct 
 int boost_config_read(struct boost_config *c, const char *spec, struct orr_error *err)
 {
 	struct orr_args *a = args_new(boost_params, "boost", err);
-	int rc = a ? ORR_OK : ORR_EFAIL;
-	while (!rc && *spec) {
-		size_t n = strcspn(spec, ",");
-		char *pair = mem_strndup(spec, n);
-		rc = args_set_pair(a, pair, err);
-		mem_free(pair);
-		spec += n + (spec[n] == ',');
-	}
+	int rc = a ? args_set_pairs(a, spec, ',', err) : ORR_EFAIL;
 	if (!rc)
 		rc = read_values(c, a, err);
 	args_free(a);

@@ -271,16 +271,9 @@ static struct topo *load_file(
 
 static int read_options(const struct kind *k, const char *spec, const char *options, struct orr_args *a, struct orr_error *err)
 {
-	int rc = ORR_OK;
-	for (const char *s = options; !rc && *s;) {
-		size_t n = strcspn(s, ",");
-		char *pair = mem_strndup(s, n);
-		rc = args_set_pair(a, pair, err);
-		mem_free(pair);
-		s += n;
-		if (!rc && *s == ',' && !*++s)
-			rc = orr_fail(err, ORR_EINPUT, "topology \"%.100s\": ends in a comma: expected an option of %s", spec, k->name);
-	}
+	int rc = args_set_pairs(a, options, ',', err);
+	if (!rc && *options && options[strlen(options) - 1] == ',')
+		rc = orr_fail(err, ORR_EINPUT, "topology \"%.100s\": ends in a comma: expected an option of %s", spec, k->name);
 	return rc;
 }
 

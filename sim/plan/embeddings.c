@@ -2,7 +2,6 @@
 /* Problems of kind embeddings: the table, its compression, and the results. Formulas: docs/models/embed.md. */
 #include "plan/world.h"
 
-#include "base/mem.h"
 #include "base/param.h"
 #include "base/sbuf.h"
 
@@ -23,14 +22,7 @@ static struct embed_table *generate(const char *spec, bool *is_held, struct orr_
 	struct embed_shape shape;
 	struct embed_table *t = NULL;
 	struct orr_args *a = args_new(embed_shape_params, "embeddings", err);
-	int rc = a ? ORR_OK : ORR_EFAIL;
-	while (!rc && *spec) {
-		size_t n = strcspn(spec, ",");
-		char *pair = mem_strndup(spec, n);
-		rc = args_set_pair(a, pair, err);
-		mem_free(pair);
-		spec += n + (spec[n] == ',');
-	}
+	int rc = a ? args_set_pairs(a, spec, ',', err) : ORR_EFAIL;
 	if (!rc && !embed_shape_read(&shape, a, err)) {
 		*is_held = shape.is_held;
 		shape.is_held = false;

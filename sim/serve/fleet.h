@@ -33,8 +33,8 @@ struct fleet_part {
 	uint32_t least, most;
 	uint32_t model; /* NONE: any */
 	bool is_scaled;
-	uint32_t wanted;
-	uint64_t came; /* number of requests routed to the deployment since the last tick */
+	uint32_t wanted, present; /* present: replicas that start or are up */
+	uint64_t came;            /* number of requests routed to the deployment since the last tick */
 	/* Required numbers of replicas at the last ticks, for decisions to remove replicas. */
 	uint32_t *asked, n_asked, next_asked, cap_asked;
 	uint32_t window, plain_window; /* number of ticks in serve.scale_quiet, and in the default of this option */
@@ -50,6 +50,8 @@ struct fleet {
 	struct group *group;        /* [n_models + 1] */
 	uint32_t *turn;             /* replica at which round robin continues, by model */
 	struct fleet_replica *more; /* [n_replicas] */
+	struct bitset off;          /* replicas that are off */
+	struct bitset revivable;    /* replicas that drain and may be reactivated */
 	size_t cap_rows;            /* capacity of the result's rows of replicas */
 	struct fleet_part *part;    /* [n_deployments] */
 	orr_req *held;              /* requests that no replica serves now, in order of arrival */

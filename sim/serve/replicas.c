@@ -46,6 +46,31 @@ static bool make_lane(struct orr_serve *w, uint32_t replica)
 	return true;
 }
 
+static bool is_present(uint8_t state)
+{
+	return state == REPLICA_STARTING || state == REPLICA_UP;
+}
+
+static void put_in(struct bitset *b, uint32_t i, bool is_member)
+{
+	if (is_member)
+		bitset_add(b, i);
+	else
+		bitset_remove(b, i);
+}
+
+static void set_state(struct orr_serve *w, uint32_t replica, enum replica_state state)
+{
+	struct fleet *f = w->fleet;
+	struct replica *r = &w->replica[replica];
+	struct fleet_part *p = &f->part[r->deployment];
+	p->present += is_present(state);
+	p->present -= is_present(r->state);
+	r->state = (uint8_t)state;
+	put_in(&f->off, replica, state == REPLICA_OFF);
+	put_in(&f->revivable, replica, state == REPLICA_DRAINING && !f->more[replica].is_doomed);
+}
+
 static void open_to_requests(struct orr_serve *w, uint32_t replica)
 {
 	group_add(w, replica);
@@ -57,7 +82,7 @@ static void open_to_requests(struct orr_serve *w, uint32_t replica)
 static void join(struct orr_serve *w, uint32_t replica)
 {
 	struct replica *r = &w->replica[replica];
-	r->state = REPLICA_UP;
+	set_state(w, replica, REPLICA_UP);
 	r->up_since_s = serve_clock_s(w);
 	serve_metrics_replica(w, replica, REPLICA_UP);
 	serve_metrics_fleet(w, 0, (int64_t)r->gpus);
@@ -82,7 +107,7 @@ bool replica_start(struct orr_serve *w, uint32_t replica, int64_t delay_ns)
 	struct replica *r = &w->replica[replica];
 	if (!gpus_take(w, replica))
 		return false;
-	r->state = REPLICA_STARTING;
+	set_state(w, replica, REPLICA_STARTING);
 	w->fleet->more[replica].is_doomed = false;
 	w->fleet->more[replica].why = 0;
 	if (delay_ns)
@@ -201,7 +226,7 @@ void replica_leave(struct orr_serve *w, uint32_t replica)
 	group_remove(w, replica);
 	replica_set_busy(w, replica, false);
 	bitset_remove(w->idle, replica);
-	r->state = REPLICA_OFF;
+	set_state(w, replica, REPLICA_OFF);
 	eng_cancel(w->host.engine, r->ready);
 	uint32_t n;
 	uint64_t *thrown = requests_of(w, replica, &n);
@@ -240,7 +265,7 @@ void replica_close(struct orr_serve *w, uint32_t replica)
 {
 	group_remove(w, replica);
 	bitset_remove(w->idle, replica);
-	w->replica[replica].state = REPLICA_DRAINING;
+	set_state(w, replica, REPLICA_DRAINING);
 }
 
 void replica_stops(struct orr_serve *w, uint32_t replica, enum replica_stop why)
@@ -253,6 +278,8 @@ void replica_drain(struct orr_serve *w, uint32_t replica, bool is_doomed)
 {
 	struct replica *r = &w->replica[replica];
 	w->fleet->more[replica].is_doomed |= is_doomed;
+	if (is_doomed)
+		bitset_remove(&w->fleet->revivable, replica);
 	replica_stops(w, replica, is_doomed ? STOP_NOTICE : STOP_SCALED);
 	if (r->state == REPLICA_STARTING) {
 		replica_leave(w, replica);
@@ -266,8 +293,7 @@ void replica_drain(struct orr_serve *w, uint32_t replica, bool is_doomed)
 
 void replica_undrain(struct orr_serve *w, uint32_t replica)
 {
-	struct replica *r = &w->replica[replica];
-	r->state = REPLICA_UP;
+	set_state(w, replica, REPLICA_UP);
 	w->fleet->more[replica].why = 0;
 	if (!w->fleet->more[replica].is_busy)
 		bitset_add(w->idle, replica);
@@ -312,6 +338,8 @@ static void settle_slots(struct orr_serve *w)
 	w->fleet->more = mem_zalloc((size_t)w->n_replicas + 1, sizeof *w->fleet->more);
 	w->idle = mem_zalloc(1, sizeof *w->idle);
 	bitset_init(w->idle, w->n_replicas ? w->n_replicas : 1);
+	bitset_init(&w->fleet->off, w->n_replicas ? w->n_replicas : 1);
+	bitset_init(&w->fleet->revivable, w->n_replicas ? w->n_replicas : 1);
 	for (uint32_t d = 0; d < w->config->n_deployments; d++) {
 		const struct fleet_part *p = &w->fleet->part[d];
 		for (uint32_t i = p->first; i < p->first + p->slots; i++) {
@@ -319,6 +347,7 @@ static void settle_slots(struct orr_serve *w)
 			r->deployment = d;
 			r->model = p->model;
 			r->first_on = NONE;
+			bitset_add(&w->fleet->off, i);
 			r->role = w->config->deployment[d].role;
 			r->runs = r->sending = r->waiting = r->later = (struct run_list){ NONE, NONE, 0 };
 		}
@@ -357,6 +386,10 @@ void replicas_free(struct orr_serve *w)
 	if (w->idle)
 		bitset_free(w->idle);
 	mem_free(w->idle);
+	if (f->off.size) {
+		bitset_free(&f->off);
+		bitset_free(&f->revivable);
+	}
 	mem_free(w->replica);
 	mem_free(f->more);
 	mem_free(f->part);

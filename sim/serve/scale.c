@@ -28,42 +28,30 @@ static bool counts(const struct orr_serve *w, uint32_t replica)
 	return state == REPLICA_UP || state == REPLICA_STARTING;
 }
 
-static uint32_t present(const struct orr_serve *w, const struct fleet_part *p)
+/* Returns the first replica of the deployment in the set; NONE: none. */
+static uint32_t first_in(const struct bitset *set, const struct fleet_part *p)
 {
-	uint32_t n = 0;
-	for (uint32_t i = p->first; i < p->first + p->slots; i++)
-		n += counts(w, i);
-	return n;
-}
-
-static uint32_t next_in_state(const struct orr_serve *w, const struct fleet_part *p, uint8_t state)
-{
-	for (uint32_t i = p->first; i < p->first + p->slots; i++)
-		if (w->replica[i].state == state && !(state == REPLICA_DRAINING && w->fleet->more[i].is_doomed))
-			return i;
-	return NONE;
+	uint32_t i = bitset_next(set, p->first);
+	return i != BITSET_END && i < p->first + p->slots ? i : NONE;
 }
 
 /* Adds a replica: reactivates a draining one, else starts one. */
 static bool grow(struct orr_serve *w, struct fleet_part *p, int64_t delay_ns)
 {
-	uint32_t i = next_in_state(w, p, REPLICA_DRAINING);
+	uint32_t i = first_in(&w->fleet->revivable, p);
 	if (i != NONE) {
 		replica_undrain(w, i);
 		return true;
 	}
-	i = next_in_state(w, p, REPLICA_OFF);
+	i = first_in(&w->fleet->off, p);
 	return i != NONE && replica_start(w, i, delay_ns);
 }
 
 static void fill(struct orr_serve *w, struct fleet_part *p, int64_t delay_ns)
 {
-	uint32_t n = present(w, p);
-	while (n < p->wanted && !w->error.code && grow(w, p, delay_ns)) {
+	while (p->present < p->wanted && !w->error.code && grow(w, p, delay_ns))
 		w->used |= delay_ns ? SERVE_USED_START_UP : 0;
-		n++;
-	}
-	if (n < p->wanted)
+	if (p->present < p->wanted)
 		w->fleet->wants_more = true; /* scale_fill() tries again when GPUs are free */
 }
 
@@ -109,7 +97,7 @@ static uint32_t least_needed(const struct orr_serve *w, const struct fleet_part 
 
 static void shrink(struct orr_serve *w, struct fleet_part *p)
 {
-	for (uint32_t n = present(w, p); n > p->wanted; n--) {
+	for (uint32_t n = p->present; n > p->wanted; n--) {
 		replica_drain(w, least_needed(w, p), false);
 		w->fleet->scale_downs++;
 	}
@@ -438,11 +426,11 @@ void scale_begin(struct orr_serve *w)
 	for (uint32_t d = 0; d < w->config->n_deployments && !w->error.code; d++) {
 		struct fleet_part *p = &f->part[d];
 		fill(w, p, 0);
-		if (!w->error.code && w->owns_host && present(w, p) < p->wanted)
+		if (!w->error.code && w->owns_host && p->present < p->wanted)
 			orr_fail(&w->error, ORR_EINPUT,
 				"deployment %u: the cluster has room for %u of its %u replicas of %u GPUs (tp x pp): expected a larger "
 				"cluster",
-				d, present(w, p), p->wanted, w->config->deployment[d].tp * w->config->deployment[d].pp);
+				d, p->present, p->wanted, w->config->deployment[d].tp * w->config->deployment[d].pp);
 	}
 	if (w->error.code)
 		return;

@@ -297,6 +297,10 @@ static void kinds(void)
 	refused(a, "fla", "1", "test: no parameter \"fla\"; did you mean flag");
 	ok(args_set_pair(a, "flag", &err) == ORR_EINPUT && !strcmp(err.text, "test: expected NAME=VALUE, found \"flag\""),
 		"a pair has a sign");
+	ok(!args_set_pairs(a, "", ',', &err) && !args_set_pairs(a, "n=5;quantum=2s;", ';', &err) && orr_arg_int(a, "n") == 5 &&
+			orr_arg_time_ns(a, "quantum") == 2 * ORR_SECOND,
+		"pairs with a separator, which may end the list");
+	ok(args_set_pairs(a, "n=6,,n=7", ',', &err) == ORR_EINPUT && orr_arg_int(a, "n") == 6, "an empty pair is an error");
 	ok(!orr_arg_bool(a, "none") && !orr_arg_int(a, "none") && !*orr_arg_text(a, "none"), "an unknown name has no value");
 	args_free(a);
 	static const struct orr_param one[] = { ORR_PARAM_INT("n", "3", 2, 16, "x"), ORR_PARAM_END }, nothing[] = { ORR_PARAM_END };

@@ -13,7 +13,7 @@ bench: $(BENCHES)
 	@for b in $(BENCHES); do echo "== $$b"; ./$$b || exit 1; done
 
 # Comparisons with ns-3 and SimGrid, if they and a C++ compiler are present; not part of the product.
-EXTRA_DIST += tests/bench/sweep.sh tests/bench/cloud.json
+EXTRA_DIST += tests/bench/sweep.sh tests/bench/runs.sh tests/bench/cloud.json
 EXTRA_DIST += tests/bench/peer_ns3.cc tests/bench/peer_simgrid.cc tests/bench/peers_net.sh
 PEER_FLAGS = -std=c++17 -O2 $(DEFS) $(AM_CPPFLAGS) $(SAN_CFLAGS)
 PEER_LIBS = libtests.a liborrery.a $(DEPS_LIBS) $(OPENMP_CFLAGS) -lm
@@ -32,10 +32,13 @@ bench-peers-simgrid: libtests.a liborrery.a tests/bench/bench_net$(EXEEXT)
 		`pkg-config --libs simgrid` $(PEER_LIBS) && \
 		$(BASH_OR_SH) $(srcdir)/tests/bench/peers_net.sh ./bench_peer_simgrid tests/bench/bench_net$(EXEEXT); fi
 
-.PHONY: bench-sweep study-cloud
+.PHONY: bench-sweep bench-runs study-cloud
 # a study on two threads against one: about a minute
 bench-sweep: orrery$(EXEEXT)
 	ORRERY=./orrery$(EXEEXT) bash $(srcdir)/tests/bench/sweep.sh
+# 100,000 short runs: runs per second, bytes per run, memory
+bench-runs: orrery$(EXEEXT)
+	ORRERY=./orrery$(EXEEXT) bash $(srcdir)/tests/bench/runs.sh
 # one clock, 100,000 GPUs, 1 million jobs, 100 million requests: about 10 minutes
 study-cloud: orrery$(EXEEXT)
 	bash -c 'time ./orrery$(EXEEXT) run $(srcdir)/tests/bench/cloud.json'
