@@ -80,9 +80,14 @@ static bool is_kept(const struct partlog *p, uint64_t subject)
 	return p->stride == 1 || !(subject % p->stride);
 }
 
+static inline size_t place_of(const struct partlog *p, uint64_t subject)
+{
+	return (size_t)(p->stride == 1 ? subject : subject / p->stride);
+}
+
 static size_t *last_of(struct partlog *p, uint64_t subject)
 {
-	size_t at = (size_t)(subject / p->stride);
+	size_t at = place_of(p, subject);
 	if (at >= p->n_last) {
 		size_t n = at < p->n_last * 2 ? p->n_last * 2 : at + 64;
 		p->last = mem_realloc(p->last, n, sizeof *p->last);
@@ -109,7 +114,7 @@ static void thin(struct partlog *p)
 static bool is_same(const struct part *a, const struct part *b)
 {
 	return a->kind == b->kind && a->cause == b->cause && a->number == b->number && a->detail == b->detail &&
-		!memcmp(a->value, b->value, sizeof a->value);
+	       !memcmp(a->value, b->value, sizeof a->value);
 }
 
 /* Rows of the same few subjects may exceed the limit, so the limit grows with what remains. */
@@ -168,6 +173,22 @@ void partlog_close(struct partlog *p, uint64_t subject, int64_t now_ns)
 
 /* ---- at the end ---- */
 
+/* Texts of the result that were formed last, because most rows repeat one of few. Places are chosen by a hash. */
+enum { TEXTS = 256 };
+struct texts {
+	struct sbuf work;
+	struct {
+		struct part what;
+		const char *text;
+	} cause[TEXTS], detail[TEXTS];
+};
+
+static unsigned hash_of(const char *literal, uint64_t a, uint64_t b)
+{
+	uint64_t h = ((uint64_t)(uintptr_t)literal ^ a * 0x9e3779b97f4a7c15u ^ b << 32) * 0x9e3779b97f4a7c15u;
+	return (unsigned)(h >> 56);
+}
+
 static const char *cause_text(struct run_result *r, struct sbuf *text, const struct part *what, partlog_name name, void *ctx)
 {
 	if (!what->cause || what->number == PART_ALONE)
@@ -196,12 +217,34 @@ static const char *detail_text(struct run_result *r, struct sbuf *text, const st
 	return result_text(r, sbuf_text(text));
 }
 
+static const char *known_cause(struct run_result *r, struct texts *t, const struct part *what, partlog_name name, void *ctx)
+{
+	unsigned i = hash_of(what->cause, what->number, 0);
+	const struct part *known = &t->cause[i].what;
+	if (what->cause && (known->cause != what->cause || known->number != what->number)) {
+		t->cause[i].what = *what;
+		t->cause[i].text = cause_text(r, &t->work, what, name, ctx);
+	}
+	return what->cause ? t->cause[i].text : NULL;
+}
+
+static const char *known_detail(struct run_result *r, struct texts *t, const struct part *what)
+{
+	unsigned i = hash_of(what->detail, what->value[0] ^ (uint64_t)what->value[1] << 32, what->value[2]);
+	const struct part *known = &t->detail[i].what;
+	if (what->detail && (known->detail != what->detail || memcmp(known->value, what->value, sizeof known->value))) {
+		t->detail[i].what = *what;
+		t->detail[i].text = detail_text(r, &t->work, what);
+	}
+	return what->detail ? t->detail[i].text : NULL;
+}
+
 /* Counts the rows of each subject in last[], then turns the counts into positions. */
 static void count_rows(struct partlog *p)
 {
 	memset(p->last, 0, p->n_last * sizeof *p->last);
 	for (size_t i = 0; i < p->n; i++)
-		p->last[p->row[i].subject / p->stride]++;
+		p->last[place_of(p, p->row[i].subject)]++;
 	for (size_t i = 0, at = 0; i < p->n_last; i++) {
 		size_t n = p->last[i];
 		p->last[i] = at;
@@ -213,21 +256,22 @@ void partlog_finish(struct partlog *p, struct run_result *r, int64_t now_ns, par
 {
 	if (!p)
 		return;
-	struct sbuf text = { 0 };
+	struct texts *texts = mem_zalloc(1, sizeof *texts);
 	r->parts = mem_realloc(r->parts, r->n_parts + p->n + 1, sizeof *r->parts);
 	struct part_row *out = r->parts + r->n_parts;
 	count_rows(p);
 	for (size_t i = 0; i < p->n; i++) {
 		const struct row *row = &p->row[i];
-		out[p->last[row->subject / p->stride]++] = (struct part_row){ .entity = p->entity,
+		out[p->last[place_of(p, row->subject)]++] = (struct part_row){ .entity = p->entity,
 			.subject = row->subject,
 			.begin_ns = row->begin,
 			.end_ns = row->end == OPEN ? now_ns : row->end,
 			.kind = part_word(row->what.kind),
-			.cause = cause_text(r, &text, &row->what, name, ctx),
-			.detail = detail_text(r, &text, &row->what) };
+			.cause = known_cause(r, texts, &row->what, name, ctx),
+			.detail = known_detail(r, texts, &row->what) };
 	}
 	r->n_parts += p->n;
-	sbuf_free(&text);
+	sbuf_free(&texts->work);
+	mem_free(texts);
 	partlog_free(p);
 }

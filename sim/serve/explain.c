@@ -82,12 +82,18 @@ static const struct part parts[SPENT_CLASSES] = {
 #undef SAYS
 };
 
+enum { SLOTS = 16 };
+_Static_assert(
+	(int)SPENT_TRANSFER <= SLOTS && (int)SPENT_INPUT - (int)SPENT_TRANSFER <= SLOTS, "the classes of a phase have places of their own");
+_Static_assert((int)SPENT_CLASSES - (int)SPENT_INPUT <= SLOTS, "the same, of runs");
 enum { LINE_CLASSES = SPENT_TRANSFER - SPENT_RUNNING, LINE_STEPS = 3 };
 _Static_assert(SPENT_PAUSED - SPENT_SWAP <= LINE_CLASSES, "a line holds the sums of all classes of decodes");
+_Static_assert(SPENT_CLASSES <= 64, "a word has a bit for each class");
 
 /* Times shared by the requests of a line. The class is step[0] until until_ns[0], then step[1], .. */
 struct line {
 	enum spent base;
+	unsigned n_classes;
 	int64_t since_ns, sum[LINE_CLASSES];
 	enum spent step[LINE_STEPS];
 	int64_t until_ns[LINE_STEPS];
@@ -104,10 +110,11 @@ struct times {
 	int64_t from_ns;   /* start of the phase */
 	int64_t since_ns;  /* the class is counted since then */
 	int64_t at_joining[LINE_CLASSES];
-	int64_t ns[SPENT_CLASSES];
-	double rate;     /* SPENT_COMPUTE: progress of its run per second */
-	uint32_t again;  /* tokens to process again */
-	bool is_evicted; /* the wait follows an eviction */
+	int64_t ns[SLOTS]; /* by class % SLOTS: the classes of a phase differ */
+	uint64_t used;     /* bits of the classes with time; all others have ns 0 */
+	double rate;       /* SPENT_COMPUTE: progress of its run per second */
+	uint32_t again;    /* tokens to process again */
+	bool is_evicted;   /* the wait follows an eviction */
 };
 
 struct replica_times {
@@ -176,22 +183,32 @@ static inline int64_t at_most(int64_t ns, int64_t limit)
 	return ns < limit ? ns : limit;
 }
 
+static inline void count(struct times *t, unsigned class, int64_t ns)
+{
+	t->ns[class % SLOTS] += ns;
+	t->used |= 1ull << class;
+}
+
 /* Counts the time of the class up to now. */
 static void settle(struct times *t, int64_t now)
 {
 	int64_t gone = now - t->since_ns;
+	if (!gone)
+		return;
 	t->since_ns = now;
 	if (t->class == SPENT_LINE) {
 		line_advance(t->line, now);
-		for (unsigned k = 0; k < LINE_CLASSES; k++) {
-			t->ns[t->line->base + k] += t->line->sum[k] - t->at_joining[k];
+		for (unsigned k = 0; k < t->line->n_classes; k++) {
+			int64_t more = t->line->sum[k] - t->at_joining[k];
 			t->at_joining[k] = t->line->sum[k];
+			if (more)
+				count(t, t->line->base + k, more);
 		}
 		return;
 	}
 	int64_t own = t->class == SPENT_COMPUTE && t->rate < 1 ? llrint((double)gone * t->rate) : gone;
-	t->ns[t->class] += own;
-	t->ns[SPENT_SLOWED] += gone - own;
+	count(t, t->class, own);
+	count(t, SPENT_SLOWED, gone - own);
 }
 
 /* The request no longer waits on the replica of its line. */
@@ -202,7 +219,7 @@ static void leave_line(struct explain *x, struct times *t)
 	t->class = SPENT_UNNAMED;
 }
 
-static struct part part_of(const struct explain *x, const struct times *t, int class)
+static struct part part_of(const struct explain *x, const struct times *t, unsigned class)
 {
 	struct part part = class == SPENT_MEMORY && t->replica != NONE ? x->on[t->replica].memory : parts[class];
 	if (class >= SPENT_LIMIT && class < SPENT_LIMIT + LIMITS)
@@ -217,9 +234,9 @@ static void check_phase(struct orr_serve *w, const struct req *q, const struct t
 {
 	int64_t sum = 0;
 	bool is_good = t->from_ns == t->told_ns;
-	for (int k = 0; k < SPENT_CLASSES; k++) {
-		sum += t->ns[k];
-		is_good &= t->ns[k] >= 0;
+	for (unsigned k = 0; k < SLOTS; k++) {
+		sum += t->ns[k % SLOTS];
+		is_good &= t->ns[k % SLOTS] >= 0;
 	}
 	if (!is_good || sum != now - t->from_ns)
 		serve_fail(w, ORR_EFAIL, q, "conservation: its times by cause sum to %lld ns: expected %lld ns, from %lld ns on",
@@ -236,13 +253,12 @@ static void end_phase(struct orr_serve *w, const struct req *q, struct times *t,
 	if (w->config->check)
 		check_phase(w, q, t, now);
 	int64_t at = t->from_ns;
-	for (int k = 0; k < SPENT_CLASSES; k++) {
-		if (!t->ns[k])
-			continue;
+	for (; t->used; t->used &= t->used - 1) {
+		unsigned k = (unsigned)__builtin_ctzll(t->used);
 		struct part part = part_of(x, t, k);
-		partlog_add(x->log, q->number, at, at + t->ns[k], &part);
-		at += t->ns[k];
-		t->ns[k] = 0;
+		partlog_add(x->log, q->number, at, at + t->ns[k % SLOTS], &part);
+		at += t->ns[k % SLOTS];
+		t->ns[k % SLOTS] = 0;
 	}
 	if (t->phase == PHASE_WAIT)
 		leave_line(x, t);
@@ -269,7 +285,8 @@ static struct times *enter(struct orr_serve *w, const struct req *q, enum phase 
 static void join(struct orr_serve *w, struct times *t, struct line *l, uint32_t replica)
 {
 	line_advance(l, now_ns(w));
-	memcpy(t->at_joining, l->sum, sizeof l->sum);
+	for (unsigned k = 0; k < l->n_classes; k++)
+		t->at_joining[k] = l->sum[k];
 	t->class = SPENT_LINE;
 	t->line = l;
 	t->replica = replica;
@@ -293,15 +310,18 @@ void explain_arrived(struct orr_serve *w, const struct req *q)
 	if (!x)
 		return;
 	if (slot >= x->cap_of) {
-		x->cap_of = slot < 32 ? 64 : slot * 2;
-		x->of = mem_realloc(x->of, x->cap_of, sizeof *x->of);
+		uint32_t cap = slot < 32 ? 64 : slot * 2;
+		x->of = mem_realloc(x->of, cap, sizeof *x->of);
+		memset(x->of + x->cap_of, 0, (cap - x->cap_of) * sizeof *x->of);
+		x->cap_of = cap;
 	}
-	x->of[slot] = (struct times){ .phase = PHASE_WAIT,
-		.class = SPENT_UNROUTED,
-		.replica = NONE,
-		.told_ns = serve_ns(q->arrival_s),
-		.from_ns = serve_ns(q->arrival_s),
-		.since_ns = serve_ns(q->arrival_s) };
+	struct times *t = &x->of[slot]; /* its last use has left all times at 0 */
+	t->phase = PHASE_WAIT;
+	t->class = SPENT_UNROUTED;
+	t->replica = NONE;
+	t->told_ns = t->from_ns = t->since_ns = serve_ns(q->arrival_s);
+	t->again = 0;
+	t->is_evicted = false;
 }
 
 static bool has_replica(const struct orr_serve *w, uint32_t model)
@@ -456,8 +476,8 @@ void explain_paused(struct orr_serve *w, const struct req *q)
 static void lose_work(struct times *t, int64_t now)
 {
 	settle(t, now);
-	t->ns[SPENT_LOST_RUN] += t->ns[SPENT_COMPUTE];
-	t->ns[SPENT_COMPUTE] = 0;
+	count(t, SPENT_LOST_RUN, t->ns[SPENT_COMPUTE % SLOTS]);
+	t->ns[SPENT_COMPUTE % SLOTS] = 0;
 }
 
 void explain_evicted(struct orr_serve *w, const struct req *q, uint32_t tokens)
@@ -526,9 +546,9 @@ static void divide_prompt(struct orr_serve *w, const struct lane *l, const struc
 			.prompt_pairs = (double)q->next_tokens * ((double)q->done + q->next_tokens) };
 		own = at_most(serve_ns(served_iteration(l->on, &alone)), own);
 	}
-	t->ns[SPENT_SWAP] += copied;
-	t->ns[is_again ? SPENT_AGAIN : SPENT_PREFILL] += own;
-	t->ns[SPENT_BESIDE] += whole - copied - own;
+	count(t, SPENT_SWAP, copied);
+	count(t, is_again ? SPENT_AGAIN : SPENT_PREFILL, own);
+	count(t, SPENT_BESIDE, whole - copied - own);
 	t->since_ns = now;
 	t->class = SPENT_UNLISTED;
 }
@@ -656,7 +676,9 @@ void explain_begin(struct orr_serve *w)
 	for (uint32_t i = 0; i < w->n_replicas; i++) {
 		struct replica_times *on = &x->on[i];
 		on->wait.base = SPENT_RUNNING;
+		on->wait.n_classes = SPENT_TRANSFER - SPENT_RUNNING;
 		on->decodes.base = SPENT_SWAP;
+		on->decodes.n_classes = SPENT_PAUSED - SPENT_SWAP;
 		on->wait.since_ns = on->decodes.since_ns = now_ns(w);
 		line_set(&on->wait, now_ns(w), SPENT_UNNAMED);
 		line_set(&on->decodes, now_ns(w), SPENT_IDLE);
