@@ -142,11 +142,17 @@ void partlog_add(struct partlog *p, uint64_t subject, int64_t begin_ns, int64_t 
 {
 	if (end_ns <= begin_ns || !is_kept(p, subject))
 		return;
-	struct row *last = last_row(p, subject);
-	if (last && last->end == begin_ns && is_same(&last->what, what))
+	size_t *at = last_of(p, subject);
+	struct row *last = *at ? &p->row[*at - 1] : NULL;
+	if (last && last->end == begin_ns && is_same(&last->what, what)) {
 		last->end = end_ns;
-	else
+	} else if (p->n >= p->most) {
 		append(p, subject, begin_ns, end_ns, what);
+	} else {
+		MEM_GROW(p->row, p->n, p->cap);
+		p->row[p->n++] = (struct row){ subject, begin_ns, end_ns, *what };
+		*at = p->n;
+	}
 }
 
 void partlog_change(struct partlog *p, uint64_t subject, int64_t now_ns, const struct part *what)
@@ -174,19 +180,23 @@ void partlog_close(struct partlog *p, uint64_t subject, int64_t now_ns)
 /* ---- at the end ---- */
 
 /* Texts of the result that were formed last, because most rows repeat one of few. Places are chosen by a hash. */
-enum { TEXTS = 256 };
+enum { TEXTS = 64 };
 struct texts {
 	struct sbuf work;
 	struct {
-		struct part what;
-		const char *text;
-	} cause[TEXTS], detail[TEXTS];
+		const char *cause, *text;
+		uint64_t number;
+	} cause[TEXTS];
+	struct {
+		const char *detail, *text;
+		uint32_t value[3];
+	} detail[TEXTS];
 };
 
 static unsigned hash_of(const char *literal, uint64_t a, uint64_t b)
 {
 	uint64_t h = ((uint64_t)(uintptr_t)literal ^ a * 0x9e3779b97f4a7c15u ^ b << 32) * 0x9e3779b97f4a7c15u;
-	return (unsigned)(h >> 56);
+	return (unsigned)(h >> 58); /* < TEXTS */
 }
 
 static const char *cause_text(struct run_result *r, struct sbuf *text, const struct part *what, partlog_name name, void *ctx)
@@ -220,23 +230,27 @@ static const char *detail_text(struct run_result *r, struct sbuf *text, const st
 static const char *known_cause(struct run_result *r, struct texts *t, const struct part *what, partlog_name name, void *ctx)
 {
 	unsigned i = hash_of(what->cause, what->number, 0);
-	const struct part *known = &t->cause[i].what;
-	if (what->cause && (known->cause != what->cause || known->number != what->number)) {
-		t->cause[i].what = *what;
+	if (!what->cause)
+		return NULL;
+	if (t->cause[i].cause != what->cause || t->cause[i].number != what->number) {
+		t->cause[i].cause = what->cause;
+		t->cause[i].number = what->number;
 		t->cause[i].text = cause_text(r, &t->work, what, name, ctx);
 	}
-	return what->cause ? t->cause[i].text : NULL;
+	return t->cause[i].text;
 }
 
 static const char *known_detail(struct run_result *r, struct texts *t, const struct part *what)
 {
 	unsigned i = hash_of(what->detail, what->value[0] ^ (uint64_t)what->value[1] << 32, what->value[2]);
-	const struct part *known = &t->detail[i].what;
-	if (what->detail && (known->detail != what->detail || memcmp(known->value, what->value, sizeof known->value))) {
-		t->detail[i].what = *what;
+	if (!what->detail)
+		return NULL;
+	if (t->detail[i].detail != what->detail || memcmp(t->detail[i].value, what->value, sizeof what->value) != 0) {
+		t->detail[i].detail = what->detail;
+		memcpy(t->detail[i].value, what->value, sizeof what->value);
 		t->detail[i].text = detail_text(r, &t->work, what);
 	}
-	return what->detail ? t->detail[i].text : NULL;
+	return t->detail[i].text;
 }
 
 /* Counts the rows of each subject in last[], then turns the counts into positions. */
