@@ -125,8 +125,10 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 			q = c;
 		}
 		struct orr_batch b;
-		if (!q && next_s < INFINITY)
+		if (!q && next_s < INFINITY) {
 			orr_serve_timer(w, replica, next_s);
+			orr_serve_why(w, replica, "the batch waits for more requests");
+		}
 		if (!q || !model_is_ready(w, replica, model))
 			return;
 		uint64_t limit = limit_of(s, w, replica, model, q), waiting = q->samples;

@@ -49,7 +49,7 @@ static bool start_batch(struct ft *f, struct orr_serve *w, uint32_t replica)
 		if (f->wait_from[replica] != orr_req_arrival(w, q->first))
 			orr_serve_timer(w, replica, due);
 		f->wait_from[replica] = orr_req_arrival(w, q->first);
-		orr_serve_why(w, replica, "timeout: the batch waits for more requests");
+		orr_serve_why(w, replica, "the batch waits for more requests");
 		return false;
 	}
 	uint32_t n = 0;

@@ -261,8 +261,10 @@ static void schedule(void *self, struct orr_serve *w, uint32_t gpu)
 		}
 		struct orr_batch b;
 		if (tried == models) {
-			if (next_s < INFINITY)
+			if (next_s < INFINITY) {
 				orr_serve_timer(w, gpu, next_s);
+				orr_serve_why(w, gpu, "batch due later in the duty cycle");
+			}
 			return;
 		}
 		if (!model_is_ready(w, gpu, model))

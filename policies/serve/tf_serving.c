@@ -130,8 +130,10 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 	while (runs_on(w, replica) < s->threads) {
 		struct queue *q = ripe(s, w, replica, &model, &next_s);
 		if (!q) {
-			if (next_s < INFINITY)
+			if (next_s < INFINITY) {
 				orr_serve_timer(w, replica, next_s);
+				orr_serve_why(w, replica, "the batch waits for more requests");
+			}
 			return;
 		}
 		if (!model_is_ready(w, replica, model))

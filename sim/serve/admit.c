@@ -208,6 +208,8 @@ static void place(struct orr_serve *w, struct req *q, bool is_new)
 		req_set_replica(w, q, replica);
 	else
 		count_unrouted(w, q);
+	if (replica == NONE)
+		explain_waits(w, q);
 	due_arrival(w, q);
 }
 

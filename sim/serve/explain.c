@@ -53,7 +53,7 @@ enum spent {
 static const struct part parts[SPENT_CLASSES] = {
 #define SAYS(spent, kind_, cause_) [SPENT_##spent] = { .kind = PART_##kind_, .cause = cause_, .number = PART_ALONE }
 	SAYS(NO_REPLICA, REPLICA, NULL),
-	SAYS(UNROUTED, HELD, "policy, which has not chosen a replica"),
+	SAYS(UNROUTED, UNNAMED, NULL),
 	SAYS(BEHIND, QUEUED, "the running iteration"),
 	SAYS(RUNNING, QUEUED, "the running iteration"),
 	SAYS(MEMORY, MEMORY, NULL), /* replaced by the last failure */
@@ -86,7 +86,7 @@ enum { SLOTS = 16 };
 _Static_assert(
 	(int)SPENT_TRANSFER <= SLOTS && (int)SPENT_INPUT - (int)SPENT_TRANSFER <= SLOTS, "the classes of a phase have places of their own");
 _Static_assert((int)SPENT_CLASSES - (int)SPENT_INPUT <= SLOTS, "the same, of runs");
-enum { LINE_CLASSES = SPENT_TRANSFER - SPENT_RUNNING, LINE_STEPS = 3 };
+enum { LINE_CLASSES = SPENT_TRANSFER - SPENT_UNROUTED, LINE_STEPS = 3 };
 _Static_assert(SPENT_PAUSED - SPENT_SWAP <= LINE_CLASSES, "a line holds the sums of all classes of decodes");
 _Static_assert(SPENT_CLASSES <= 64, "a word has a bit for each class");
 
@@ -94,6 +94,7 @@ _Static_assert(SPENT_CLASSES <= 64, "a word has a bit for each class");
 struct line {
 	enum spent base;
 	unsigned n_classes;
+	uint64_t n_waiting; /* requests in phase PHASE_WAIT */
 	int64_t since_ns, sum[LINE_CLASSES];
 	enum spent step[LINE_STEPS];
 	int64_t until_ns[LINE_STEPS];
@@ -122,7 +123,6 @@ struct replica_times {
 	struct part memory; /* of the last orr_admit() that failed */
 	orr_req holder, failed;
 	bool has_evicted;         /* orr_evict() since explain_asked() */
-	uint64_t n_waiting;       /* requests of the line `wait` */
 	enum spent limit;         /* reason stated by the policy since explain_asked(); SPENT_UNNAMED: none */
 	bool was_busy, has_begun; /* an iteration ran at explain_asked(); has begun since the last explain_answered() */
 	orr_req *later;           /* requests that join a line when the iteration in flight is over */
@@ -134,6 +134,7 @@ struct explain {
 	struct times *of; /* by request slot */
 	uint32_t cap_of;
 	struct replica_times *on;  /* by replica */
+	struct line unrouted;      /* requests that the policy has not routed */
 	const char *limit[LIMITS]; /* reasons of the policy */
 };
 
@@ -212,10 +213,10 @@ static void settle(struct times *t, int64_t now)
 }
 
 /* The request no longer waits on the replica of its line. */
-static void leave_line(struct explain *x, struct times *t)
+static void leave_line(struct times *t)
 {
 	if (t->class == SPENT_LINE)
-		x->on[t->replica].n_waiting--;
+		t->line->n_waiting--;
 	t->class = SPENT_UNNAMED;
 }
 
@@ -224,7 +225,7 @@ static struct part part_of(const struct explain *x, const struct times *t, unsig
 	struct part part = class == SPENT_MEMORY && t->replica != NONE ? x->on[t->replica].memory : parts[class];
 	if (class >= SPENT_LIMIT && class < SPENT_LIMIT + LIMITS)
 		part = (struct part){ .kind = PART_HELD, .cause = x->limit[class - SPENT_LIMIT], .number = PART_ALONE };
-	if (t->is_evicted && t->phase == PHASE_WAIT)
+	if (t->is_evicted && t->phase == PHASE_WAIT && class != SPENT_NO_REPLICA)
 		part.kind = PART_PREEMPTED;
 	return part;
 }
@@ -261,7 +262,7 @@ static void end_phase(struct orr_serve *w, const struct req *q, struct times *t,
 		t->ns[k % SLOTS] = 0;
 	}
 	if (t->phase == PHASE_WAIT)
-		leave_line(x, t);
+		leave_line(t);
 	t->phase = PHASE_OVER;
 	t->told_ns = now;
 }
@@ -290,7 +291,7 @@ static void join(struct orr_serve *w, struct times *t, struct line *l, uint32_t 
 	t->class = SPENT_LINE;
 	t->line = l;
 	t->replica = replica;
-	w->explain->on[replica].n_waiting += t->phase == PHASE_WAIT;
+	l->n_waiting += t->phase == PHASE_WAIT;
 }
 
 /* Lets the request join a line when the iteration in flight is over. */
@@ -324,6 +325,23 @@ void explain_arrived(struct orr_serve *w, const struct req *q)
 	t->is_evicted = false;
 }
 
+/* Returns whether some model is being loaded on the replica. */
+static bool is_loading(const struct orr_serve *w, const struct replica *r)
+{
+	for (uint32_t m = 0; r->loaded_s && m < w->config->n_models; m++)
+		if (r->loaded_s[m] > w->now_s)
+			return true;
+	return false;
+}
+
+/* Sets the class of requests without a replica: no replica is idle, or one is. */
+static void consider_unrouted(struct orr_serve *w)
+{
+	uint32_t idle = bitset_next(w->idle, 0);
+	enum spent class = idle >= w->n_replicas ? SPENT_BUSY : is_loading(w, &w->replica[idle]) ? SPENT_LOADING : SPENT_UNROUTED;
+	line_set(&w->explain->unrouted, now_ns(w), class);
+}
+
 static bool has_replica(const struct orr_serve *w, uint32_t model)
 {
 	return w->fleet->group[model].n || w->fleet->group[w->config->n_models].n;
@@ -334,9 +352,14 @@ void explain_waits(struct orr_serve *w, const struct req *q)
 	if (!w->explain)
 		return;
 	struct times *t = enter(w, q, PHASE_WAIT);
-	leave_line(w->explain, t);
+	leave_line(t);
+	if (q->replica == NONE && has_replica(w, q->model)) {
+		consider_unrouted(w);
+		join(w, t, &w->explain->unrouted, NONE);
+		return;
+	}
 	if (q->replica == NONE) {
-		t->class = has_replica(w, q->model) ? SPENT_UNROUTED : SPENT_NO_REPLICA;
+		t->class = SPENT_NO_REPLICA;
 		return;
 	}
 	const struct lane *l = w->replica[q->replica].lane;
@@ -373,14 +396,6 @@ void explain_asked(struct orr_serve *w, uint32_t replica)
 	on->limit = SPENT_UNNAMED;
 }
 
-static bool is_loading(const struct orr_serve *w, const struct replica *r)
-{
-	for (uint32_t m = 0; r->loaded_s && m < w->config->n_models; m++)
-		if (r->loaded_s[m] > w->now_s)
-			return true;
-	return false;
-}
-
 /* Returns why requests wait on a replica after schedule(). */
 static enum spent reason(const struct orr_serve *w, uint32_t replica)
 {
@@ -391,7 +406,7 @@ static enum spent reason(const struct orr_serve *w, uint32_t replica)
 	if (on->limit != SPENT_UNNAMED)
 		return on->limit;
 	if (r->lane)
-		return on->has_evicted ? SPENT_TAKEN : on->n_waiting || !r->lane->is_flying ? SPENT_UNNAMED : SPENT_RUNNING;
+		return on->has_evicted ? SPENT_TAKEN : on->wait.n_waiting || !r->lane->is_flying ? SPENT_UNNAMED : SPENT_RUNNING;
 	if (r->n_runs || r->n_reserved || r->waiting.n)
 		return SPENT_BUSY;
 	return is_loading(w, r) ? SPENT_LOADING : SPENT_UNNAMED;
@@ -405,6 +420,8 @@ void explain_answered(struct orr_serve *w, uint32_t replica)
 	if (!on->was_busy || on->has_begun || on->failed)
 		line_set(&on->wait, now_ns(w), reason(w, replica));
 	on->has_begun = false;
+	if (w->explain->unrouted.n_waiting)
+		consider_unrouted(w);
 }
 
 void explain_limit(struct orr_serve *w, uint32_t replica, const char *why)
@@ -673,6 +690,10 @@ void explain_begin(struct orr_serve *w)
 	struct explain *x = w->explain = mem_zalloc(1, sizeof *x);
 	x->log = partlog_new("request", (size_t)w->config->max_rows * ROWS_PER_REQUEST);
 	x->on = mem_zalloc((size_t)w->n_replicas + 1, sizeof *x->on);
+	x->unrouted.base = SPENT_UNROUTED;
+	x->unrouted.n_classes = SPENT_TRANSFER - SPENT_UNROUTED;
+	x->unrouted.since_ns = now_ns(w);
+	line_set(&x->unrouted, now_ns(w), SPENT_UNROUTED);
 	for (uint32_t i = 0; i < w->n_replicas; i++) {
 		struct replica_times *on = &x->on[i];
 		on->wait.base = SPENT_RUNNING;

@@ -5,6 +5,7 @@
  * In the hand-made cases an iteration of T tokens takes 10 + T ms; a decode is one token.
  */
 #include "results/parts.h"
+#include "tests/serve/fleet_run.h"
 #include "tests/serve/llm_run.h"
 #include "tests/serve/serve_replay.h"
 #include "tests/tap.h"
@@ -15,7 +16,8 @@
 
 extern const struct orr_policy orr_policy_serve_vllm, orr_policy_serve_sarathi, orr_policy_serve_orca, orr_policy_serve_mlfq,
 	orr_policy_serve_splitwise, orr_policy_serve_fastertransformer, orr_policy_serve_fifo, orr_policy_serve_clipper,
-	orr_policy_serve_tf_serving, orr_policy_serve_nexus, orr_policy_serve_clockwork;
+	orr_policy_serve_tf_serving, orr_policy_serve_nexus, orr_policy_serve_clockwork, orr_policy_serve_mdp, orr_policy_serve_irina,
+	orr_policy_serve_academus;
 
 static struct orr_error err;
 
@@ -115,9 +117,9 @@ static const char model[] =
 	"\"closed\": {\"constant_ms\": 10, \"token_ms\": 1, \"context_ms\": 0, \"pair_ms\": 0}}";
 static const char two[] = "arrival_s,prompt_tokens,output_tokens\n0,10,3\n0.005,5,2\n";
 
-static void says(const struct serve_case *c, uint64_t number, const char *want)
+/* Frees the result. */
+static void result_says(struct run_result *r, uint64_t number, const char *want)
 {
-	struct run_result *r = serve_replay(c, &err);
 	struct sbuf got = { 0 };
 	char name[24];
 	size_t n = 0;
@@ -130,6 +132,11 @@ static void says(const struct serve_case *c, uint64_t number, const char *want)
 		printf("# got: %s\n", n ? sbuf_text(&got) : err.text);
 	sbuf_free(&got);
 	result_free(r);
+}
+
+static void says(const struct serve_case *c, uint64_t number, const char *want)
+{
+	result_says(serve_replay(c, &err), number, want);
 }
 
 static const char *const one_model[] = { model, NULL };
@@ -192,7 +199,7 @@ static void limits(void)
 		"request 1 waited 37 ms: 37 ms held back: no request joins a running batch; was served 26 ms: 15 ms prefill, 11 ms decode");
 	/* R0 and R1 start at 100 ms: 25 ms of prompts, of which 15 for R1 alone. */
 	two_say(&orr_policy_serve_fastertransformer, "timeout=100ms", 8192, NULL,
-		"request 1 waited 95 ms: 95 ms held back: timeout: the batch waits for more requests; was served 37 ms: 15 ms prefill, 12 "
+		"request 1 waited 95 ms: 95 ms held back: the batch waits for more requests; was served 37 ms: 15 ms prefill, 12 "
 		"ms decode, 10 ms stalled by other requests of the same iterations");
 	/* R0 uses its quantum in the first iteration, so R1 runs to 46 ms. */
 	two_say(&orr_policy_serve_mlfq, "quantum=10ms max_batch=1", 8192,
@@ -236,11 +243,115 @@ static void memory(void)
 		"decode, 393 us swap copies");
 }
 
+/* R0 with 10 prompt tokens and 3 outputs, 20 + 11 + 11 ms. */
+static void fleets(void)
+{
+	static const char one[] = "arrival_s,prompt_tokens,output_tokens\n0,10,3\n";
+	struct fleet_case c = { .requests = one,
+		.models = { model },
+		.deployment = { { .replicas = 1, .model = UINT32_MAX, .tp = 1, .pp = 1, .kv_blocks = 100 } },
+		.cluster = "1x1",
+		.policy = &orr_policy_serve_vllm,
+		.options = "kv_block=1",
+		.failures = "time_s,node,event\n0.03,0,fail\n0.1,0,repair\n",
+		.seed = 1,
+		.max_rows = 1000 };
+	/* 10 of 11 ms of the first decode are lost with the replica, and the prompt; both decodes follow from 120 ms on. */
+	result_says(fleet_run(&c, &err), 0,
+		"request 0 waited 70 ms: 70 ms without a replica; was served 72 ms: 32 ms decode, 20 ms prefill, 20 ms lost work (prompt "
+		"and "
+		"outputs that are processed again)");
+	/* The cache has 11 tokens of 1 MiB; 1000 MiB/s and 1 ms of latency. */
+	c.failures = NULL;
+	c.cluster = "2x1";
+	c.policy = &orr_policy_serve_splitwise;
+	c.options = "kv_block=1 kv_Bps=1048576000 kv_latency=1ms";
+	c.deployment[0].role = ORR_ROLE_PREFILL;
+	c.deployment[1] = c.deployment[0];
+	c.deployment[1].role = ORR_ROLE_DECODE;
+	result_says(fleet_run(&c, &err), 0, "request 0 was served 54 ms: 22 ms decode, 20 ms prefill, 12 ms transfer of the KV cache");
+}
+
+/* ---- table models, which take 10 ms ---- */
+
+#define TABLE(name)                                                                                                       \
+	"{\"name\": \"" name                                                                                              \
+	"\", \"kind\": \"table\", \"source\": \"by hand\", \"batch\": [1], \"latency_ms\": [10], \"input_bytes\": 1000, " \
+	"\"output_bytes\": 100, \"load_ms\": 20, \"weight_bytes\": 5e9}"
+static const char *const tables[] = { TABLE("a"), TABLE("b"), NULL };
+#define LINK "front=per-replica front_Bps=1e5 front_latency=2ms any_model=true"
+
+static void batches(void)
+{
+	struct serve_case c = { .requests = "arrival_s\n0\n0.005\n",
+		.models = tables,
+		.policy = &orr_policy_serve_fifo,
+		.options = "any_model=true",
+		.seed = 1 };
+	says(&c, 1, "request 1 waited 5 ms: 5 ms behind running batches; was served 10 ms: 10 ms compute");
+	/* The input takes 12 ms, the answer 3. The replica is free at 22 ms. */
+	c.options = LINK;
+	says(&c, 1,
+		"request 1 waited 17 ms: 17 ms behind running batches; was served 25 ms: 12 ms transfer of the input, 10 ms compute, 3 ms "
+		"transfer of the answer");
+	/* Sent at once, the second input shares the link: it is there at 22 ms, and the first run ends at 27. */
+	c.policy = &orr_policy_serve_mdp;
+	c.settings = "submodels=a";
+	says(&c, 1,
+		"request 1 waited 5 ms: 5 ms behind earlier runs of the replica; was served 30 ms: 17 ms transfer of the input, 10 ms "
+		"compute, 3 ms transfer of the answer");
+	c = (struct serve_case){ .requests = "arrival_s,model\n0,a\n0,b\n",
+		.models = tables,
+		.policy = &orr_policy_serve_tf_serving,
+		.settings = "threads=2",
+		.options = "interference=curve slowdown_curve=1,1.25",
+		.seed = 1 };
+	says(&c, 1, "request 1 was served 12.5 ms: 10 ms compute, 2.5 ms stalled by runs on the same replica");
+	c = (struct serve_case){ .requests = "arrival_s,model,slo_s\n0,a,1\n",
+		.models = tables,
+		.memory_GiB = 8,
+		.policy = &orr_policy_serve_clockwork,
+		.options = "preloaded=false",
+		.seed = 1 };
+	says(&c, 0, "request 0 waited 20 ms: 20 ms for models that are loaded; was served 10 ms: 10 ms compute");
+	static const char *const pairs[] = {
+		"{\"name\": \"a\", \"kind\": \"table\", \"source\": \"by hand\", \"batch\": [1, 2], \"latency_ms\": [10, 10]}", NULL
+	};
+	c = (struct serve_case){ .requests = "arrival_s,model\n0,a\n",
+		.models = pairs,
+		.policy = &orr_policy_serve_tf_serving,
+		.settings = "batch_timeout=7ms",
+		.seed = 1 };
+	says(&c, 0, "request 0 waited 7 ms: 7 ms held back: the batch waits for more requests; was served 10 ms: 10 ms compute");
+}
+
+static void sums_tables(void)
+{
+	static const struct orr_policy *const of[] = { &orr_policy_serve_fifo, &orr_policy_serve_clipper, &orr_policy_serve_tf_serving,
+		&orr_policy_serve_nexus, &orr_policy_serve_clockwork, &orr_policy_serve_irina, &orr_policy_serve_academus };
+	static const char *const models[] = { "irina-alexnet", NULL };
+	for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+		for (int k = 0; k < 2; k++) {
+			struct serve_case c = { .requests = k ? "poisson:rate=300,n=1000" : "poisson:rate=60,n=1000",
+				.models = models,
+				.replicas = 2,
+				.policy = of[i],
+				.options = k ? "slo=200ms" : NULL,
+				.seed = 1 };
+			struct run_result *r = serve_replay(&c, &err);
+			sums_of(r, of[i]->name, k ? "overloaded" : NULL, 0.02);
+			result_free(r);
+		}
+}
+
 int main(void)
 {
 	sums_llm();
 	iterations();
 	limits();
 	memory();
+	fleets();
+	batches();
+	sums_tables();
 	return done();
 }
