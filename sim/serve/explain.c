@@ -1,306 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Times of requests by cause: classes, lines and phases; see explain.h. */
+/* What happens to requests, as changes of the classes of their times; see explain.h. */
 #include "serve/explain.h"
 #include "serve/fleet.h"
 #include "serve/lane.h"
 #include "serve/runs.h"
+#include "serve/times.h"
 
 #include "base/mem.h"
-#include "results/parts.h"
 
 #include <math.h>
 #include <string.h>
-
-/* Classes of time, in the order of the parts of a phase. */
-enum spent {
-	/* waits */
-	SPENT_NO_REPLICA,
-	SPENT_UNROUTED,
-	SPENT_BEHIND, /* the iteration that ran when the request came */
-	/* the line of requests that wait on a replica */
-	SPENT_RUNNING, /* nothing waited when the iteration started */
-	SPENT_MEMORY,
-	SPENT_TAKEN,
-	SPENT_BUSY,
-	SPENT_LOADING,
-	SPENT_UNNAMED,
-	SPENT_LIMIT, /* LIMITS classes, one per reason of the policy */
-	LIMITS = 6,
-	SPENT_TRANSFER = SPENT_LIMIT + LIMITS,
-	/* the prompt */
-	SPENT_UNLISTED,
-	SPENT_AGAIN,
-	SPENT_PREFILL,
-	SPENT_BESIDE,
-	/* the line of the decodes of a replica, and pauses */
-	SPENT_SWAP,
-	SPENT_DECODE,
-	SPENT_STALLED,
-	SPENT_IDLE,
-	SPENT_PAUSED,
-	/* runs of table models; RUN_QUEUED is SPENT_TURN */
-	SPENT_INPUT,
-	SPENT_TURN,
-	SPENT_LOST_RUN,
-	SPENT_COMPUTE,
-	SPENT_SLOWED,
-	SPENT_SUSPENDED,
-	SPENT_ANSWER,
-	SPENT_SILENT,
-	SPENT_CLASSES,
-	SPENT_LINE /* the class of a line */
-};
-static const struct part parts[SPENT_CLASSES] = {
-#define SAYS(spent, kind_, cause_) [SPENT_##spent] = { .kind = PART_##kind_, .cause = cause_, .number = PART_ALONE }
-	SAYS(NO_REPLICA, REPLICA, NULL),
-	SAYS(UNROUTED, UNNAMED, NULL),
-	SAYS(BEHIND, QUEUED, "the running iteration"),
-	SAYS(RUNNING, QUEUED, "the running iteration"),
-	SAYS(MEMORY, MEMORY, NULL), /* replaced by the last failure */
-	SAYS(TAKEN, QUEUED, "decodes that took the free blocks"),
-	SAYS(BUSY, QUEUED, "running batches"),
-	SAYS(LOADING, LOADING, NULL),
-	SAYS(UNNAMED, UNNAMED, NULL),
-	SAYS(TRANSFER, TRANSFER, "the KV cache"),
-	SAYS(UNLISTED, STALLED, "iterations without it"),
-	[SPENT_AGAIN] = { .kind = PART_LOST, .number = PART_ALONE, .detail = "prompt and outputs that are processed again" },
-	SAYS(PREFILL, PREFILL, NULL),
-	SAYS(BESIDE, STALLED, "other requests of the same iterations"),
-	SAYS(SWAP, SWAP, NULL),
-	SAYS(DECODE, DECODE, NULL),
-	SAYS(STALLED, STALLED, "prompts of others"),
-	SAYS(IDLE, HELD, "policy, which ran no iteration"),
-	SAYS(PAUSED, HELD, "policy, which paused it"),
-	SAYS(INPUT, TRANSFER, "the input"),
-	SAYS(TURN, QUEUED, "earlier runs of the replica"),
-	[SPENT_LOST_RUN] = { .kind = PART_LOST, .number = PART_ALONE, .detail = "a run that was aborted" },
-	SAYS(COMPUTE, COMPUTE, NULL),
-	SAYS(SLOWED, STALLED, "runs on the same replica"),
-	SAYS(SUSPENDED, PREEMPTED, "the runs that the policy prefers"),
-	SAYS(ANSWER, TRANSFER, "the answer"),
-	SAYS(SILENT, TRANSFER, "an answer that was lost"),
-#undef SAYS
-};
-
-enum { SLOTS = 16 };
-_Static_assert(
-	(int)SPENT_TRANSFER <= SLOTS && (int)SPENT_INPUT - (int)SPENT_TRANSFER <= SLOTS, "the classes of a phase have places of their own");
-_Static_assert((int)SPENT_CLASSES - (int)SPENT_INPUT <= SLOTS, "the same, of runs");
-enum { LINE_CLASSES = SPENT_TRANSFER - SPENT_UNROUTED, LINE_STEPS = 3 };
-_Static_assert(SPENT_PAUSED - SPENT_SWAP <= LINE_CLASSES, "a line holds the sums of all classes of decodes");
-_Static_assert(SPENT_CLASSES <= 64, "a word has a bit for each class");
-
-/* Times shared by the requests of a line. The class is step[0] until until_ns[0], then step[1], .. */
-struct line {
-	enum spent base;
-	unsigned n_classes;
-	uint64_t n_waiting; /* requests in phase PHASE_WAIT */
-	int64_t since_ns, sum[LINE_CLASSES];
-	enum spent step[LINE_STEPS];
-	int64_t until_ns[LINE_STEPS];
-};
-
-enum phase { PHASE_OVER, PHASE_WAIT, PHASE_PROMPT, PHASE_DECODE, PHASE_TRANSFER, PHASE_RUNS };
-
-struct times {
-	enum phase phase;
-	enum spent class;  /* SPENT_LINE: that of the line */
-	struct line *line; /* NULL: none */
-	uint32_t replica;  /* of the line */
-	int64_t told_ns;   /* end of the last phase */
-	int64_t from_ns;   /* start of the phase */
-	int64_t since_ns;  /* the class is counted since then */
-	int64_t at_joining[LINE_CLASSES];
-	int64_t ns[SLOTS]; /* by class % SLOTS: the classes of a phase differ */
-	uint64_t used;     /* bits of the classes with time; all others have ns 0 */
-	double rate;       /* SPENT_COMPUTE: progress of its run per second */
-	uint32_t again;    /* tokens to process again */
-	bool is_evicted;   /* the wait follows an eviction */
-};
-
-struct replica_times {
-	struct line wait, decodes;
-	struct part memory; /* of the last orr_admit() that failed */
-	orr_req holder, failed;
-	bool has_evicted;         /* orr_evict() since explain_asked() */
-	enum spent limit;         /* reason stated by the policy since explain_asked(); SPENT_UNNAMED: none */
-	bool was_busy, has_begun; /* an iteration ran at explain_asked(); has begun since the last explain_answered() */
-	orr_req *later;           /* requests that join a line when the iteration in flight is over */
-	uint32_t n_later, cap_later;
-};
-
-struct explain {
-	struct partlog *log;
-	struct times *of; /* by request slot */
-	uint32_t cap_of;
-	struct replica_times *on;  /* by replica */
-	struct line unrouted;      /* requests that the policy has not routed */
-	const char *limit[LIMITS]; /* reasons of the policy */
-};
-
-enum { ROWS_PER_REQUEST = 8 }; /* rows of parts that are kept, per row of requests */
-
-static inline int64_t now_ns(const struct orr_serve *w)
-{
-	return eng_now(w->host.engine);
-}
-
-/* ---- lines ---- */
-
-static void line_advance(struct line *l, int64_t t)
-{
-	while (l->since_ns < t) {
-		int64_t end = l->until_ns[0] < t ? l->until_ns[0] : t;
-		if (end > l->since_ns) {
-			l->sum[l->step[0] - l->base] += end - l->since_ns;
-			l->since_ns = end;
-		}
-		if (l->until_ns[0] > t)
-			return;
-		for (int i = 1; i < LINE_STEPS; i++) {
-			l->step[i - 1] = l->step[i];
-			l->until_ns[i - 1] = l->until_ns[i];
-		}
-		l->until_ns[LINE_STEPS - 1] = INT64_MAX;
-	}
-}
-
-static void line_set(struct line *l, int64_t t, enum spent class)
-{
-	line_advance(l, t);
-	l->step[0] = l->step[1] = l->step[2] = class;
-	l->until_ns[0] = l->until_ns[1] = l->until_ns[2] = INT64_MAX;
-}
-
-/* ---- classes and phases of a request ---- */
-
-static struct times *times_of(const struct orr_serve *w, const struct req *q)
-{
-	return &w->explain->of[req_slot(w, q)];
-}
-
-static inline int64_t at_most(int64_t ns, int64_t limit)
-{
-	return ns < limit ? ns : limit;
-}
-
-static inline void count(struct times *t, unsigned class, int64_t ns)
-{
-	t->ns[class % SLOTS] += ns;
-	t->used |= 1ull << class;
-}
-
-/* Counts the time of the class up to now. */
-static void settle(struct times *t, int64_t now)
-{
-	int64_t gone = now - t->since_ns;
-	if (!gone)
-		return;
-	t->since_ns = now;
-	if (t->class == SPENT_LINE) {
-		line_advance(t->line, now);
-		for (unsigned k = 0; k < t->line->n_classes; k++) {
-			int64_t more = t->line->sum[k] - t->at_joining[k];
-			t->at_joining[k] = t->line->sum[k];
-			if (more)
-				count(t, t->line->base + k, more);
-		}
-		return;
-	}
-	int64_t own = t->class == SPENT_COMPUTE && t->rate < 1 ? llrint((double)gone * t->rate) : gone;
-	count(t, t->class, own);
-	count(t, SPENT_SLOWED, gone - own);
-}
-
-/* The request no longer waits on the replica of its line. */
-static void leave_line(struct times *t)
-{
-	if (t->class == SPENT_LINE)
-		t->line->n_waiting--;
-	t->class = SPENT_UNNAMED;
-}
-
-static struct part part_of(const struct explain *x, const struct times *t, unsigned class)
-{
-	struct part part = class == SPENT_MEMORY && t->replica != NONE ? x->on[t->replica].memory : parts[class];
-	if (class >= SPENT_LIMIT && class < SPENT_LIMIT + LIMITS)
-		part = (struct part){ .kind = PART_HELD, .cause = x->limit[class - SPENT_LIMIT], .number = PART_ALONE };
-	if (t->is_evicted && t->phase == PHASE_WAIT && class != SPENT_NO_REPLICA)
-		part.kind = PART_PREEMPTED;
-	return part;
-}
-
-/* --check: the classes divide the phase, which starts where the last one ended. */
-static void check_phase(struct orr_serve *w, const struct req *q, const struct times *t, int64_t now)
-{
-	int64_t sum = 0;
-	bool is_good = t->from_ns == t->told_ns;
-	for (unsigned k = 0; k < SLOTS; k++) {
-		sum += t->ns[k % SLOTS];
-		is_good &= t->ns[k % SLOTS] >= 0;
-	}
-	if (!is_good || sum != now - t->from_ns)
-		serve_fail(w, ORR_EFAIL, q, "conservation: its times by cause sum to %lld ns: expected %lld ns, from %lld ns on",
-			(long long)sum, (long long)(now - t->from_ns), (long long)t->told_ns);
-}
-
-/* Ends the phase: adds its parts. */
-static void end_phase(struct orr_serve *w, const struct req *q, struct times *t, int64_t now)
-{
-	struct explain *x = w->explain;
-	if (t->phase == PHASE_OVER)
-		return;
-	settle(t, now);
-	if (w->config->check)
-		check_phase(w, q, t, now);
-	int64_t at = t->from_ns;
-	for (; t->used; t->used &= t->used - 1) {
-		unsigned k = (unsigned)__builtin_ctzll(t->used);
-		struct part part = part_of(x, t, k);
-		partlog_add(x->log, q->number, at, at + t->ns[k % SLOTS], &part);
-		at += t->ns[k % SLOTS];
-		t->ns[k % SLOTS] = 0;
-	}
-	if (t->phase == PHASE_WAIT)
-		leave_line(t);
-	t->phase = PHASE_OVER;
-	t->told_ns = now;
-}
-
-/* Starts a phase unless the request is in it, and counts the time up to now. */
-static struct times *enter(struct orr_serve *w, const struct req *q, enum phase phase)
-{
-	struct times *t = times_of(w, q);
-	int64_t now = now_ns(w);
-	if (t->phase == phase) {
-		settle(t, now);
-		return t;
-	}
-	end_phase(w, q, t, now);
-	t->phase = phase;
-	t->class = SPENT_UNNAMED;
-	t->from_ns = t->since_ns = now;
-	return t;
-}
-
-static void join(struct orr_serve *w, struct times *t, struct line *l, uint32_t replica)
-{
-	line_advance(l, now_ns(w));
-	for (unsigned k = 0; k < l->n_classes; k++)
-		t->at_joining[k] = l->sum[k];
-	t->class = SPENT_LINE;
-	t->line = l;
-	t->replica = replica;
-	l->n_waiting += t->phase == PHASE_WAIT;
-}
-
-/* Lets the request join a line when the iteration in flight is over. */
-static void join_later(struct orr_serve *w, const struct req *q, uint32_t replica)
-{
-	struct replica_times *on = &w->explain->on[replica];
-	MEM_GROW(on->later, on->n_later, on->cap_later);
-	on->later[on->n_later++] = req_handle(w, req_slot(w, q));
-}
 
 /* ---- waits ---- */
 
@@ -351,11 +60,11 @@ void explain_waits(struct orr_serve *w, const struct req *q)
 {
 	if (!w->explain)
 		return;
-	struct times *t = enter(w, q, PHASE_WAIT);
-	leave_line(t);
+	struct times *t = times_enter(w, q, PHASE_WAIT);
+	times_leave_line(t);
 	if (q->replica == NONE && has_replica(w, q->model)) {
 		consider_unrouted(w);
-		join(w, t, &w->explain->unrouted, NONE);
+		times_join(w, t, &w->explain->unrouted, NONE);
 		return;
 	}
 	if (q->replica == NONE) {
@@ -365,16 +74,16 @@ void explain_waits(struct orr_serve *w, const struct req *q)
 	const struct lane *l = w->replica[q->replica].lane;
 	if (l && l->is_flying && !(l->flags & ORR_ITER_THROUGH)) {
 		t->class = SPENT_BEHIND;
-		join_later(w, q, q->replica);
+		times_join_later(w, q, q->replica);
 	} else {
-		join(w, t, &w->explain->on[q->replica].wait, q->replica);
+		times_join(w, t, &w->explain->on[q->replica].wait, q->replica);
 	}
 }
 
 void explain_ended(struct orr_serve *w, const struct req *q, double at_s)
 {
 	if (w->explain)
-		end_phase(w, q, times_of(w, q), serve_ns(at_s));
+		times_end_phase(w, q, times_of(w, q), serve_ns(at_s));
 }
 
 static bool is_flying(const struct orr_serve *w, uint32_t replica)
@@ -465,7 +174,7 @@ void explain_admitted(struct orr_serve *w, const struct req *q)
 	struct replica_times *on = &w->explain->on[q->replica];
 	if (on->failed == req_handle(w, req_slot(w, q)))
 		on->failed = 0;
-	struct times *t = enter(w, q, PHASE_PROMPT);
+	struct times *t = times_enter(w, q, PHASE_PROMPT);
 	t->class = SPENT_UNLISTED;
 	t->is_evicted = false;
 }
@@ -474,26 +183,26 @@ void explain_decodes(struct orr_serve *w, const struct lane *l, const struct req
 {
 	if (!w->explain)
 		return;
-	struct times *t = enter(w, q, PHASE_DECODE);
+	struct times *t = times_enter(w, q, PHASE_DECODE);
 	if (l->is_flying) {
 		t->class = SPENT_UNLISTED;
-		join_later(w, q, l->replica);
+		times_join_later(w, q, l->replica);
 	} else {
-		join(w, t, &w->explain->on[l->replica].decodes, l->replica);
+		times_join(w, t, &w->explain->on[l->replica].decodes, l->replica);
 	}
 }
 
 void explain_paused(struct orr_serve *w, const struct req *q)
 {
 	if (w->explain)
-		enter(w, q, PHASE_DECODE)->class = SPENT_PAUSED;
+		times_enter(w, q, PHASE_DECODE)->class = SPENT_PAUSED;
 }
 
 /* Counts the time of aborted runs as lost. */
 static void lose_work(struct times *t, int64_t now)
 {
-	settle(t, now);
-	count(t, SPENT_LOST_RUN, t->ns[SPENT_COMPUTE % SLOTS]);
+	times_settle(t, now);
+	times_count(t, SPENT_LOST_RUN, t->ns[SPENT_COMPUTE % SLOTS]);
 	t->ns[SPENT_COMPUTE % SLOTS] = 0;
 }
 
@@ -507,14 +216,14 @@ void explain_evicted(struct orr_serve *w, const struct req *q, uint32_t tokens)
 		lose_work(t, now_ns(w));
 	else if (q->replica != NONE)
 		w->explain->on[q->replica].has_evicted = true;
-	end_phase(w, q, t, now_ns(w));
+	times_end_phase(w, q, t, now_ns(w));
 	t->is_evicted = true;
 }
 
 void explain_moves(struct orr_serve *w, const struct req *q)
 {
 	if (w->explain)
-		enter(w, q, PHASE_TRANSFER)->class = SPENT_TRANSFER;
+		times_enter(w, q, PHASE_TRANSFER)->class = SPENT_TRANSFER;
 }
 
 static double decodes_s(const struct lane *l)
@@ -533,7 +242,7 @@ void explain_iteration(struct orr_serve *w, const struct lane *l)
 	int64_t start = serve_ns(l->start_s);
 	double from_s = l->start_s + l->copying_s;
 	for (uint32_t i = 0; i < l->n_list; i++) {
-		settle(&x->of[l->list[i]], start);
+		times_settle(&x->of[l->list[i]], start);
 		x->of[l->list[i]].class = SPENT_PREFILL;
 	}
 	if (!l->ends.n)
@@ -563,9 +272,9 @@ static void divide_prompt(struct orr_serve *w, const struct lane *l, const struc
 			.prompt_pairs = (double)q->next_tokens * ((double)q->done + q->next_tokens) };
 		own = at_most(serve_ns(served_iteration(l->on, &alone)), own);
 	}
-	count(t, SPENT_SWAP, copied);
-	count(t, is_again ? SPENT_AGAIN : SPENT_PREFILL, own);
-	count(t, SPENT_BESIDE, whole - copied - own);
+	times_count(t, SPENT_SWAP, copied);
+	times_count(t, is_again ? SPENT_AGAIN : SPENT_PREFILL, own);
+	times_count(t, SPENT_BESIDE, whole - copied - own);
 	t->since_ns = now;
 	t->class = SPENT_UNLISTED;
 }
@@ -586,8 +295,8 @@ void explain_landed(struct orr_serve *w, const struct lane *l)
 		bool is_waiting = q->state == ORR_REQ_WAITING;
 		if (!is_waiting && q->heap_at == NONE)
 			continue;
-		settle(t, now);
-		join(w, t, is_waiting ? &on->wait : &on->decodes, l->replica);
+		times_settle(t, now);
+		times_join(w, t, is_waiting ? &on->wait : &on->decodes, l->replica);
 	}
 	on->n_later = 0;
 }
@@ -640,7 +349,7 @@ static uint32_t next_run(const struct run *x, orr_req r)
 
 static void set_run(struct orr_serve *w, const struct req *q, const struct run *x)
 {
-	struct times *t = enter(w, q, PHASE_RUNS);
+	struct times *t = times_enter(w, q, PHASE_RUNS);
 	t->class = x ? class_of(x) : SPENT_SILENT;
 	t->rate = x && x->state == RUN_RUNNING ? x->rate : 1;
 	t->is_evicted = false;
@@ -704,7 +413,7 @@ void explain_begin(struct orr_serve *w)
 		line_set(&on->wait, now_ns(w), SPENT_UNNAMED);
 		line_set(&on->decodes, now_ns(w), SPENT_IDLE);
 		on->limit = SPENT_UNNAMED;
-		on->memory = parts[SPENT_MEMORY];
+		on->memory = (struct part){ .kind = PART_MEMORY, .number = PART_ALONE };
 	}
 }
 

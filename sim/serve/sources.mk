@@ -1,5 +1,5 @@
 # requests, replicas, batches; files are listed bottom first: a file calls only files before it (serve/world.h)
-liborrery_a_SOURCES += sim/serve/quality.c sim/serve/quality.h sim/serve/options.c sim/serve/world.c sim/serve/due.c sim/serve/metrics.c sim/serve/guard.c sim/serve/explain.c
+liborrery_a_SOURCES += sim/serve/quality.c sim/serve/quality.h sim/serve/options.c sim/serve/world.c sim/serve/due.c sim/serve/metrics.c sim/serve/guard.c sim/serve/times.c sim/serve/explain.c
 liborrery_a_SOURCES += sim/serve/load.c sim/serve/answers.c sim/serve/requests.c
 liborrery_a_SOURCES += sim/serve/memory.c sim/serve/front.c sim/serve/runs.c sim/serve/loading.c sim/serve/batches.c sim/serve/preempt.c sim/serve/late.c
 liborrery_a_SOURCES += sim/serve/prefix.c sim/serve/decodes.c sim/serve/kv.c sim/serve/group.c sim/serve/lane.c sim/serve/iterate.c sim/serve/move.c
@@ -7,7 +7,7 @@ liborrery_a_SOURCES += sim/serve/route.c sim/serve/admit.c sim/serve/gpus.c sim/
 liborrery_a_SOURCES += sim/serve/actions.c sim/serve/clients.c sim/serve/measures.c sim/serve/remarks.c
 liborrery_a_SOURCES += sim/serve/query.c sim/serve/check.c
 liborrery_a_SOURCES += sim/serve/dispatch.c sim/serve/serve.c
-liborrery_a_SOURCES += sim/serve/options.h sim/serve/world.h sim/serve/due.h sim/serve/metrics.h sim/serve/guard.h sim/serve/explain.h sim/serve/replica.h
+liborrery_a_SOURCES += sim/serve/options.h sim/serve/world.h sim/serve/due.h sim/serve/metrics.h sim/serve/guard.h sim/serve/times.h sim/serve/explain.h sim/serve/replica.h
 liborrery_a_SOURCES += sim/serve/answers.h sim/serve/requests.h sim/serve/memory.h sim/serve/runs.h sim/serve/front.h sim/serve/group.h sim/serve/lane.h sim/serve/route.h sim/serve/fleet.h
 liborrery_a_SOURCES += sim/serve/clients.h sim/serve/remarks.h sim/serve/dispatch.h sim/serve/serve.h
 # scenarios and the descriptor of the world

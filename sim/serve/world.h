@@ -7,7 +7,7 @@
  *   options.c                 options of `--set serve.NAME=VALUE`
  *   world.c, due.c            errors, time; calls of the policy that are due in this instant
  *   metrics.c, guard.c        counts during the run; --check of policies that claim ORR_SLO_GUARDED
- *   explain.c                 where the time of each request went (--record explain)
+ *   times.c, explain.c        where the time of each request went (--record explain)
  *   load.c .. requests.c      load of replicas and their groups; answers; requests: slots, lists, end
  *   memory.c .. late.c        batches of table models (runs.h, memory.h)
  *   prefix.c .. move.c        iterations of language models (lane.h)
