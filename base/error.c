@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <orrery/api.h>
 
+#include "base/utf8.h"
+
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 int orr_fail(struct orr_error *e, int code, const char *fmt, ...)
 {
@@ -13,10 +16,14 @@ int orr_fail(struct orr_error *e, int code, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(e->text, sizeof e->text, fmt, ap);
 	va_end(ap);
-	/* Messages can quote input, so they are reduced to one line without control characters: a terminal would interpret such
-	 * characters. */
-	for (char *c = e->text; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
+	/* Messages can quote input, so they are reduced to one line in UTF-8 without control characters, which a terminal would
+	 * interpret. */
+	for (size_t i = 0, n = strlen(e->text), len; i < n; i += len ? len : 1) {
+		len = utf8_length(e->text + i, n - i);
+		bool is_control = len == 1 ? (unsigned char)e->text[i] < 0x20 || e->text[i] == 0x7f
+					   : len == 2 && e->text[i] == '\xc2' && (unsigned char)e->text[i + 1] < 0xa0;
+		if (!len || is_control)
+			memset(e->text + i, '?', len ? len : 1);
+	}
 	return code;
 }

@@ -15,6 +15,8 @@ struct parser {
 	const struct expr_env *env;
 	struct orr_error *err;
 	int code, depth;
+	unsigned unused; /* depth of operands whose value has no effect: the other branch of ?:, && and || */
+	size_t names;    /* number of names and references so far */
 };
 
 static double condition(struct parser *p);
@@ -206,8 +208,10 @@ static double primary(struct parser *p)
 		double v = condition(p);
 		return take(p, ")") ? v : fail(p, "expected )");
 	}
-	if (take(p, "{"))
+	if (take(p, "{")) {
+		p->names++;
 		return reference(p);
+	}
 	size_t n = name_length(p);
 	if (!n)
 		return number(p);
@@ -216,6 +220,7 @@ static double primary(struct parser *p)
 	if (take(p, "("))
 		return call(p, name, n);
 	double v = NAN;
+	p->names++;
 	if (!p->env->name(p->env->ctx, name, n, &v)) {
 		p->at = name;
 		return fail(p, "unknown name");
@@ -246,6 +251,20 @@ static double unary(struct parser *p)
 	return v;
 }
 
+/* Divides v by the next operand. A divisor of numbers alone that is 0 is an error; one of names depends on results, and 0 leaves a gap. */
+static double quotient(struct parser *p, double v)
+{
+	skip_blanks(p);
+	const char *at = p->at;
+	size_t names = p->names;
+	double w = unary(p);
+	if (w == 0 && p->names == names && !p->unused && !p->code) {
+		p->at = at;
+		return fail(p, "division by 0");
+	}
+	return v / w;
+}
+
 static double product(struct parser *p)
 {
 	double v = unary(p);
@@ -253,7 +272,7 @@ static double product(struct parser *p)
 		if (take(p, "*"))
 			v *= unary(p);
 		else if (take(p, "/"))
-			v /= unary(p);
+			v = quotient(p, v);
 		else
 			return v;
 	}
@@ -295,10 +314,14 @@ static double logic(struct parser *p)
 	double v = comparison(p);
 	for (;;) {
 		if (take(p, "&&")) {
+			p->unused += v == 0;
 			double w = comparison(p);
+			p->unused -= v == 0;
 			v = v != 0 && w != 0;
 		} else if (take(p, "||")) {
+			p->unused += v != 0;
 			double w = comparison(p);
+			p->unused -= v != 0;
 			v = v != 0 || w != 0;
 		} else {
 			return v;
@@ -312,10 +335,14 @@ static double condition(struct parser *p)
 		return fail(p, "too deep");
 	double v = logic(p);
 	if (take(p, "?")) {
+		p->unused += v == 0;
 		double yes = condition(p);
+		p->unused -= v == 0;
 		if (!take(p, ":"))
 			return fail(p, "expected :");
+		p->unused += v != 0;
 		double no = condition(p);
+		p->unused -= v != 0;
 		v = v != 0 ? yes : no;
 	}
 	p->depth--;

@@ -144,8 +144,11 @@ static int parse(const struct orr_args *a, const struct orr_param *p, const char
 		return ORR_OK;
 	case ORR_KIND_CHOICE:
 		if (!p->choices || parse_choice(p, text, v)) {
-			snprintf(buf, sizeof buf, "one of %s", p->choices ? p->choices : "nothing");
-			return refuse(a, p, text, buf, err);
+			struct sbuf expected = { 0 };
+			sbuf_printf(&expected, "one of %s", p->choices ? p->choices : "nothing");
+			int rc = refuse(a, p, text, sbuf_text(&expected), err);
+			sbuf_free(&expected);
+			return rc;
 		}
 		v->text = mem_strdup(text);
 		return ORR_OK;

@@ -200,18 +200,21 @@ static int info_of_generator(const struct generator *g, const struct request *q,
 	struct trace_profile *p = trace_profile_new();
 	struct jobcursor *c = jobset_open(set, 0);
 	struct job_rec rec;
-	while (jobcursor_next(c, &rec)) {
+	int rc = ORR_OK;
+	while (!rc && jobcursor_next(c, &rec)) {
 		struct orr_trace_job row;
+		rc = jobset_check_submit(set, &rec, err);
 		jobset_row(set, &rec, &row);
 		trace_profile_add(p, &row, NULL, NULL);
 	}
 	jobcursor_close(c);
 	trace_profile_finish(p, false);
 	struct subject s = { q->source, g->name, g->doc, jobset_hash(set), NULL, p };
-	(q->is_json ? print_json : print_text)(&s);
+	if (!rc)
+		(q->is_json ? print_json : print_text)(&s);
 	trace_profile_free(p);
 	jobset_free(set);
-	return ORR_OK;
+	return rc;
 }
 
 static int info_of_requests(const struct request *q, struct orr_error *err)

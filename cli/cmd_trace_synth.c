@@ -25,7 +25,9 @@ static int write_rows(const struct jobset *set, const char *to, const char *out,
 	while (!rc && jobcursor_next(c, &rec)) {
 		struct orr_trace_job row;
 		jobset_row(set, &rec, &row);
-		rc = writer_row(w, &row, err);
+		rc = jobset_check_submit(set, &rec, err);
+		if (!rc)
+			rc = writer_row(w, &row, err);
 	}
 	jobcursor_close(c);
 	if (!rc)

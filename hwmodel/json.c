@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "hwmodel/json.h"
 
+#include "base/json_text.h"
 #include "base/param.h"
 #include "base/sbuf.h"
 
@@ -15,8 +16,12 @@ cJSON *json_parse(const char *path, const char *text, size_t n, struct orr_error
 	const char *at = stop;
 	while (root && at < text + n && *at && strchr(" \t\r\n", *at))
 		at++;
-	if (root && at == text + n)
-		return root;
+	if (root && at == text + n) {
+		if (!json_text_check(path, text, n, err))
+			return root;
+		cJSON_Delete(root);
+		return NULL;
+	}
 	int line = 1, column = 1;
 	for (const char *c = text; c < text + n && c < at; c++) {
 		column = *c == '\n' ? 1 : column + 1;

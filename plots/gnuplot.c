@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/num.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,11 +28,16 @@ void gnuplot_quote(struct sbuf *out, const char *s, size_t max_bytes)
 	}
 	sbuf_putc(out, '\'');
 	for (size_t i = 0; i < n; i++) {
-		bool is_control = (unsigned char)s[i] < 0x20 || s[i] == 0x7f;
+		size_t bytes = utf8_length(s + i, n - i);
+		bool is_control = !bytes || (unsigned char)s[i] < 0x20 || s[i] == 0x7f ||
+				  (bytes == 2 && s[i] == '\xc2' && (unsigned char)s[i + 1] < 0xa0);
 		if (s[i] == '\'')
 			sbuf_puts(out, "'.\"'\".'"); /* gnuplot mishandles a doubled quote at the start */
+		else if (is_control)
+			sbuf_putc(out, '?');
 		else
-			sbuf_putc(out, is_control ? '?' : s[i]);
+			sbuf_add(out, s + i, bytes);
+		i += bytes ? bytes - 1 : 0;
 	}
 	sbuf_puts(out, n < len ? "…'" : "'");
 }

@@ -14,7 +14,7 @@
  * $ORRERY_GNUPLOT_TIMEOUT seconds (300). ORR_EDEVICE: gnuplot is not installed; ORR_EFAIL: gnuplot failed. */
 int gnuplot_run(const char *dir, const struct sbuf *script, struct orr_error *err);
 
-/* Adds s as a single-quoted gnuplot string. Control characters become '?'; bytes past max_bytes become an
+/* Adds s as a single-quoted gnuplot string. Control characters and invalid UTF-8 become '?'; bytes past max_bytes become an
  * ellipsis. */
 void gnuplot_quote(struct sbuf *out, const char *s, size_t max_bytes);
 

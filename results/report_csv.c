@@ -11,10 +11,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Writes a text, quoted if RFC 4180 requires it. */
+/* Writes a text, quoted if RFC 4180 requires it or a spreadsheet may take it for a formula. */
 static void put_text(FILE *f, const char *s)
 {
-	if (!strpbrk(s, ",\"\r\n")) {
+	if (!strpbrk(s, ",\"\r\n") && *s != '=' && *s != '@') {
 		fputs(s, f);
 		return;
 	}

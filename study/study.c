@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/outfile.h"
+#include "base/utf8.h"
 #include "study/compare.h"
 #include "study/pace.h"
 #include "study/progress.h"
@@ -622,11 +623,14 @@ static int show_results(const struct world_output *o, const struct run_result *c
 	struct orr_error *err)
 {
 	struct sbuf text = { 0 };
+	struct sbuf shown_text = { 0 };
 	if (o->json)
 		report_json(&text, runs, n, x);
 	else if (!o->quiet)
 		report_table(&text, runs, n, x, terminal_width());
-	fputs(sbuf_text(&text), stdout);
+	(o->json ? utf8_put_valid : utf8_put_shown)(&shown_text, sbuf_text(&text), text.len);
+	fputs(sbuf_text(&shown_text), stdout);
+	sbuf_free(&shown_text);
 	sbuf_free(&text);
 	int shown = outfile_flush_stdout(err);
 	if (!o->out_dir)

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/outfile.h"
+#include "base/utf8.h"
 #include "results/estimate.h"
 #include "results/report.h"
 #include "results/report_text.h"
@@ -665,7 +666,10 @@ int sweep_print(const struct sweep_rows *w, const struct book *b, const struct w
 		if (o->db)
 			sbuf_printf(&out, "a row again: orrery run --from %s --run N, N being its stored run\n", o->db);
 	}
-	fputs(sbuf_text(&out), stdout);
+	struct sbuf shown = { 0 };
+	(o->json ? utf8_put_valid : utf8_put_shown)(&shown, sbuf_text(&out), out.len);
+	fputs(sbuf_text(&shown), stdout);
+	sbuf_free(&shown);
 	sbuf_free(&out);
 	int rc = outfile_flush_stdout(err);
 	if (rc)

@@ -13,6 +13,7 @@
 
 #include <orrery/param.h>
 
+#include "base/json_text.h"
 #include "base/mem.h"
 #include "base/num.h"
 
@@ -367,8 +368,12 @@ static cJSON *parse(const char *name, const char *text, size_t n, struct orr_err
 	const char *rest = root ? end : NULL;
 	while (rest && rest < text + n && strchr(" \t\r\n", *rest) && *rest)
 		rest++;
-	if (root && rest == text + n)
-		return root;
+	if (root && rest == text + n) {
+		if (!json_text_check(name, text, n, err))
+			return root;
+		cJSON_Delete(root);
+		return NULL;
+	}
 	size_t line = 1;
 	end = root ? rest : end;
 	for (const char *s = text; end && s < end && s < text + n; s++)

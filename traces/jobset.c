@@ -4,6 +4,7 @@
 #include "traces/resample.h"
 #include "traces/rowset.h"
 
+#include "traces/format.h"
 #include "base/mem.h"
 #include "base/param.h"
 #include "base/rng.h"
@@ -262,6 +263,14 @@ bool jobcursor_next(struct jobcursor *c, struct job_rec *out)
 	draw_training(s, c->replication, out);
 	c->next++;
 	return true;
+}
+
+int jobset_check_submit(const struct jobset *s, const struct job_rec *row, struct orr_error *err)
+{
+	if (!s->rows.generator || (double)row->submit_ns <= TRACE_MAX_SECONDS * 1e9)
+		return ORR_OK;
+	return orr_fail(err, ORR_EINPUT, "generator %s: job %llu is submitted later than %g s: expected fewer jobs or more frequent ones",
+		s->rows.generator->name, (unsigned long long)row->number, TRACE_MAX_SECONDS);
 }
 
 void jobcursor_close(struct jobcursor *c)

@@ -11,6 +11,8 @@
 #include "traces/draw.h"
 #include "traces/generator.h"
 
+#include "base/num.h"
+
 #include <math.h>
 
 enum kind { CPU_ONLY, SHARE, WHOLE };
@@ -83,7 +85,7 @@ static bool next(void *state, struct job_rec *row)
 	struct openb *o = state;
 	double gap = round(draw_quantile(&o->arrivals, gaps));
 	if (o->has_begun)
-		o->now_ns += draw_to_ns(gap / o->load);
+		o->now_ns = num_add_sat(o->now_ns, draw_to_ns(gap / o->load));
 	o->has_begun = true;
 	size_t kind = draw_index(&o->mix, kind_weight);
 	size_t pair = draw_index(&o->mix, demand_weight[kind]);

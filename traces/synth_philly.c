@@ -15,6 +15,8 @@
 #include "traces/draw.h"
 #include "traces/generator.h"
 
+#include "base/num.h"
+
 #include <math.h>
 
 /* Gaps in seconds, without the cron gaps. */
@@ -109,7 +111,7 @@ static bool next(void *state, struct job_rec *row)
 	bool is_cron = rng_uniform(&p->arrivals) < CRON;
 	double gap = is_cron ? 599 + (double)rng_below(&p->arrivals, 3) : round(draw_quantile(&p->arrivals, gaps));
 	if (p->has_begun)
-		p->now_ns += draw_to_ns(gap / p->load);
+		p->now_ns = num_add_sat(p->now_ns, draw_to_ns(gap / p->load));
 	p->has_begun = true;
 	if (p->end_ns && p->now_ns > p->end_ns)
 		return false;

@@ -14,6 +14,8 @@
 #include "traces/draw.h"
 #include "traces/generator.h"
 
+#include "base/num.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -78,7 +80,7 @@ static void poisson_start(void *state, const void *args, uint64_t seed, uint64_t
 static bool poisson_next(void *state, struct job_rec *row)
 {
 	struct poisson *p = state;
-	p->now_ns += draw_to_ns(rng_exponential(&p->arrivals, p->mean_gap));
+	p->now_ns = num_add_sat(p->now_ns, draw_to_ns(rng_exponential(&p->arrivals, p->mean_gap)));
 	row->submit_ns = p->now_ns;
 	service_draw(&p->service, row);
 	return true;
@@ -149,7 +151,7 @@ static bool mmpp_next(void *state, struct job_rec *row)
 		m->state = !m->state;
 		m->left = rng_exponential(&m->states, m->hold[m->state]);
 	}
-	m->now_ns += draw_to_ns(gap);
+	m->now_ns = num_add_sat(m->now_ns, draw_to_ns(gap));
 	row->submit_ns = m->now_ns;
 	service_draw(&m->service, row);
 	return true;

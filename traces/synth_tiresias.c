@@ -8,6 +8,8 @@
 #include "traces/draw.h"
 #include "traces/generator.h"
 
+#include "base/num.h"
+
 #include <gsl/gsl_randist.h>
 #include <math.h>
 
@@ -53,7 +55,7 @@ static bool next(void *state, struct job_rec *row)
 	struct model *m = state;
 	double gap = round(rng_exponential(&m->arrivals, m->gap));
 	if (m->has_begun)
-		m->now_ns += draw_to_ns(gap);
+		m->now_ns = num_add_sat(m->now_ns, draw_to_ns(gap));
 	m->has_begun = true;
 	double duration = gsl_ran_lognormal(rng_gsl(&m->service), m->mu, m->sigma);
 	row->submit_ns = m->now_ns;

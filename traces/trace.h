@@ -126,6 +126,8 @@ uint64_t jobset_blocks(const struct jobset *s); /* number of blocks; 0: rows are
 /* Opens a cursor for one run; any number, one thread each. replication: index of the random streams of a generator (at most 2^24). */
 struct jobcursor *jobset_open(const struct jobset *s, uint64_t replication);
 bool jobcursor_next(struct jobcursor *c, struct job_rec *out);
+/* Checks that a generated job is submitted within TRACE_MAX_SECONDS; later times of a generator are clamped. */
+int jobset_check_submit(const struct jobset *s, const struct job_rec *row, struct orr_error *err);
 void jobcursor_close(struct jobcursor *c);
 /* Expands rec. id is NULL if the job has only a number. Texts belong to the set. */
 void jobset_row(const struct jobset *s, const struct job_rec *rec, struct orr_trace_job *out);

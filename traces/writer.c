@@ -99,7 +99,7 @@ static void put_text(struct sbuf *b, const char *s)
 {
 	if (!s)
 		return;
-	if (!s[strcspn(s, ",\"\r\n")] && *s != ' ') {
+	if (!s[strcspn(s, ",\"\r\n")] && *s != ' ' && *s != '=' && *s != '@') {
 		sbuf_puts(b, s);
 		return;
 	}

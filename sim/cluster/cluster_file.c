@@ -2,6 +2,7 @@
 /* Reads a cluster from JSON or CSV; the formats are in cluster.h. */
 #include "cluster/cluster.h"
 
+#include "base/json_text.h"
 #include "base/mem.h"
 #include "base/num.h"
 
@@ -103,7 +104,9 @@ int cluster_from_json(struct cluster *c, const char *path, const char *text, str
 		return orr_fail(err, ORR_EINPUT, "%s:%zu: invalid JSON from this line on: expected an object with nodes", path, line);
 	}
 	const cJSON *nodes = cJSON_GetObjectItemCaseSensitive(root, "nodes");
-	int rc = cJSON_IsArray(nodes) ? ORR_OK : orr_fail(err, ORR_EINPUT, "%s: $.nodes: expected a list of nodes", path);
+	int rc = json_text_check(path, text, strlen(text), err);
+	if (!rc)
+		rc = cJSON_IsArray(nodes) ? ORR_OK : orr_fail(err, ORR_EINPUT, "%s: $.nodes: expected a list of nodes", path);
 	int i = 0;
 	for (const cJSON *m = root->child; !rc && m; m = m->next)
 		if (strcmp(m->string, "nodes"))

@@ -10,7 +10,8 @@
 struct group {
 	int64_t nodes, gpus, racks;
 	char type[64];
-	double speed; /* 0: not stated */
+	double speed;   /* 0: not stated */
+	unsigned given; /* bits of the keys stated so far */
 	struct cluster_node proto;
 };
 
@@ -55,6 +56,13 @@ static int parse_option(const char *spec, const char *s, size_t len, struct grou
 	}
 	if (!num_real(eq + 1, len - name - 1, &v) || v < 0 || v > 1e9)
 		return bad(spec, s, len, "NAME=NUMBER", err);
+	static const char *const keys[] = { "cpus", "mem", "racks", "speed" };
+	for (unsigned i = 0; i < sizeof keys / sizeof *keys; i++)
+		if (strlen(keys[i]) == name && !memcmp(s, keys[i], name)) {
+			if (g->given & 1u << i)
+				return bad(spec, s, len, "each key once in a group", err);
+			g->given |= 1u << i;
+		}
 	if (name == 4 && !memcmp(s, "cpus", 4))
 		g->proto.cpu_milli = (int64_t)(v * 1000 + 0.5);
 	else if (name == 3 && !memcmp(s, "mem", 3))

@@ -56,7 +56,9 @@ static void next_arrival(struct orr_jobs *w)
 {
 	struct arrivals *a = &w->arrivals;
 	a->has_next = jobcursor_next(a->cursor, &a->next);
-	if (a->has_next)
+	if (a->has_next && jobset_check_submit(w->config->jobs, &a->next, &w->error))
+		w->is_over = true;
+	else if (a->has_next)
 		eng_at(w->engine, a->next.submit_ns, PRIO_ARRIVAL, on_arrival, w, 0, 0);
 }
 

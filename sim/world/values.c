@@ -2,6 +2,7 @@
 #include "world/scenario.h"
 
 #include "base/bytes.h"
+#include "base/json_text.h"
 #include "base/mem.h"
 #include "base/num.h"
 
@@ -64,7 +65,12 @@ cJSON *scenario_read(const char *path, struct orr_error *err)
 	size_t line = 1;
 	for (const char *s = text; !o && end && s < end; s++)
 		line += *s == '\n';
+	int rc = o ? json_text_check(path, text, n, err) : ORR_OK;
 	mem_free(text);
+	if (rc) {
+		cJSON_Delete(o);
+		return NULL;
+	}
 	if (!o)
 		orr_fail(err, ORR_EINPUT, "%s:%zu: invalid JSON from this line on: expected a JSON object", path, line);
 	else if (!cJSON_IsObject(o))

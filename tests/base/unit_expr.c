@@ -76,7 +76,14 @@ int main(void)
 	gives("x < 4 && 2 >= 2 || 0", 1);
 	gives("!(x == 3)", 0);
 	gives("x != 3 ? 1 : x > 2 ? 5 : 6", 5);
-	gives("1 / 0", INFINITY);
+	refuses("1 / 0", "division by 0 at \"0\"");
+	refuses("x + 0 / 0", "division by 0 at \"0\"");
+	refuses("2 / (1 - 1)", "division by 0 at \"(1 - 1)\"");
+	gives("1 / (x - 3)", INFINITY);
+	gives("0 ? 1 / 0 : 2", 2);
+	gives("1 ? 2 : 1 / 0", 2);
+	gives("0 && 1 / 0", 0);
+	gives("1 || 1 / 0", 1);
 	/* Each comparison with a smaller, an equal and a larger number. */
 	gives("(2 < 3) + 10 * (3 < 3) + 100 * (4 < 3)", 1);
 	gives("(2 <= 3) + 10 * (3 <= 3) + 100 * (4 <= 3)", 11);
