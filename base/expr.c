@@ -221,7 +221,7 @@ static double primary(struct parser *p)
 		return call(p, name, n);
 	double v = NAN;
 	p->names++;
-	if (!p->env->name(p->env->ctx, name, n, &v)) {
+	if (!p->env->name(p->env->ctx, name, n, &v) && !is_name(name, n, "none")) {
 		p->at = name;
 		return fail(p, "unknown name");
 	}

@@ -3,7 +3,7 @@
  * expr.h - arithmetic expressions in scenario books: "2 * (N - 1) / N * W / B"
  *
  * Numbers; + - * / ^ (right to left) and unary -; < <= > >= == != giving 1 or 0; && || !;
- * a ? b : c; parentheses; names; {text} with paired braces, which the caller resolves; the functions sqrt exp
+ * a ? b : c; parentheses; names; none, a missing value; {text} with paired braces, which the caller resolves; the functions sqrt exp
  * log log2 floor ceil round abs, min and max of several values; and over an axis
  *
  *	max(N: ..)  min(N: ..)  sum(N: ..)  mean(N: ..)  argmax(N: ..)  argmin(N: ..)

@@ -80,6 +80,7 @@ int main(void)
 	refuses("x + 0 / 0", "division by 0 at \"0\"");
 	refuses("2 / (1 - 1)", "division by 0 at \"(1 - 1)\"");
 	gives("1 / (x - 3)", INFINITY);
+	gives("1 + none", NAN);
 	gives("0 ? 1 / 0 : 2", 2);
 	gives("1 ? 2 : 1 / 0", 2);
 	gives("0 && 1 / 0", 0);
