@@ -12,7 +12,7 @@ static int64_t capacity[LAST + 1][TYPES + 2];
 
 static struct rng rng;
 
-static int64_t upto(int64_t most)
+static int64_t draw(int64_t most)
 {
 	return (int64_t)(rng_uniform(&rng) * (double)(most + 1));
 }
@@ -54,38 +54,38 @@ static struct reservation {
 static struct reservation any(int64_t now)
 {
 	static const uint32_t types[] = { 0, 1, BACKFILL_NO_TYPE };
-	int64_t from = now + upto(60);
-	return (struct reservation){ from, from + 1 + upto(LAST - from > 30 ? 30 : LAST - from - 1), types[upto(2)],
-		{ 1000 * upto(3), 1000 * upto(4), upto(6) } };
+	int64_t from = now + draw(60);
+	return (struct reservation){ from, from + 1 + draw(LAST - from > 30 ? 30 : LAST - from - 1), types[draw(2)],
+		{ 1000 * draw(3), 1000 * draw(4), draw(6) } };
 }
 
 /* Makes random reservations, takes some back, and lets time pass; returns the number of differing searches. */
 static int compare(struct availability *p)
 {
-	struct backfill_room room = { .cpu_milli = 1000 * (4 + upto(4)), .mem_mib = 6 + upto(6) };
+	struct backfill_room room = { .cpu_milli = 1000 * (4 + draw(4)), .mem_mib = 6 + draw(6) };
 	size_t n = 0;
 	int wrong = 0;
-	int64_t now = upto(9);
+	int64_t now = draw(9);
 	for (int t = 0; t < TYPES; t++)
-		room.gpu_milli[t] = 1000 * (2 + upto(4));
+		room.gpu_milli[t] = 1000 * (2 + draw(4));
 	for (int t = 0; t <= LAST; t++)
 		memcpy(capacity[t], (int64_t[]){ room.gpu_milli[0], room.gpu_milli[1], room.cpu_milli, room.mem_mib }, sizeof capacity[t]);
 	availability_reset(p, now, &room);
 	for (int i = 0; i < MOVES; i++) {
-		int64_t what = upto(9);
+		int64_t what = draw(9);
 		if (what < 6) {
 			struct reservation x = any(now);
 			made[n++] = x;
 			availability_move(p, x.from, x.to, x.type, &x.need, -1);
 			array_move(x.from, x.to, x.type, &x.need, -1);
 		} else if (what < 8 && n) {
-			size_t k = (size_t)upto((int64_t)n - 1);
+			size_t k = (size_t)draw((int64_t)n - 1);
 			struct reservation x = made[k];
 			made[k] = made[--n];
 			availability_move(p, x.from, x.to, x.type, &x.need, 1);
 			array_move(x.from > now ? x.from : now, x.to, x.type, &x.need, 1);
 		} else if (now < 40) {
-			now += upto(4);
+			now += draw(4);
 			availability_trim(p, now);
 		}
 		for (int k = 0; k < 6; k++) {
