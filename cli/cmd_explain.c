@@ -105,7 +105,8 @@ static void add_number(cJSON *o, const char *key, int64_t v)
 	cJSON_AddRawToObject(o, key, text);
 }
 
-static void add_json(const struct explanation *x, const struct stored_run *run, const char *sentence, const struct run_result *r)
+static void add_json(
+	const struct explanation *x, const struct stored_run *run, uint64_t number, const char *sentence, const struct run_result *r)
 {
 	cJSON *o = cJSON_CreateObject(), *list;
 	add_number(o, "run", run->run);
@@ -113,7 +114,7 @@ static void add_json(const struct explanation *x, const struct stored_run *run, 
 	cJSON_AddStringToObject(o, "policy", run->policy);
 	cJSON_AddStringToObject(o, "entity", x->o->entity->name);
 	cJSON_AddStringToObject(o, "id", x->o->id);
-	add_number(o, "subject", (int64_t)r->parts[0].subject);
+	add_number(o, "subject", (int64_t)number);
 	cJSON_AddStringToObject(o, "sentence", sentence);
 	list = cJSON_AddArrayToObject(o, "parts");
 	for (size_t i = 0; i < r->n_parts; i++) {
@@ -128,18 +129,37 @@ static void add_json(const struct explanation *x, const struct stored_run *run, 
 	cJSON_AddItemToArray(x->list, o);
 }
 
+/* A job that starts at once and only computes has no parts. Appends its sentence; appends nothing for other subjects. */
+static int say_plain(const struct explanation *x, int64_t run, uint64_t number, struct sbuf *sentence)
+{
+	int64_t wait, ran;
+	bool found;
+	if (strcmp(x->o->entity->name, "job") != 0)
+		return ORR_OK;
+	int code = store_read_job(x->s, run, number, &wait, &ran, &found, x->err);
+	if (code || !found || wait)
+		return code;
+	sbuf_printf(sentence, "job %s started at once; ran ", x->o->id);
+	part_put_time(sentence, ran);
+	return ORR_OK;
+}
+
 static int explain_subject(struct explanation *x, const struct stored_run *run, uint64_t number)
 {
 	struct run_result *r = result_new();
 	struct sbuf sentence = { 0 };
 	int code = store_read_parts(x->s, run->run, x->o->entity->name, number, r, x->err);
-	if (!code && r->n_parts) {
+	if (!code && r->n_parts)
 		part_sentence(&sentence, x->o->id, r->parts, r->n_parts);
+	else if (!code)
+		code = say_plain(x, run->run, number, &sentence);
+	if (!code && sentence.len) {
 		if (x->list) {
-			add_json(x, run, sbuf_text(&sentence), r);
+			add_json(x, run, number, sbuf_text(&sentence), r);
 		} else {
 			printf("%srun %" PRId64 ", %s: %s\n", x->printed ? "\n" : "", run->run, run->label, sbuf_text(&sentence));
-			print_table(r->parts, r->n_parts);
+			if (r->n_parts)
+				print_table(r->parts, r->n_parts);
 		}
 		x->printed++;
 	}
@@ -153,7 +173,8 @@ static int no_parts(const struct explanation *x)
 	static const char remedy[] = "expected a run that was made with --record explain";
 	const struct options *o = x->o;
 	if (o->run)
-		return orr_fail(x->err, ORR_EINPUT, "%s: run %" PRId64 " has no parts of %ss: %s", o->file, o->run, o->entity->name, remedy);
+		return orr_fail(
+			x->err, ORR_EINPUT, "%s: run %" PRId64 " has no parts of %ss: %s", o->file, o->run, o->entity->name, remedy);
 	return orr_fail(x->err, ORR_EINPUT, "%s: no run has parts of %ss: %s", o->file, o->entity->name, remedy);
 }
 
@@ -161,6 +182,8 @@ static int explain_run(struct explanation *x, const struct stored_run *run, bool
 {
 	int64_t n, number;
 	int code = store_count_parts(x->s, run->run, x->o->entity->name, &n, x->err);
+	if (!code && !n && !strcmp(x->o->entity->name, "job")) /* all of its jobs started at once */
+		code = store_count_parts(x->s, run->run, "node", &n, x->err);
 	if (code || !n)
 		return code;
 	*has_any = true;
@@ -192,7 +215,8 @@ static int explain_runs(struct explanation *x)
 		return no_parts(x);
 	if (!x->printed)
 		return orr_fail(x->err, ORR_EINPUT,
-			"%s: no %s %.60s with parts: expected an id of the table of %ss; subjects without time have no parts, and runs with "
+			"%s: no %s %.60s with parts: expected an id of the table of %ss; subjects without time have no parts, and runs "
+			"with "
 			"more rows than their limit keep only a sample",
 			o->file, o->entity->name, o->id, o->entity->name);
 	return ORR_OK;
@@ -236,9 +260,11 @@ const struct cli_command cmd_explain = {
 		"  --json               the sentence and the parts as JSON\n"
 		"\n"
 		"Each part is a stretch of time with its kind, its cause and numbers. The parts of a subject follow\n"
-		"one another without gaps, from submission or arrival to the end.\n"
+		"one another without gaps, from submission or arrival to the end. A job that starts at once and only\n"
+		"computes has no parts.\n"
 		"\n"
 		"Example:\n"
-		"  orrery explain --help\n",
+		"  orrery jobs philly-like:n=500 --cluster 4x8 --policy fifo --record explain --db runs.db -q\n"
+		"  orrery explain runs.db --job 17\n",
 	.run = run_explain,
 };

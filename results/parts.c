@@ -266,11 +266,25 @@ static void count_rows(struct partlog *p)
 	}
 }
 
+/* Ends open parts and removes empty ones. */
+static void end_all(struct partlog *p, int64_t now_ns)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < p->n; i++) {
+		struct row *row = &p->row[i];
+		row->end = row->end == OPEN ? now_ns : row->end;
+		if (row->end > row->begin)
+			p->row[kept++] = *row;
+	}
+	p->n = kept;
+}
+
 void partlog_finish(struct partlog *p, struct run_result *r, int64_t now_ns, partlog_name name, void *ctx)
 {
 	if (!p)
 		return;
 	struct texts *texts = mem_zalloc(1, sizeof *texts);
+	end_all(p, now_ns);
 	r->parts = mem_realloc(r->parts, r->n_parts + p->n + 1, sizeof *r->parts);
 	struct part_row *out = r->parts + r->n_parts;
 	count_rows(p);
@@ -279,7 +293,7 @@ void partlog_finish(struct partlog *p, struct run_result *r, int64_t now_ns, par
 		out[p->last[place_of(p, row->subject)]++] = (struct part_row){ .entity = p->entity,
 			.subject = row->subject,
 			.begin_ns = row->begin,
-			.end_ns = row->end == OPEN ? now_ns : row->end,
+			.end_ns = row->end,
 			.kind = part_word(row->what.kind),
 			.cause = known_cause(r, texts, &row->what, name, ctx),
 			.detail = known_detail(r, texts, &row->what) };

@@ -37,8 +37,9 @@ int store_find_subject(struct store *s, int64_t run, const char *table, const ch
 {
 	char sql[200];
 	sqlite3_stmt *st;
-	sqlite3_snprintf(sizeof sql, sql, "SELECT number FROM %s WHERE key BETWEEN ?1 AND ?2 AND coalesce(%.*s_id, CAST(number AS TEXT)) = ?3",
-		table, (int)strlen(table) - 1, table);
+	sqlite3_snprintf(sizeof sql, sql,
+		"SELECT number FROM %s WHERE key BETWEEN ?1 AND ?2 AND coalesce(%.*s_id, CAST(number AS TEXT)) = ?3", table,
+		(int)strlen(table) - 1, table);
 	*number = -1;
 	int code = db_prepare(s, sql, doing, &st, err);
 	if (code)
@@ -65,8 +66,7 @@ static void take_row(struct run_result *r, size_t *cap, const char *entity, uint
 		.detail = result_text(r, (const char *)sqlite3_column_text(st, 4)) };
 }
 
-int store_read_parts(
-	struct store *s, int64_t run, const char *entity, uint64_t subject, struct run_result *into, struct orr_error *err)
+int store_read_parts(struct store *s, int64_t run, const char *entity, uint64_t subject, struct run_result *into, struct orr_error *err)
 {
 	sqlite3_stmt *st;
 	size_t cap = 0;
@@ -84,4 +84,19 @@ int store_read_parts(
 		take_row(into, &cap, entity, subject, st);
 	sqlite3_finalize(st);
 	return rc == SQLITE_DONE ? ORR_OK : ORR_EFAIL;
+}
+
+int store_read_job(struct store *s, int64_t run, uint64_t number, int64_t *wait_ns, int64_t *run_ns, bool *found, struct orr_error *err)
+{
+	sqlite3_stmt *st;
+	int code = db_prepare(s, "SELECT wait_ns, run_ns FROM jobs WHERE key = ?1", doing, &st, err);
+	if (code)
+		return code;
+	sqlite3_bind_int64(st, 1, db_row_key(run, number));
+	int rc = db_step(s, st, doing, err);
+	*found = rc == SQLITE_ROW;
+	*wait_ns = *found ? sqlite3_column_int64(st, 0) : 0;
+	*run_ns = *found ? sqlite3_column_int64(st, 1) : 0;
+	sqlite3_finalize(st);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? ORR_OK : ORR_EFAIL;
 }

@@ -36,9 +36,10 @@ int store_read_run(struct store *s, int64_t run, struct run_result **out, struct
 int store_count_parts(struct store *s, int64_t run, const char *entity, int64_t *n, struct orr_error *err);
 /* Sets *number to the number of the job or request of that name in a run. table: "jobs" or "requests". -1: none. */
 int store_find_subject(struct store *s, int64_t run, const char *table, const char *id, int64_t *number, struct orr_error *err);
+/* Sets the wait and the run time of a job; *found false: the run has no such row. */
+int store_read_job(struct store *s, int64_t run, uint64_t number, int64_t *wait_ns, int64_t *run_ns, bool *found, struct orr_error *err);
 /* Sets into->parts, which must be empty, to the parts of a subject in order of time. The file has a table of parts. */
-int store_read_parts(
-	struct store *s, int64_t run, const char *entity, uint64_t subject, struct run_result *into, struct orr_error *err);
+int store_read_parts(struct store *s, int64_t run, const char *entity, uint64_t subject, struct run_result *into, struct orr_error *err);
 
 /* Sets whether store_write() replaces a run of the same hash and label, inside its transaction (--fresh). */
 void store_replace_existing(struct store *s, bool replace);

@@ -192,6 +192,17 @@ ORR_API void orr_timer(struct orr_jobs *w, int64_t at_ns);
 /* Ends the run with the policy's message. j: the job named in the message, or 0. */
 ORR_API void orr_give_up(struct orr_jobs *w, orr_job j, const char *message);
 
+/* ---- reasons, for orrery explain ----
+ * States why waiting jobs that would fit do not start. The reason holds until the next one, so a policy repeats it in each schedule() or
+ * states it once. Optional; free of effects on the run, and free of cost unless the run has --record explain.
+ *	ORR_WHY_NONE      no reason any more
+ *	ORR_WHY_ORDER     jobs start strictly in order; blamed: the first (0: none waits)
+ *	ORR_WHY_RESERVED  free resources are kept for the job `blamed`
+ *	ORR_WHY_HELD      `text` says why jobs are held back: "next round"
+ * text: a literal, or a text that outlives the run; NULL except with ORR_WHY_HELD. */
+enum orr_why_kind { ORR_WHY_NONE, ORR_WHY_ORDER, ORR_WHY_RESERVED, ORR_WHY_HELD };
+ORR_API void orr_why(struct orr_jobs *w, enum orr_why_kind kind, orr_job blamed, const char *text);
+
 /* ---- a queue for policies ----
  * Waiting jobs in order of (key, tie, job number), grouped by shape. A pass that starts the jobs that fit and skips the others costs
  * O(log n) per job started plus O(1) per shape. Holds each job at most once.

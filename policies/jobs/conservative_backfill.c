@@ -273,6 +273,7 @@ static void schedule(void *self, struct orr_jobs *w)
 	if (backfill_overruns(&c->base, w) && !c->base.is_kill)
 		c->is_broken = true;
 	plan(c, w);
+	orr_why(w, ORR_WHY_HELD, 0, "reservations of earlier jobs");
 	if (c->next <= orr_now(w))
 		start_due(c, w);
 	backfill_set_timer(&c->base, w);

@@ -125,6 +125,7 @@ static void schedule(void *self, struct orr_jobs *w)
 	backfill_overruns(b, w);
 	while ((head = orr_queue_first(b->waiting)) && orr_try_start(w, head))
 		backfill_started(b, w, head);
+	orr_why(w, head ? ORR_WHY_RESERVED : ORR_WHY_NONE, head, NULL);
 	if (orr_queue_size(b->waiting) > 1) {
 		reserve(b, w, head, &r);
 		orr_walk_begin(b->waiting, &walk);

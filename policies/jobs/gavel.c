@@ -255,6 +255,7 @@ static void schedule(void *self, struct orr_jobs *w)
 {
 	struct gavel *g = self;
 	start_cpu_only(g, w);
+	orr_why(w, ORR_WHY_HELD, 0, "next round");
 	if (g->is_published)
 		gavel_published_schedule(g, w);
 	else

@@ -46,6 +46,7 @@ void queue_order_strict(void *self, struct orr_jobs *w)
 	orr_job j;
 	while ((j = orr_queue_first(q->waiting)) && orr_try_start(w, j))
 		orr_queue_remove(q->waiting, j);
+	orr_why(w, ORR_WHY_ORDER, j, NULL);
 }
 
 void queue_order_skipping(void *self, struct orr_jobs *w)

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "jobs/bill.h"
+#include "jobs/causes.h"
 #include "jobs/life.h"
 
 /* Returns the job if the policy may act now and the job has this state; else fails the run and returns NULL. */
@@ -190,6 +191,7 @@ void orr_add_work(struct orr_jobs *w, orr_job j, int64_t work_ns)
 	job->work.left = num_add_sat(job->work.left, work_ns);
 	job->work.asked = num_add_sat(job->work.asked, work_ns);
 	bill_owe(w, job, work_ns);
+	causes_adds_work(w, job, work_ns);
 }
 
 bool orr_resize(struct orr_jobs *w, orr_job j, uint32_t gpus)

@@ -45,6 +45,7 @@ static void configure(const struct scenario *s, struct jobs_state *t)
 		.check = o->check,
 		.metrics_only = s->record == RECORD_METRICS,
 		.record_jobs = scenario_keeps_rows(s) && (o->db || o->out_dir || is_drawn),
+		.explain = s->record == RECORD_EXPLAIN && o->db,
 		.max_rows = s->record == RECORD_SAMPLE ? 10000 : MAX_ROWS,
 		.policy_timeout_s = s->policy_timeout_s };
 	if (t->rates)
@@ -218,7 +219,7 @@ static int draw_costs(const struct jobs_state *t, const struct scenario_policy *
 		struct jobs_config config = t->config;
 		config.rates = t->drawn ? t->drawn[k] : NULL;
 		config.draw = t->speed_draw ? t->speed_draw[k] : NULL;
-		config.record_jobs = config.check = false;
+		config.record_jobs = config.explain = config.check = false;
 		rc = jobs_run(&config, p->entry.policy, p->args, p->label, drawn, blocks, err);
 		for (size_t i = 0; !rc && i < NAMES; i++) {
 			const struct metric *m = result_find(drawn, names[i]);
@@ -280,6 +281,8 @@ static int run_jobs(
 {
 	struct jobs_state *t = s->state;
 	const struct scenario_policy *p = &s->policy[i];
+	if (s->record == RECORD_EXPLAIN && !s->output->db)
+		return orr_fail(err, ORR_EINPUT, "record: parts of times are kept in a database: expected --db FILE with --record explain");
 	struct jobs_config config = t->config;
 	struct capacity_config capacity = t->capacity.config;
 	struct jobs_blocks *blocks = mem_alloc(sizeof *blocks);
@@ -288,6 +291,7 @@ static int run_jobs(
 	config.used = &t->used[i];
 	config.replication = capacity.replication = k;
 	config.record_jobs &= !k;
+	config.explain &= !k;
 	if (config.capacity)
 		config.capacity = &capacity;
 	int rc = jobs_run(&config, p->entry.policy, p->args, p->label, r, blocks, err);
@@ -395,7 +399,7 @@ static const struct orr_param keys[] = {
 	SCENARIO_KEY_WARM_UP,
 	ORR_PARAM_BOOL("drop_unfit", false, "leave out jobs that can never be placed"),
 	ORR_PARAM_BOOL("completed_only", false, "exclude jobs that the trace records as failed, killed or not ended from all means"),
-	SCENARIO_KEY_RECORD,
+	SCENARIO_KEY_RECORD_OR_EXPLAIN,
 	ORR_PARAM_END
 };
 static const struct world_object objects[] = {
@@ -438,7 +442,7 @@ static const struct world_flag flags[] = {
 		"exclude jobs that the trace records as failed, killed or not ended from\nall means; they still use GPUs" },
 	SCENARIO_FLAG_WARM_UP,
 	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "stop the clock there (30d, 12h, ...)" },
-	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: metrics, summary, sample or all (default: all, up to a million)" },
+	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: metrics, summary, sample, all (default: up to a million) or explain" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }
 };
 /* clang-format on */

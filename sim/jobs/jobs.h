@@ -77,6 +77,7 @@ struct jobs_config {
 	bool check;            /* check conservation laws at run time */
 	bool metrics_only;     /* no events of jobs and nodes, no series: the result keeps metrics and notes only */
 	bool record_jobs;      /* fill in result->jobs: all rows up to max_rows, then a sample */
+	bool explain;          /* fill in result->parts (--record explain) */
 	uint64_t max_rows;     /* default a million; tests lower it */
 	double policy_timeout_s;
 	const struct placement *compare; /* rule for pool_compare(): the default rule; NULL: none */

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "jobs/bill.h"
+#include "jobs/causes.h"
 #include "jobs/flows.h"
 #include "jobs/life.h"
 #include "jobs/places.h"
@@ -71,6 +72,7 @@ void life_arrive(struct orr_jobs *w, const struct job_rec *r)
 	w->slots.live++;
 	w->slots.waiting++;
 	w->policy.is_due = true;
+	causes_arrives(w, job);
 	if (w->totals.first_submit < 0)
 		metrics_first(w, job->submit);
 	if (job->submit - w->totals.first_submit < w->config->warm_up.time_ns)
@@ -132,6 +134,7 @@ void life_start(struct orr_jobs *w, struct job *job)
 	job->work.has_rate = job->training == NONE;
 	places_take(w, job);
 	bill_start(w, job);
+	causes_starts(w, job);
 	if (job->work.has_rate)
 		set_end(w, job);
 	metrics_event(w, "start", job, NULL);
@@ -181,10 +184,12 @@ void life_stop(struct orr_jobs *w, struct job *job, int64_t cost, const char *ki
 	int64_t done = work_done(w, job);
 	job->work.left = num_add_sat(job->work.left - done, cost);
 	job->work.asked = num_add_sat(job->work.asked, cost);
+	causes_leaves(w, job, done, done);
 	leave_gpus(w, job, done, done);
 	if (job->branch)
 		flows_stopped(w, job);
 	bill_owe(w, job, cost);
+	causes_waits(w, job, cost, false);
 	job->state = ORR_JOB_WAITING;
 	w->slots.waiting++;
 }
@@ -198,7 +203,9 @@ void life_evict(struct orr_jobs *w, struct job *job, const char *why)
 	w->totals.restarts++;
 	metrics_event(w, "evict", job, why);
 	job->work.left -= saved;
+	causes_leaves(w, job, done, saved);
 	leave_gpus(w, job, done, saved);
+	causes_waits(w, job, 0, true);
 	if (job->branch)
 		flows_stopped(w, job);
 	job->state = ORR_JOB_WAITING;
@@ -208,11 +215,12 @@ void life_evict(struct orr_jobs *w, struct job *job, const char *why)
 
 void life_end(struct orr_jobs *w, struct job *job, enum orr_job_end how)
 {
-	bool is_done = how == ORR_END_COMPLETED;
+	bool is_done = how == ORR_END_COMPLETED, was_waiting = job->state != ORR_JOB_RUNNING;
 	if (job->state == ORR_JOB_RUNNING) {
 		metrics_event(w, is_done ? "finish" : "kill", job, NULL);
 		int64_t done = work_done(w, job);
 		job->work.left = is_done ? 0 : job->work.left - done;
+		causes_leaves(w, job, done, how == ORR_END_NODE_FAILED ? 0 : done);
 		leave_gpus(w, job, done, is_done ? done : 0);
 	} else {
 		w->slots.waiting--;
@@ -223,6 +231,7 @@ void life_end(struct orr_jobs *w, struct job *job, enum orr_job_end how)
 	w->policy.is_due = true;
 	w->totals.last_end = eng_now(w->engine);
 	bill_ended(w, job, is_done);
+	causes_ends(w, job, was_waiting);
 	metrics_job(w, job, is_done ? JOB_COMPLETED : how == ORR_END_NODE_FAILED ? JOB_FAILED : JOB_KILLED);
 	MEM_GROW(w->slots.ended, w->slots.n_ended, w->slots.cap_ended);
 	w->slots.ended[w->slots.n_ended++] = slot_of(w, job);

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "jobs/bill.h"
+#include "jobs/causes.h"
 #include "jobs/life.h"
 #include "jobs/world.h"
 
@@ -65,8 +66,11 @@ void jobs_capacity(struct orr_jobs *w)
 void jobs_node(struct orr_jobs *w, uint32_t node, const char *why)
 {
 	metrics_node_event(w, why ? "node-fail" : "node-repair", node);
+	w->nodes.going = why ? node : NONE;
 	if (why)
 		clear_node(w, node, why);
+	w->nodes.going = NONE;
+	causes_node(w, node, !why);
 	w->nodes.n_down += why ? 1 : UINT32_MAX;
 	jobs_capacity(w);
 }

@@ -11,6 +11,7 @@ struct node_events {
 	struct failure_run *failures; /* failures of the run; NULL: nodes never fail */
 	bool failure_pending;         /* the next failure or repair is scheduled in the engine */
 	uint32_t n_down;
+	uint32_t going;    /* the node that loses its jobs now; NONE: no node */
 	uint32_t *cleared; /* slots of the jobs on a node that goes down, in order of submission */
 	uint32_t n_cleared, cap_cleared;
 };

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "jobs/bill.h"
 #include "jobs/depend.h"
+#include "jobs/causes.h"
 #include "jobs/flows.h"
 #include "jobs/life.h"
 #include "jobs/notes.h"
@@ -120,6 +121,7 @@ void jobs_end_instant(struct orr_jobs *w)
 	if (w->slots.live || w->slots.n_ended) /* an instant in which all jobs are refused is not counted */
 		metrics_state(w);
 	bill_instant(w);
+	causes_instant(w);
 	if (w->config->check)
 		check_ended(w);
 	if (w->flows)
@@ -309,6 +311,7 @@ static void world_free(struct orr_jobs *w)
 	metrics_free(w);
 	node_events_free(w);
 	bill_free(w);
+	causes_free(w);
 	flows_free(w);
 	depend_free(w);
 	jobcursor_close(w->arrivals.cursor);
@@ -336,6 +339,7 @@ struct orr_jobs *jobs_begin(const struct jobs_config *c, const struct jobs_host 
 	node_events_next(w);
 	if (c->capacity && w->owns_host)
 		bill_begin(w);
+	causes_begin(w);
 	calls_create(w, policy_args);
 	return w;
 }
@@ -344,6 +348,7 @@ int jobs_end(struct orr_jobs *w, struct orr_error *err)
 {
 	if (!w->error.code) {
 		metrics_end(w);
+		causes_end(w);
 		bill_end(w);
 		w->totals.used |= pool_has_differed(w->pool) ? JOBS_USED_PLACEMENT : 0;
 		if (w->config->used)

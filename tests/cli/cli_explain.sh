@@ -29,5 +29,7 @@ echo '{"world": "mixed", "record": "explain"}' >"$work/mixed.json"
 text=$("$ORRERY" run "$work/mixed.json" 2>&1); rc=$?
 is "$rc" 2 'a world without parts refuses --record explain'
 like "$text" 'record: expected summary, sample, all or metrics, found "explain"' 'the message lists what it accepts'
+text=$("$ORRERY" jobs philly-like:n=20 --cluster 1x8 --policy fifo --record explain 2>&1); rc=$?
+is "$rc $text" "2 orrery: record: parts of times are kept in a database: expected --db FILE with --record explain" 'parts need a database'
 like "$("$ORRERY" explain --help)" 'Example:' 'help has an example'
 tap_done

@@ -138,7 +138,8 @@ static void stored(void)
 	store_replace_existing(s, true);
 	ok(!store_write(s, r, &err) && !store_digest(s, with, &err) && strcmp(plain, with) != 0, "the digest covers parts");
 	ok(!store_read(s, "h", "a", &back, &err) && back && back->n_parts == 4, "a run is read with its parts");
-	ok(back && !strcmp(back->parts[2].cause, "job fifteen") && !strcmp(back->parts[1].detail, "64 GPUs asked, 48 free"), "texts are read");
+	ok(back && !strcmp(back->parts[2].cause, "job fifteen") && !strcmp(back->parts[1].detail, "64 GPUs asked, 48 free"),
+		"texts are read");
 	int64_t jobs = 0, nodes = 0;
 	ok(!store_count_parts(s, 1, "job", &jobs, &err) && !store_count_parts(s, 1, "node", &nodes, &err) && jobs == 4 && !nodes,
 		"parts of an entity are counted");

@@ -1,0 +1,682 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Divides waits and run times by cause; docs/howto/explain.md states the rules. */
+#include "jobs/causes.h"
+
+#include "base/mem.h"
+#include "jobs/world.h"
+#include "results/parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Limits on the stretches of one wait, and on the jobs that are blamed in turn for one stretch. */
+enum { MOST_STRETCHES = 48, MOST_IN_TURN = 16 };
+
+/* What a request lacks at the end of an instant. */
+enum lack { LACKS_GPUS, LACKS_CORES, LACKS_MEMORY, IS_FRAGMENTED, FITS };
+
+/* A class of a request, from `since` to the next entry. asked, free: when it was last computed. turned_by: the run whose end gave the
+ * request this class; NONE: another event. */
+struct stretch {
+	int64_t since;
+	enum lack lack;
+	uint32_t asked, free, turned_by;
+};
+
+struct causes_line {
+	struct stretch *v;
+	uint32_t n, cap;
+	uint32_t waiting;   /* number of waiting jobs with this request */
+	uint32_t active_at; /* index in causes.active */
+};
+
+/* A run of a job on its GPUs, or a time in which a node was down (slot NONE, number: of the node). before: the run whose end let it
+ * start. */
+struct causes_run {
+	uint64_t number;
+	int64_t start, end;
+	uint32_t before, slot;
+};
+
+/* Parts of a slot's job. */
+struct account {
+	int64_t since;      /* start of the present wait */
+	int64_t first_from; /* time from which the job is the first in the order of the policy; -1: not yet */
+	uint64_t after;     /* number of the job that was first before it */
+	uint32_t run;       /* last or present run */
+	uint32_t taker;     /* run that took the GPUs of a preempted job; NONE: unknown */
+	uint32_t lost_node;
+	bool is_preempted, is_evicted;
+	int64_t owed;       /* work added by stops and not yet done */
+	bool is_plain;      /* so far the job ran at once and only computed: it has no rows */
+	int64_t plain_from; /* start of this run */
+	int64_t waited, ran;
+};
+
+/* The last reason of the policy for all jobs that fit (orr_why()). */
+struct reason {
+	int64_t since;
+	enum orr_why_kind kind;
+	uint64_t number; /* PART_ALONE: no job is blamed */
+	const char *text;
+};
+
+struct place_use {
+	uint32_t run;    /* the last run that released GPUs of the node; NONE: none */
+	int64_t changed; /* time since which it is up or down */
+	uint32_t jobs;   /* number of jobs on it */
+};
+
+struct causes {
+	struct partlog *jobs, *nodes;
+	int64_t begin;            /* of the run: the first arrival */
+	struct causes_line *line; /* [shape] */
+	uint32_t n_lines;
+	uint32_t *active, n_active, cap_active; /* shapes with waiting jobs */
+	bool is_new_active;
+	uint64_t changes;
+	struct causes_run *run;
+	uint32_t n_runs, cap_runs;
+	uint32_t last_release;   /* the run that released GPUs last in this instant; NONE: none did */
+	struct account *account; /* [slot] */
+	uint32_t n_accounts;
+	struct place_use *node;
+	struct reason *reason;
+	uint32_t n_reasons, cap_reasons;
+	bool is_ordered; /* the policy starts jobs strictly in order */
+	bool has_first;
+	uint64_t first; /* number of the first job in this order */
+	orr_job first_job;
+};
+
+static const char in_turn[] = "earlier jobs", others[] = "other jobs";
+
+static struct account *account_of(struct orr_jobs *w, const struct job *job)
+{
+	struct causes *x = w->causes;
+	uint32_t slot = slot_of(w, job);
+	if (slot >= x->n_accounts) {
+		x->account = mem_realloc(x->account, w->slots.cap, sizeof *x->account);
+		memset(x->account + x->n_accounts, 0, (w->slots.cap - x->n_accounts) * sizeof *x->account);
+		x->n_accounts = w->slots.cap;
+	}
+	return &x->account[slot];
+}
+
+/* ---- requests with waiting jobs ---- */
+
+static struct causes_line *line_of(struct orr_jobs *w, uint32_t shape)
+{
+	struct causes *x = w->causes;
+	if (shape >= x->n_lines) {
+		x->line = mem_realloc(x->line, w->shapes.cap, sizeof *x->line);
+		memset(x->line + x->n_lines, 0, (w->shapes.cap - x->n_lines) * sizeof *x->line);
+		x->n_lines = w->shapes.cap;
+	}
+	return &x->line[shape];
+}
+
+static void count_waiting(struct orr_jobs *w, uint32_t shape, bool is_more)
+{
+	struct causes *x = w->causes;
+	struct causes_line *l = line_of(w, shape);
+	if (is_more && !l->waiting++) {
+		l->active_at = x->n_active;
+		l->n = 0;
+		MEM_GROW(x->active, x->n_active, x->cap_active);
+		x->active[x->n_active++] = shape;
+		x->is_new_active = true;
+	} else if (!is_more && !--l->waiting) {
+		uint32_t last = x->active[--x->n_active];
+		x->active[l->active_at] = last;
+		x->line[last].active_at = l->active_at;
+	}
+}
+
+static uint32_t to_units(int64_t v, int64_t unit)
+{
+	int64_t n = (v + unit / 2) / unit;
+	return n < 0 ? 0 : n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
+
+static struct stretch class_of(struct orr_jobs *w, uint32_t shape)
+{
+	const struct pool_request *r = &w->shapes.shape[shape].request;
+	const struct pool *p = w->pool;
+	struct stretch s = { .since = eng_now(w->engine), .lack = LACKS_GPUS, .asked = r->gpus, .turned_by = w->causes->last_release };
+	for (uint32_t t = 0; t < w->config->cluster->n_types; t++)
+		if (r->types >> t & 1 && p->free[t] > s.free)
+			s.free = p->free[t];
+	bool is_whole = r->gpus && r->gpu_milli == 1000;
+	if (is_whole && s.free < r->gpus)
+		return s;
+	if (pool_fits(w->pool, r)) {
+		s.lack = FITS;
+	} else if (r->cpu_milli > p->cpu_free) {
+		s.lack = LACKS_CORES;
+		s.asked = to_units(r->cpu_milli, 1000);
+		s.free = to_units(p->cpu_free, 1000);
+	} else if (r->mem_mib > p->mem_free) {
+		s.lack = LACKS_MEMORY;
+		s.asked = to_units(r->mem_mib, 1024);
+		s.free = to_units(p->mem_free, 1024);
+	} else if (is_whole || !r->gpus || s.free) {
+		s.lack = IS_FRAGMENTED;
+	}
+	return s;
+}
+
+void causes_instant(struct orr_jobs *w)
+{
+	struct causes *x = w->causes;
+	if (!x)
+		return;
+	if (x->changes != w->pool->changes || x->is_new_active) {
+		for (uint32_t i = 0; i < x->n_active; i++) {
+			struct causes_line *l = &x->line[x->active[i]];
+			struct stretch s = class_of(w, x->active[i]);
+			if (l->n && l->v[l->n - 1].lack == s.lack) {
+				l->v[l->n - 1].asked = s.asked;
+				l->v[l->n - 1].free = s.free;
+				continue;
+			}
+			MEM_GROW(l->v, l->n, l->cap);
+			l->v[l->n++] = s;
+		}
+	}
+	x->changes = w->pool->changes;
+	x->is_new_active = false;
+	x->last_release = NONE;
+}
+
+/* ---- the reasons of the policy ---- */
+
+void orr_why(struct orr_jobs *w, enum orr_why_kind kind, orr_job blamed, const char *text)
+{
+	struct causes *x = w->causes;
+	const struct job *job = job_of(w, blamed);
+	if (!x)
+		return;
+	if (kind == ORR_WHY_ORDER) {
+		x->is_ordered = true;
+		struct account *a = job ? account_of(w, job) : NULL;
+		if (a && a->first_from < 0) {
+			a->first_from = x->has_first ? eng_now(w->engine) : a->since;
+			a->after = x->first;
+		}
+		const struct job *last = x->has_first && x->first_job != blamed ? job_of(w, x->first_job) : NULL;
+		if (last && last->state == ORR_JOB_WAITING)
+			account_of(w, last)->first_from = -1; /* another job is before it now */
+		x->first_job = blamed;
+		x->has_first = job != NULL;
+		x->first = job ? job->number : 0;
+		return;
+	}
+	struct reason r = { eng_now(w->engine), kind, job ? job->number : PART_ALONE, text };
+	struct reason *last = x->n_reasons ? &x->reason[x->n_reasons - 1] : NULL;
+	if (last && last->kind == r.kind && last->number == r.number && last->text == r.text)
+		return;
+	if (last && last->since == r.since) {
+		*last = r;
+		return;
+	}
+	MEM_GROW(x->reason, x->n_reasons, x->cap_reasons);
+	x->reason[x->n_reasons++] = r;
+}
+
+/* Returns the reason that held just before t, or NULL. */
+static const struct reason *reason_before(const struct causes *x, int64_t t)
+{
+	uint32_t low = 0, high = x->n_reasons;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (x->reason[middle].since < t)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? &x->reason[low - 1] : NULL;
+}
+
+/* ---- waits ---- */
+
+/* Parts of one wait, last first. */
+struct division {
+	struct {
+		int64_t begin, end;
+		struct part what;
+	} v[MOST_STRETCHES + MOST_IN_TURN + 4];
+	uint32_t n;
+};
+
+static void put(struct division *d, int64_t begin, int64_t end, const struct part *what)
+{
+	if (end <= begin)
+		return;
+	d->v[d->n].begin = begin;
+	d->v[d->n].end = end;
+	d->v[d->n++].what = *what;
+}
+
+static const struct part of_nobody = { .number = PART_ALONE };
+
+static struct part part_of(enum part_kind kind, const char *cause, uint64_t number)
+{
+	struct part p = of_nobody;
+	p.kind = kind;
+	p.cause = cause;
+	p.number = number;
+	return p;
+}
+
+static void add_numbers(struct part *p, const struct stretch *s)
+{
+	static const char *const details[] = { "% GPUs asked, % free", "% cores asked, % free", "% GiB asked, % free",
+		"% GPUs asked, % free" };
+	p->detail = details[s->lack];
+	p->value[0] = s->asked;
+	p->value[1] = s->free;
+}
+
+/* Divides [from, to) among the runs that held the GPUs in turn; r: the one whose end ended it. */
+static void put_holders(struct division *d, const struct causes *x, const struct stretch *s, int64_t from, int64_t to, uint32_t r)
+{
+	for (int k = 0; to > from; k++) {
+		bool is_over = r == NONE || k == MOST_IN_TURN || d->n >= MOST_STRETCHES;
+		const struct causes_run *run = is_over ? NULL : &x->run[r];
+		struct part p = part_of(PART_QUEUED,
+			run ? run->slot == NONE ? "node" : "job"
+			: k ? in_turn
+			    : others,
+			run ? run->number : PART_ALONE);
+		int64_t begin = run && run->start > from ? run->start : from;
+		if (!k)
+			add_numbers(&p, s);
+		/* GPUs that were free for some time before: others held what the job lacked. */
+		if (run && run->end < to) {
+			struct part gap = part_of(PART_QUEUED, others, PART_ALONE);
+			int64_t at = run->end > from ? run->end : from;
+			if (!k)
+				add_numbers(&gap, s);
+			put(d, at, to, &gap);
+			to = at;
+		}
+		put(d, begin, to, &p);
+		to = begin < to ? begin : to;
+		r = run ? run->before : NONE;
+	}
+}
+
+static void put_reason(struct division *d, const struct causes *x, int64_t from, int64_t to)
+{
+	const struct reason *r = reason_before(x, to);
+	struct part p = part_of(PART_UNNAMED, NULL, PART_ALONE);
+	if (r && r->kind == ORR_WHY_RESERVED && r->number != PART_ALONE)
+		p = part_of(PART_RESERVED, "job", r->number);
+	else if (r && r->kind != ORR_WHY_NONE && r->text)
+		p = part_of(PART_HELD, r->text, PART_ALONE);
+	put(d, from, to, &p);
+}
+
+/* Divides [from, to) by the class of the request; r: the run whose end ended the wait. */
+static void put_classes(struct division *d, const struct orr_jobs *w, const struct causes_line *l, int64_t from, int64_t to, uint32_t r)
+{
+	const struct causes *x = w->causes;
+	for (uint32_t i = l->n; to > from && i-- > 0 && d->n < MOST_STRETCHES;) {
+		const struct stretch *s = &l->v[i];
+		int64_t begin = s->since > from ? s->since : from;
+		if (begin >= to)
+			continue;
+		if (s->lack == FITS) {
+			put_reason(d, x, begin, to);
+		} else if (s->lack == IS_FRAGMENTED) {
+			struct part p = part_of(PART_FRAGMENTED, NULL, PART_ALONE);
+			add_numbers(&p, s);
+			put(d, begin, to, &p);
+		} else {
+			put_holders(d, x, s, begin, to, r);
+		}
+		to = begin;
+		r = s->turned_by;
+	}
+	struct part p = part_of(PART_QUEUED, in_turn, PART_ALONE);
+	put(d, from, to, &p);
+}
+
+/* Returns the end of the first stretch of a wait. */
+static int64_t first_change(const struct causes_line *l, int64_t since, int64_t now)
+{
+	uint32_t low = 0, high = l->n;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (l->v[middle].since <= since)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < l->n ? l->v[low].since : now;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Returns the end of the part in which the job waits because it was preempted or evicted, and that part. */
+static int64_t interruption(const struct orr_jobs *w, const struct account *a, const struct causes_line *l, int64_t now, struct part *what)
+{
+	const struct causes *x = w->causes;
+	int64_t until = first_change(l, a->since, now);
+	if (a->is_preempted && a->taker != NONE) {
+		*what = part_of(PART_PREEMPTED, "job", x->run[a->taker].number);
+		return least(until, x->run[a->taker].end);
+	}
+	if (a->is_evicted && a->lost_node != NONE) {
+		*what = part_of(PART_EVICTED, "node", a->lost_node);
+		return w->pool->node[a->lost_node].is_up ? least(until, x->node[a->lost_node].changed) : until;
+	}
+	return a->since;
+}
+
+/* Divides the wait of a job, which ends now; r: the run whose end ended it. */
+static void close_wait(struct orr_jobs *w, const struct job *job, uint32_t r)
+{
+	struct causes *x = w->causes;
+	struct account *a = account_of(w, job);
+	struct division d;
+	struct part what = of_nobody;
+	int64_t now = eng_now(w->engine), from = a->since, order_until = from;
+	d.n = 0;
+	count_waiting(w, job->shape, false);
+	const struct causes_line *l = line_of(w, job->shape);
+	if (now <= from)
+		return;
+	int64_t cut = interruption(w, a, l, now, &what);
+	if (x->is_ordered) {
+		bool was_first = a->first_from >= 0;
+		bool knows = was_first ? a->first_from > from : x->has_first && x->first != job->number;
+		order_until = !knows ? from : was_first ? a->first_from : now;
+		order_until = order_until > cut ? order_until : cut;
+	}
+	from = cut;
+	put_classes(&d, w, l, order_until > from ? order_until : from, now, r);
+	if (order_until > from) {
+		struct part p = part_of(PART_ORDERED, "job", a->first_from >= 0 ? a->after : x->first);
+		put(&d, from, order_until, &p);
+	}
+	put(&d, a->since, from, &what);
+	while (d.n) {
+		d.n--;
+		partlog_add(x->jobs, job->number, d.v[d.n].begin, d.v[d.n].end, &d.v[d.n].what);
+		a->waited += d.v[d.n].end - d.v[d.n].begin;
+	}
+}
+
+/* ---- runs ---- */
+
+static uint32_t add_run(struct causes *x, const struct causes_run *r)
+{
+	MEM_GROW(x->run, x->n_runs, x->cap_runs);
+	x->run[x->n_runs] = *r;
+	return x->n_runs++;
+}
+
+void causes_arrives(struct orr_jobs *w, const struct job *job)
+{
+	if (!w->causes)
+		return;
+	*account_of(w, job) = (struct account){ .since = job->submit, .first_from = -1, .run = NONE, .taker = NONE, .lost_node = NONE };
+	count_waiting(w, job->shape, true);
+}
+
+/* Returns the run or the failure whose end freed the last of the job's nodes; marks the job that lost its GPUs to this one. */
+static uint32_t freed_by(struct orr_jobs *w, const struct job *job, uint32_t mine)
+{
+	struct causes *x = w->causes;
+	const struct pool_piece *piece = pool_pieces(&job->alloc);
+	int64_t now = eng_now(w->engine);
+	uint32_t latest = NONE;
+	for (uint32_t i = 0; i < job->alloc.n; i++) {
+		uint32_t r = x->node[piece[i].node].run;
+		if (r == NONE)
+			continue;
+		const struct causes_run *run = &x->run[r];
+		if (latest == NONE || run->end > x->run[latest].end)
+			latest = r;
+		struct account *loser = run->slot != NONE && run->slot < x->n_accounts ? &x->account[run->slot] : NULL;
+		if (loser && run->end == now && loser->run == r && loser->is_preempted && loser->taker == NONE &&
+			run->number != job->number)
+			loser->taker = mine;
+	}
+	return latest;
+}
+
+static void note_node(struct orr_jobs *w, uint32_t node, bool is_up)
+{
+	struct causes *x = w->causes;
+	struct part p = part_of(!is_up ? PART_DOWN : x->node[node].jobs ? PART_IN_USE : PART_IDLE, NULL, PART_ALONE);
+	int64_t now = eng_now(w->engine);
+	partlog_change(x->nodes, node, now < x->begin ? x->begin : now, &p);
+}
+
+static void count_on_nodes(struct orr_jobs *w, const struct job *job, uint32_t change)
+{
+	struct causes *x = w->causes;
+	const struct pool_piece *piece = pool_pieces(&job->alloc);
+	for (uint32_t i = 0; i < job->alloc.n; i++) {
+		struct place_use *n = &x->node[piece[i].node];
+		bool was_used = n->jobs != 0;
+		n->jobs += change;
+		if (was_used != (n->jobs != 0))
+			note_node(w, piece[i].node, true);
+	}
+}
+
+void causes_starts(struct orr_jobs *w, const struct job *job)
+{
+	struct causes *x = w->causes;
+	if (!x)
+		return;
+	uint32_t mine = add_run(x, &(struct causes_run){ job->number, eng_now(w->engine), INT64_MAX, NONE, slot_of(w, job) });
+	uint32_t before = freed_by(w, job, mine);
+	close_wait(w, job, before);
+	x->run[mine].before = before;
+	account_of(w, job)->run = mine;
+	count_on_nodes(w, job, 1);
+}
+
+/* Returns floor(v x part / whole); part <= whole < 2^63. */
+static int64_t share_of(int64_t v, int64_t part, int64_t whole)
+{
+	return whole > 0 ? (int64_t)((timeline_sum)(uint64_t)v * (uint64_t)part / (uint64_t)whole) : 0;
+}
+
+/* Adds the row of a run that was not recorded because the job seemed to need none. */
+static void put_plain(struct orr_jobs *w, const struct job *job)
+{
+	struct account *a = account_of(w, job);
+	struct part p = part_of(PART_COMPUTE, NULL, PART_ALONE);
+	if (a->is_plain)
+		partlog_add(w->causes->jobs, job->number, a->plain_from, a->plain_from + a->ran, &p);
+	a->is_plain = false;
+}
+
+static void close_run(struct orr_jobs *w, const struct job *job, int64_t done, int64_t kept)
+{
+	struct causes *x = w->causes;
+	struct account *a = account_of(w, job);
+	int64_t now = eng_now(w->engine), ran = now - job->last_start, over = least(ran, job->start_cost), progress = ran - over;
+	int64_t repaid = least(a->owed, kept);
+	int64_t lost = done > 0 ? share_of(progress, done - kept, done) : 0;
+	int64_t at[] = { job->last_start, job->last_start + over, job->last_start + over + share_of(progress, repaid, done), now - lost,
+		now };
+	static const enum part_kind kinds[] = { PART_START, PART_RESTORED, PART_COMPUTE, PART_LOST };
+	a->owed -= repaid;
+	if (!a->waited && !a->ran && at[2] == at[0] && !lost) {
+		a->is_plain = true;
+		a->plain_from = at[0];
+		a->ran = ran;
+		return;
+	}
+	put_plain(w, job);
+	for (int i = 0; i < 4; i++) {
+		struct part p = part_of(kinds[i], NULL, PART_ALONE);
+		partlog_add(x->jobs, job->number, at[i], at[i + 1], &p);
+		a->ran += at[i + 1] - at[i];
+	}
+}
+
+void causes_leaves(struct orr_jobs *w, const struct job *job, int64_t done, int64_t kept)
+{
+	struct causes *x = w->causes;
+	if (!x)
+		return;
+	uint32_t r = account_of(w, job)->run;
+	const struct pool_piece *piece = pool_pieces(&job->alloc);
+	close_run(w, job, done, kept);
+	x->run[r].end = eng_now(w->engine);
+	for (uint32_t i = 0; i < job->alloc.n; i++)
+		x->node[piece[i].node].run = r;
+	x->last_release = r;
+	account_of(w, job)->lost_node = NONE;
+	for (uint32_t i = 0; i < job->alloc.n; i++)
+		if (piece[i].node == w->nodes.going)
+			account_of(w, job)->lost_node = piece[i].node;
+	count_on_nodes(w, job, UINT32_MAX);
+}
+
+void causes_waits(struct orr_jobs *w, const struct job *job, int64_t work, bool is_evicted)
+{
+	if (!w->causes)
+		return;
+	struct account *a = account_of(w, job);
+	put_plain(w, job);
+	a->since = eng_now(w->engine);
+	a->first_from = -1;
+	a->taker = NONE;
+	a->is_preempted = !is_evicted;
+	a->is_evicted = is_evicted;
+	a->owed += work;
+	count_waiting(w, job->shape, true);
+}
+
+void causes_adds_work(struct orr_jobs *w, const struct job *job, int64_t work)
+{
+	if (w->causes)
+		account_of(w, job)->owed += work;
+}
+
+static void check_sums(struct orr_jobs *w, const struct job *job, int64_t end, int64_t ran)
+{
+	const struct account *a = account_of(w, job);
+	int64_t waited = end - job->submit - ran;
+	if (w->config->check && (a->waited != waited || a->ran != ran))
+		world_fail(w, ORR_EFAIL, job,
+			"conservation: parts add up to %lld ns of waiting and %lld ns of running: expected %lld and %lld",
+			(long long)a->waited, (long long)a->ran, (long long)waited, (long long)ran);
+}
+
+void causes_ends(struct orr_jobs *w, const struct job *job, bool was_waiting)
+{
+	if (!w->causes)
+		return;
+	if (was_waiting)
+		close_wait(w, job, NONE);
+	check_sums(w, job, eng_now(w->engine), job->attained);
+}
+
+/* ---- nodes ---- */
+
+/* Called after jobs_node() has emptied the node and before the pool marks it. */
+void causes_node(struct orr_jobs *w, uint32_t node, bool is_up)
+{
+	struct causes *x = w->causes;
+	int64_t now = eng_now(w->engine);
+	if (!x)
+		return;
+	struct place_use *n = &x->node[node];
+	note_node(w, node, is_up);
+	if (is_up) {
+		n->run = add_run(x, &(struct causes_run){ node, n->changed, now, n->run, NONE });
+		x->last_release = n->run;
+	}
+	n->changed = now;
+}
+
+/* ---- begin and end ---- */
+
+void causes_begin(struct orr_jobs *w)
+{
+	uint32_t n = w->config->cluster->n_nodes;
+	if (!w->config->explain)
+		return;
+	struct causes *x = w->causes = mem_zalloc(1, sizeof *x);
+	x->jobs = partlog_new("job", (size_t)w->config->max_rows);
+	x->nodes = partlog_new("node", (size_t)w->config->max_rows);
+	x->node = mem_zalloc(n + 1, sizeof *x->node);
+	x->last_release = NONE;
+	x->changes = UINT64_MAX;
+	for (uint32_t i = 0; i < n; i++)
+		x->node[i].run = NONE;
+	x->begin = w->arrivals.has_next ? w->arrivals.next.submit_ns : 0;
+	w->nodes.going = NONE;
+	for (uint32_t i = 0; i < n; i++) {
+		x->node[i].changed = x->begin;
+		note_node(w, i, w->pool->node[i].is_up);
+	}
+}
+
+void causes_free(struct orr_jobs *w)
+{
+	struct causes *x = w->causes;
+	if (!x)
+		return;
+	partlog_free(x->jobs);
+	partlog_free(x->nodes);
+	for (uint32_t i = 0; i < x->n_lines; i++)
+		mem_free(x->line[i].v);
+	mem_free(x->line);
+	mem_free(x->active);
+	mem_free(x->run);
+	mem_free(x->account);
+	mem_free(x->node);
+	mem_free(x->reason);
+	mem_free(x);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct job_row *x = a, *y = b;
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Returns the name of a job or a node. */
+static const char *name_of(void *ctx, const char *cause, uint64_t number)
+{
+	const struct orr_jobs *w = ctx;
+	if (!strcmp(cause, "node"))
+		return w->config->cluster->node[number].name;
+	struct job_row key = { .number = number };
+	const struct job_row *row = w->result->n_jobs ? bsearch(&key, w->result->jobs, w->result->n_jobs, sizeof key, by_number) : NULL;
+	return row ? row->job_id : NULL;
+}
+
+void causes_end(struct orr_jobs *w)
+{
+	struct causes *x = w->causes;
+	int64_t now = eng_now(w->engine);
+	if (!x)
+		return;
+	for (uint32_t i = w->slots.first_live; i != NONE; i = w->slots.job[i].next) {
+		const struct job *job = &w->slots.job[i];
+		if (job->state == ORR_JOB_RUNNING)
+			close_run(w, job, work_done(w, job), work_done(w, job));
+		else if (job->state == ORR_JOB_WAITING)
+			close_wait(w, job, NONE);
+		if (job->state != ORR_JOB_ENDED)
+			check_sums(w, job, now, job->attained + (job->state == ORR_JOB_RUNNING ? now - job->last_start : 0));
+	}
+	partlog_finish(x->jobs, w->result, now, name_of, w);
+	partlog_finish(x->nodes, w->result, now, NULL, w);
+	x->jobs = x->nodes = NULL;
+}
