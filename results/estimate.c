@@ -32,6 +32,20 @@ enum estimate_range estimate_range_of(const char *name)
 	return ends_with(name, "_diff") ? ESTIMATE_REAL : ESTIMATE_NON_NEGATIVE;
 }
 
+size_t estimate_least_of(const char *metric)
+{
+	static const char *const twenty[] = { "jct_p50", "wait_p50", "ttft_p90" };
+	for (size_t i = 0; i < sizeof twenty / sizeof *twenty; i++)
+		if (ends_with(metric, twenty[i]))
+			return 20;
+	return ends_with(metric, "stranded_gpus") ? 40 : ESTIMATE_LEAST;
+}
+
+size_t estimate_least_of_ratio(const char *metric)
+{
+	return ends_with(metric, "wait_mean") ? 20 : estimate_least_of(metric);
+}
+
 /* ---- one estimate ---- */
 
 /* Inverts Hall's transformation g(t) = t + a t^2 + a^2 t^3 / 3 + s / 6 with a = s / 3: returns t. s: skewness of the estimate. */

@@ -39,6 +39,12 @@ enum estimate_range {
 /* Returns the range of the metric called name: a fraction, any real number, or (most metrics) ESTIMATE_NON_NEGATIVE. */
 enum estimate_range estimate_range_of(const char *name);
 
+/* Return the least number of replications for an interval of this metric, or of its ratio between two policies. Medians of completion
+ * and waiting times, ratios of waits, 90 % quantiles of times to first tokens, and stranded GPUs need more than ESTIMATE_LEAST:
+ * with fewer, less than 90 % of their intervals contained the mean (docs/models/statistics.md). */
+size_t estimate_least_of(const char *metric);
+size_t estimate_least_of_ratio(const char *metric);
+
 /* An estimate and the inputs of its interval. */
 struct estimate {
 	double value, error; /* error: standard error */

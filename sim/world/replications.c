@@ -168,11 +168,13 @@ static uint32_t keep_known(const double *v, uint32_t n, double *known)
 }
 
 /* Returns the mean over the replications that have a value. */
-static struct interval mean_of_known(const double *v, uint32_t n, enum estimate_range range, double level)
+static struct interval mean_of_known(const double *v, uint32_t n, const char *metric, double level)
 {
 	double *known = mem_zalloc(n + 1u, sizeof *known);
 	uint32_t m = keep_known(v, n, known);
-	struct interval mean = m ? estimate_mean(known, m, range, level) : (struct interval){ NAN, NAN, NAN };
+	struct interval mean = m ? estimate_mean(known, m, estimate_range_of(metric), level) : (struct interval){ NAN, NAN, NAN };
+	if (m < estimate_least_of(metric))
+		mean.low = mean.high = NAN;
 	mem_free(known);
 	return mean;
 }
@@ -200,7 +202,7 @@ struct interval replications_of(const struct replications *x, const char *metric
 {
 	double *v = mem_zalloc(x->n + 1u, sizeof *v);
 	read_column(x, metric, 0, v);
-	struct interval mean = mean_of_known(v, x->n, estimate_range_of(metric), level);
+	struct interval mean = mean_of_known(v, x->n, metric, level);
 	mean = or_unknown(mean, v, x->n, metric);
 	mem_free(v);
 	return mean;
@@ -230,7 +232,7 @@ static void remark_on_rare(struct run_result *r, const struct replications *x)
 			continue;
 		read_column(x, name, i, v);
 		size_t others = others_of_known(v, x->n, estimate_range_of(name)), used = strlen(names);
-		if (!others || others >= ESTIMATE_LEAST_OTHER || used + strlen(name) + 3 > sizeof names)
+		if (!others || others >= ESTIMATE_LEAST_OTHER || x->n < estimate_least_of(name) || used + strlen(name) + 3 > sizeof names)
 			continue;
 		snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", name);
 		least = others < least ? others : least;
@@ -245,6 +247,25 @@ static void remark_on_rare(struct run_result *r, const struct replications *x)
 	mem_free(v);
 }
 
+/* Adds a remark on metrics of the table that need more replications than others. */
+static void remark_on_least(struct run_result *r, uint32_t n)
+{
+	size_t most = 0;
+	struct sbuf text = { 0 };
+	for (size_t i = 0; i < r->n_metrics && n >= ESTIMATE_LEAST; i++) {
+		const char *name = r->metrics[i].name;
+		size_t least = estimate_least_of(name);
+		if (n >= least || !report_column_of(r->world, name))
+			continue;
+		sbuf_printf(&text, "%s%s", most ? ", " : "no interval of ", name);
+		most = least > most ? least : most;
+	}
+	sbuf_printf(&text, ": with %u replications, less than 90 %% of such intervals are correct; --replications %zu gives one", n, most);
+	if (most)
+		result_note(r, "remark", sbuf_text(&text));
+	sbuf_free(&text);
+}
+
 void replications_put(const struct replications *x, double level, struct run_result *r)
 {
 	double *v = mem_zalloc(x->n + 1u, sizeof *v);
@@ -252,7 +273,7 @@ void replications_put(const struct replications *x, double level, struct run_res
 	for (size_t i = 0; i < r->n_metrics; i++) {
 		struct metric *m = &r->metrics[i];
 		read_column(x, m->name, i, v);
-		struct interval mean = mean_of_known(v, x->n, estimate_range_of(m->name), level);
+		struct interval mean = mean_of_known(v, x->n, m->name, level);
 		if (isfinite(mean.mean)) {
 			m->value = mean.mean;
 			m->ci_low = mean.low;
@@ -263,6 +284,7 @@ void replications_put(const struct replications *x, double level, struct run_res
 	}
 	remark_on_intervals(r, x->n);
 	remark_on_rare(r, x);
+	remark_on_least(r, x->n);
 	result_metric(r, "replications", x->n, NAN, NAN);
 	mem_free(v);
 }
@@ -327,6 +349,8 @@ static void compare(const struct run_result *first, struct run_result *r, double
 			continue;
 		const char *metric = b->name + strlen(PREFIX);
 		struct interval diff = difference(b, a, level), ratio = estimate_ratio(a->value, b->value, (uint32_t)b->n, level);
+		if (b->n < estimate_least_of_ratio(metric))
+			ratio.low = ratio.high = NAN;
 		put_pair(r, "diff", metric, &diff);
 		put_pair(r, "ratio", metric, &ratio);
 	}

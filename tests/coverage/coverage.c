@@ -182,6 +182,8 @@ static struct interval estimate(const struct cell *c, double (*const *run)[4], s
 		a[k] = (*run[k])[0];
 		b[k] = (*run[k])[1];
 	}
+	if (n < (c->what == RATIO ? estimate_least_of_ratio(c->metric) : c->what == VALUE ? estimate_least_of(c->metric) : 0))
+		return (struct interval){ NAN, NAN, NAN };
 	if (c->what == RATIO)
 		return estimate_ratio(a, b, n, 0.95);
 	return c->what == DIFFERENCE ? estimate_difference(b, a, n, 0.95) : estimate_mean(a, n, estimate_range_of(c->metric), 0.95);

@@ -22,4 +22,6 @@ is "$(jobs --set jobs.checkpoint=2s --failures failures.csv | grep -c jobs.check
 
 printf '{"world": "mixed", "cluster": "1x2", "jobs": {"trace": "t.csv", "jobs": {"checkpoint": "60s"}}, "policies": ["fifo"]}' >mixed.json
 is "$("$orrery" run mixed.json --no-figures | grep -c "^jobs.$text\$")" 1 "mixed: the key begins with the name of the part"
+few() { "$orrery" jobs poisson:n=200,rate=0.02,gpus=1,mean=60 --cluster 1x1 --policy fifo --no-figures --replications "$1" | grep -c '^no interval of jct_p50: with 10 replications, less than 90 % of such intervals are correct; --replications 20 gives one$'; }
+is "$(few 10) $(few 20)" "1 0" "a median needs 20 replications"
 tap_done
