@@ -26,6 +26,7 @@ static const char help[] =
 	"  -q                   errors only: no table, no progress\n"
 	"  --shard K/N          run the K-th of N equal parts of the study, into DB.shard-K-of-N\n"
 	"  --merge              merge the shards of --db into it first\n"
+	"  --status             print what the parts of --db have done: runs, failures, time left\n"
 	"  --slurm N            submit the study as a Slurm array of N tasks (-j N: threads of each);\n"
 	"                       with --dry-run: print the script\n"
 	"  --sbatch OPTIONS     options of sbatch for these jobs, such as '-p long -t 60'\n"
@@ -37,7 +38,7 @@ static const char help[] =
 	"    > load.json\n"
 	"  orrery sweep ./load.json --db load.db -j 2\n";
 
-enum { OPT_OUT = SERIES_OWN, OPT_JSON, OPT_DRY_RUN, OPT_RETRY, OPT_SHARD, OPT_MERGE, OPT_SLURM, OPT_SBATCH, OPT_SCHEMA };
+enum { OPT_OUT = SERIES_OWN, OPT_JSON, OPT_DRY_RUN, OPT_RETRY, OPT_SHARD, OPT_MERGE, OPT_SLURM, OPT_SBATCH, OPT_SCHEMA, OPT_STATUS };
 
 struct sweep_command {
 	struct sweep_request request;
@@ -74,6 +75,8 @@ static int take_flag(void *ctx, int opt, const char *value, struct orr_error *er
 		return read_tasks(value, &c->slurm.tasks, err);
 	else if (opt == OPT_SBATCH)
 		c->slurm.options = value;
+	else if (opt == OPT_STATUS)
+		r->is_status = true;
 	else if (opt == OPT_SCHEMA)
 		c->is_schema = true;
 	return ORR_OK;
@@ -84,7 +87,7 @@ static int parse(int argc, char **argv, struct sweep_command *c, struct orr_erro
 	static const struct option own[] = { { "out", 1, NULL, OPT_OUT }, { "json", 0, NULL, OPT_JSON },
 		{ "dry-run", 0, NULL, OPT_DRY_RUN }, { "retry", 0, NULL, OPT_RETRY }, { "shard", 1, NULL, OPT_SHARD },
 		{ "merge", 0, NULL, OPT_MERGE }, { "slurm", 1, NULL, OPT_SLURM }, { "sbatch", 1, NULL, OPT_SBATCH },
-		{ "schema", 0, NULL, OPT_SCHEMA }, { NULL, 0, NULL, 0 } };
+		{ "schema", 0, NULL, OPT_SCHEMA }, { "status", 0, NULL, OPT_STATUS }, { NULL, 0, NULL, 0 } };
 	const struct series_flags s = { own, take_flag, c };
 	int rc = series_parse(argc, argv, &s, &c->request.output, &c->request.path, err);
 	return rc || c->request.path || c->is_schema ? rc : orr_fail(err, ORR_EINPUT, "sweep: expected STUDY.json; see --help");

@@ -32,8 +32,8 @@ char *share_db(const char *db, const struct share *s)
 	return sbuf_steal(&b);
 }
 
-/* Appends the pattern of the shards' names; characters of the name that glob() treats as special are escaped. */
-static void put_pattern(struct sbuf *b, const char *db)
+/* Characters of the name that glob() treats as special are escaped. */
+void share_put_pattern(struct sbuf *b, const char *db)
 {
 	for (; *db; db++) {
 		if (strchr("*?[\\", *db))
@@ -48,7 +48,7 @@ char **share_list(const char *db, size_t *n)
 	struct sbuf pattern = { 0 };
 	glob_t found = { 0 };
 	char **list = NULL;
-	put_pattern(&pattern, db);
+	share_put_pattern(&pattern, db);
 	*n = glob(sbuf_text(&pattern), 0, NULL, &found) ? 0 : found.gl_pathc;
 	list = mem_zalloc(*n + 1, sizeof *list);
 	for (size_t i = 0; i < *n; i++)

@@ -31,6 +31,8 @@ static inline bool share_has(const struct share *s, size_t task)
 char *share_db(const char *db, const struct share *s);
 /* Lists the shards of a database that exist, DB.shard-*, by name. Free with share_free_list(). */
 char **share_list(const char *db, size_t *n);
+/* Appends the pattern of the names of shards for glob(). */
+void share_put_pattern(struct sbuf *b, const char *db);
 /* Recovers a shard whose process was killed or found the disk full: applies and removes its log, and makes missing tables. */
 int share_recover(const char *shard, struct orr_error *err);
 void share_free_list(char **list, size_t n);

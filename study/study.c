@@ -4,21 +4,17 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/outfile.h"
-#include "base/utf8.h"
 #include "study/compare.h"
 #include "study/pace.h"
 #include "study/progress.h"
 #include "engine/watch.h"
-#include "plots/figure.h"
 #include "results/failed.h"
-#include "results/report.h"
 #include "results/store.h"
 #include "world/precision.h"
 #include "world/run.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,7 +23,7 @@ struct one_run {
 	struct run_result *result;
 	char hash[65];
 	char *text;
-	bool is_done, is_reused, is_lost; /* is_lost: it ended, but could not be stored */
+	bool is_done, is_reused, is_lost, is_told; /* is_lost: it ended, but could not be stored */
 	struct orr_error err;
 	struct trial *trial;
 	uint32_t n_begun, n_done, n_wanted; /* replications */
@@ -58,6 +54,8 @@ struct study {
 	const char *other_path;
 	const struct failed_runs *failures; /* runs that are not tried again; NULL: none */
 	struct progress *progress;
+	void (*ended)(void *ctx, bool has_failed); /* NULL: none */
+	void *ended_ctx;
 	size_t n_stored; /* number of the first run that is not yet stored */
 	double stored_s; /* time of the last transaction */
 	int threads;
@@ -124,6 +122,14 @@ static void end(struct one_run *x)
 	x->result->wall_s = x->ended - x->begun;
 	x->result->cpu_s = x->cpu_s;
 	x->is_done = true;
+}
+
+/* Tells the caller of the study that a run is done, once. */
+static void tell(struct study *t, struct one_run *x)
+{
+	if (t->ended && x->is_done && !x->is_told)
+		t->ended(t->ended_ctx, x->err.code != 0);
+	x->is_told = x->is_done;
 }
 
 static double size_of(const struct study *t, size_t i)
@@ -258,6 +264,7 @@ static void carry_out(struct study *t, size_t task)
 			pace_learn(t->pace, policy_of(t, i)->label, size_of(t, i), x->cpu_s / x->n_done);
 			end(x); /* other threads read is_done only within this section */
 			store_finished(t, x);
+			tell(t, x);
 		}
 	}
 }
@@ -325,8 +332,10 @@ static bool extend_all(struct study *t)
 		if (is_done || !(s->until_precision > 0))
 			continue;
 		extend(s, &t->run[i]);
-		for (size_t p = 0; p < s->n_policies; p++)
+		for (size_t p = 0; p < s->n_policies; p++) {
+			tell(t, &t->run[i + p]);
 			goes_on |= !t->run[i + p].is_done;
+		}
 	}
 	return goes_on;
 }
@@ -408,6 +417,12 @@ void study_learn(struct study *t, struct pace *pace)
 	t->pace = pace;
 }
 
+void study_watch(struct study *t, void (*ended)(void *ctx, bool has_failed), void *ctx)
+{
+	t->ended = ended;
+	t->ended_ctx = ctx;
+}
+
 void study_skip_failures(struct study *t, const struct failed_runs *f)
 {
 	t->failures = f;
@@ -442,6 +457,7 @@ static int run_or_reuse(struct study *t, const char *what, struct orr_error *err
 		int rc = reuse(t, i, err);
 		if (rc)
 			return rc;
+		tell(t, &t->run[i]);
 	}
 	t->progress = progress_new(what, t->n_runs, t->o->quiet);
 	watchdog_start(end_on_timeout);
@@ -607,78 +623,4 @@ void study_free(struct study *t)
 	mem_free(t->run);
 	mem_free(t->part);
 	mem_free(t);
-}
-
-/* ---- one scenario on standard output ---- */
-
-static int terminal_width(void)
-{
-	struct winsize size;
-	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
-		return 0;
-	return size.ws_col;
-}
-
-static int show_results(const struct world_output *o, const struct run_result *const *runs, size_t n, const struct report_comparisons *x,
-	struct orr_error *err)
-{
-	struct sbuf text = { 0 };
-	struct sbuf shown_text = { 0 };
-	if (o->json)
-		report_json(&text, runs, n, x);
-	else if (!o->quiet)
-		report_table(&text, runs, n, x, terminal_width());
-	(o->json ? utf8_put_valid : utf8_put_shown)(&shown_text, sbuf_text(&text), text.len);
-	fputs(sbuf_text(&shown_text), stdout);
-	sbuf_free(&shown_text);
-	sbuf_free(&text);
-	int shown = outfile_flush_stdout(err);
-	if (!o->out_dir)
-		return shown;
-	/* The files are written even if standard output is full. */
-	struct orr_error why = { 0 };
-	int rc = report_out_dir(o->out_dir, runs, n, &why);
-	if (!rc)
-		rc = report_comparisons_csv(o->out_dir, x, runs, &why);
-	if (!rc && !o->no_figures && (rc = figures_write(o->out_dir, runs, n, &why)) != 0)
-		return orr_fail(err, rc, "no figures: %.600s (the CSV files are complete)", why.text);
-	if (rc && !shown)
-		*err = why;
-	return shown ? shown : rc;
-}
-
-/* Prints errors after the first, which is the error of the study. */
-static void say_further_errors(const struct study *t)
-{
-	size_t seen = 0;
-	for (size_t i = 0; i < t->n_runs; i++)
-		if (t->run[i].err.code && seen++)
-			fprintf(stderr, "orrery: %s\n", t->run[i].err.text);
-}
-
-int study_run(const cJSON *scenario, const struct world_output *o, struct orr_error *err)
-{
-	struct study *t = study_new(o);
-	int rc = study_add(t, scenario, NULL, err);
-	if (!rc) {
-		char what[40];
-		snprintf(what, sizeof what, t->n_runs == 1 ? "%.30s" : "%.30s and others", policy_of(t, 0)->label);
-		rc = study_carry_out(t, what, err);
-	}
-	if (t->has_results) {
-		say_further_errors(t);
-		struct orr_error other = { 0 };
-		size_t n;
-		struct run_result *const *results = study_results(t, 0, &n);
-		const struct run_result **runs = mem_zalloc(n + 1, sizeof *runs);
-		for (size_t i = 0; i < n; i++)
-			runs[i] = results[i];
-		int shown = n ? show_results(o, runs, n, study_comparisons(t, 0), rc ? &other : err) : ORR_OK;
-		mem_free(runs);
-		if (shown && rc)
-			fprintf(stderr, "orrery: %s\n", other.text);
-		rc = rc ? rc : shown;
-	}
-	study_free(t);
-	return rc;
 }

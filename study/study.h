@@ -33,6 +33,8 @@ void study_reuse_from(struct study *s, const char *db);
 void study_skip_failures(struct study *s, const struct failed_runs *f);
 /* Learns lengths of runs together with other studies; the caller keeps the pace. */
 void study_learn(struct study *s, struct pace *pace);
+/* Calls ended() when a run is done or taken from the database, never twice at the same time. */
+void study_watch(struct study *s, void (*ended)(void *ctx, bool has_failed), void *ctx);
 /* Executes all runs; call it once. what: text of the progress bar. If a run fails, the results of the others are kept and stored,
  * and its error is that of the study. */
 int study_carry_out(struct study *s, const char *what, struct orr_error *err);

@@ -2,9 +2,11 @@
 #include "study/sweep.h"
 
 #include "base/mem.h"
+#include "base/outfile.h"
 #include "results/failed.h"
 #include "results/merge.h"
 #include "results/store.h"
+#include "study/board.h"
 #include "study/figures.h"
 #include "study/pace.h"
 #include "study/sweep_report.h"
@@ -21,6 +23,7 @@ enum { BLOCK = 256 }; /* points that are open at once, so that memory does not g
 struct task {
 	struct book_run *run;
 	size_t point;
+	size_t policies;  /* number of runs of a point */
 	int policy;       /* number in the scenario's list; -1: all */
 	struct search *s; /* NULL: none */
 };
@@ -37,6 +40,8 @@ struct sweep {
 	struct failed_runs known;  /* failures of earlier studies, from the database and the shard */
 	bool is_retry;             /* they are repeated */
 	struct failed_runs failed; /* of this block */
+	struct board *board;       /* of this part; NULL: none */
+	double ended, ended_badly; /* number of its runs that ended, and of those that failed */
 };
 
 /* ---- tasks ---- */
@@ -69,9 +74,9 @@ static int add_tasks(struct sweep *w, struct book_run *r, struct orr_error *err)
 		bool is_wanted = scenario != NULL;
 		cJSON_Delete(scenario);
 		if (is_wanted && !r->search.kind)
-			add_task(w, (struct task){ r, point, -1, NULL });
+			add_task(w, (struct task){ r, point, (size_t)(policies ? policies : 1), -1, NULL });
 		for (int p = 0; is_wanted && r->search.kind && p < (policies ? policies : 1); p++)
-			add_task(w, (struct task){ r, point, policies ? p : -1, new_search(w, r) });
+			add_task(w, (struct task){ r, point, 1, policies ? p : -1, new_search(w, r) });
 	}
 	book_unbind(w->book, r);
 	return ORR_OK;
@@ -181,6 +186,34 @@ static int store_failures(struct sweep *w, struct orr_error *err)
 	return rc ? rc : closed;
 }
 
+/* ---- progress of a part ---- */
+
+/* Returns the number of runs of a search: those tried, or an estimate while it is not done. */
+static double runs_of(struct search *s)
+{
+	enum { CHECKS = 8 };
+	double v, tried = (double)search_answer(s).tried;
+	return search_next(s, &v) ? fmax(tried + 1, 2 + CHECKS + ceil(log2((double)search_grid(s)))) : tried;
+}
+
+static double expected_runs(const struct sweep *w)
+{
+	double n = 0;
+	for (size_t i = 0; i < w->n_tasks; i++)
+		if (share_has(&w->share, i))
+			n += w->task[i].s ? runs_of(w->task[i].s) : (double)w->task[i].policies;
+	return n;
+}
+
+static void run_ended(void *ctx, bool has_failed)
+{
+	struct sweep *w = ctx;
+	w->ended_badly += has_failed;
+	board_runs(w->board, ++w->ended);
+	if (has_failed)
+		board_failed(w->board, w->ended_badly);
+}
+
 /* ---- rounds ---- */
 
 /* Gives a search the result of its run; r NULL: it failed. */
@@ -230,6 +263,8 @@ static int run_block(struct sweep *w, size_t round, size_t *i, size_t *n, struct
 	if (w->share.count)
 		study_reuse_from(study, w->request->output.db);
 	study_learn(study, w->pace);
+	if (w->board)
+		study_watch(study, run_ended, w);
 	if (!is_repeating(w))
 		study_skip_failures(study, &w->known);
 	for (*n = 0; *i < w->n_tasks && *n < BLOCK; ++*i)
@@ -245,6 +280,8 @@ static int run_block(struct sweep *w, size_t round, size_t *i, size_t *n, struct
 		rc = take_part(w, study, k, task[k], err);
 	if (!rc)
 		rc = store_failures(w, err);
+	if (w->board)
+		board_total(w->board, expected_runs(w));
 	w->n_runs += study_runs(study);
 	w->n_reused += study_reused(study);
 	study_free(study);
@@ -399,7 +436,11 @@ static int run_share(struct sweep *w, const struct share *share, struct orr_erro
 	w->output.db = db;
 	w->output.out_dir = NULL;
 	w->output.quiet = true;
+	w->board = board_new(db, share, expected_runs(w));
 	int rc = run_rounds(w, err);
+	board_end(w->board, !rc);
+	w->board = NULL;
+	w->ended = w->ended_badly = 0;
 	if (!rc)
 		rc = failures(w, err);
 	if (!w->request->output.quiet)
@@ -470,8 +511,28 @@ static int merge_shards(struct sweep *w, struct orr_error *err)
 		rc = merge_list(w, list, n, err);
 	for (size_t i = 0; i < n && !rc; i++)
 		unlink(list[i]);
+	if (!rc)
+		board_remove(w->output.db);
 	share_free_list(list, n);
 	return rc;
+}
+
+static int show_status(const char *db, struct orr_error *err)
+{
+	struct sbuf text = { 0 };
+	size_t n;
+	struct board_state *list = board_read(db, &n);
+	if (!n) {
+		mem_free(list);
+		return orr_fail(err, ORR_EINPUT,
+			"%s: no part of a study is running: expected parts by --shard, --slurm or mpirun that are not merged", db);
+	}
+	board_put_parts(&text, list, n, board_now());
+	board_put_sum(&text, list, n, board_now());
+	puts(sbuf_text(&text));
+	sbuf_free(&text);
+	mem_free(list);
+	return outfile_flush_stdout(err);
 }
 
 /* Runs the study in this process, or its share of it. */
@@ -486,7 +547,9 @@ static int run_study(struct sweep *w, struct orr_error *err)
 		rc = share_worst(rank.number == 1 ? merge_shards(w, err) : ORR_OK);
 		if (rc)
 			return rank.number == 1 ? rc : ORR_OK;
+		struct board_watch *watch = rank.number == 1 && !w->request->output.quiet ? board_watch_start(w->request->output.db) : NULL;
 		rc = share_worst(run_share(w, &rank, err));
+		board_watch_stop(watch);
 		if (rc == ORR_EINPUT || rank.number > 1)
 			return rc == ORR_EINPUT ? err->code : ORR_OK;
 		*err = (struct orr_error){ 0 };        /* failures are listed below */
@@ -498,9 +561,11 @@ static int run_study(struct sweep *w, struct orr_error *err)
 
 int study_sweep(const struct sweep_request *request, struct orr_error *err)
 {
-	bool needs_db = request->share.count || request->is_merge || share_of_rank().count;
+	bool needs_db = request->share.count || request->is_merge || request->is_status || share_of_rank().count;
 	if (needs_db && !request->output.db)
-		return orr_fail(err, ORR_EINPUT, "sweep: --shard, --merge and mpirun need --db FILE for the shards");
+		return orr_fail(err, ORR_EINPUT, "sweep: --shard, --merge, --status and mpirun need --db FILE for the shards");
+	if (request->is_status)
+		return show_status(request->output.db, err);
 	struct sweep w = {
 		.request = request, .output = request->output, .is_retry = request->is_retry, .book = book_open_study(request->path, err)
 	};

@@ -20,6 +20,7 @@ struct sweep_request {
 	bool is_retry;              /* --retry: repeats runs that failed in an earlier study */
 	bool is_dry;                /* --dry-run: prints what would run */
 	struct share share;         /* --shard: runs only these tasks, into a shard of db, and prints no table */
+	bool is_status;             /* --status: prints the progress of the parts and runs nothing */
 	bool is_merge;              /* --merge: first merges the shards of db into it, and removes them */
 };
 

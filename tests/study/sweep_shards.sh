@@ -20,6 +20,10 @@ for k in 1 2 3; do
   "$orrery" sweep s.json --db three.db --shard $k/3 >out 2>err; ok $? "part $k of 3"
   like "$(cat err)" "shard $k of 3: [0-9]+ runs, 0 of them failed, in three.db.shard-$k-of-3" 'says what it ran'
 done
+text=$("$orrery" sweep s.json --db three.db --status); ok $? '--status reads the parts'
+like "$text" '^part 2 of 3: [0-9]+ of [0-9]+ runs, 0 failed, ended after [0-9]+ s$' 'each with its runs'
+like "$text" '^([0-9]+) of [0-9]+ runs \(100 %\), 0 failed, 3 of 3 parts, about 0 s left$' 'and the sum, in which all runs have ended'
+is "$(printf '%s' "$text" | tail -n 1 | cut -d ' ' -f 1)" "$(($("$orrery" db runs one.db | wc -l) - 1))" 'as many as one process ran'
 [ ! -s out ] && [ ! -e three.db ]; ok $? 'a part prints no table and leaves the database alone'
 "$orrery" sweep s.json --db three.db --merge >three.txt 2>err; ok $? 'the shards are merged'
 like "$(cat err)" '3 shards merged into three.db: [0-9]+ runs added' 'which is said'
@@ -27,6 +31,21 @@ is "$("$orrery" db digest three.db)" "$want" 'the same digest'
 is "$(sed -n 1,21p three.txt)" "$(sed -n 1,21p one.txt)" 'the same rows, with the same numbers of the stored runs of listed points'
 is "$(echo three.db*)" three.db 'the shards are removed'
 "$orrery" sweep s.json --db three.db --merge -q; is "$? $("$orrery" db digest three.db)" "0 $want" 'again without shards: nothing changes'
+
+like "$("$orrery" sweep s.json --db three.db --status 2>&1)" 'no part of a study is running: expected parts' 'after the merge there are no parts'
+
+# ---- progress of a running part ----
+
+sed 's/n=1000/n=20000/' s.json >slow.json
+"$orrery" sweep slow.json --db slow.db --shard 2/2 -j 1 -q 2>/dev/null & pid=$!
+for _ in $(seq 600); do
+  text=$("$orrery" sweep slow.json --db slow.db --status 2>/dev/null)
+  case $text in "part 2 of 2: 0 "* | '') sleep 0.05 ;; *) break ;; esac
+done
+kill -9 $pid; wait $pid 2>/dev/null
+like "$text" '^part 2 of 2: [1-9][0-9]* of [0-9]+ runs, 0 failed, about [0-9.]+ (s|min) left$' 'a running part shows its runs and the time left'
+like "$text" '^not begun: 1 parts$' 'and the other part is missing'
+like "$text" '^[0-9]+ of [0-9]+ runs \([0-9]+ %\), 0 failed, 1 of 2 parts, time left unknown$' 'so the time left of all is unknown'
 
 # ---- a part that is killed ----
 
@@ -89,7 +108,7 @@ like "$("$orrery" sweep s.json --db bad.db --merge -q 2>&1)" 'bad.db.shard-1-of-
 script=$("$orrery" sweep s.json --db "it's.db" --slurm 4 -j 2 --dry-run)
 like "$script" 'array=1-4' 'the script has an array'
 printf '%s\n' "$script" | SLURM_ARRAY_TASK_ID=2 sh -s 2>/dev/null
-is "$(ls "it's.db"*)" "it's.db.shard-2-of-4" 'a task of the script runs its part'
+is "$(ls "it's.db"* | tr '\n' ' ')" "it's.db.shard-2-of-4 it's.db.shard-2-of-4.progress " 'a task of the script runs its part'
 
 # free_port BELOW: a port of the loopback interface below BELOW where nothing listens
 free_port() {
@@ -185,6 +204,13 @@ else
     is "$? $(cat err)" "0 orrery: $n shards merged into mpi.db: 0 runs added" 'a second study repeats no run'
     rm mpi.db
   done
+  "${mpi[@]}" -np 2 "$orrery" sweep slow.json --db ranks.db -j 1 >/dev/null 2>ranks & pid=$!
+  for _ in $(seq 600); do
+    grep -q ' [1-9][0-9]* of .* runs' ranks && break
+    sleep 0.1
+  done
+  kill $pid; wait $pid 2>/dev/null
+  like "$(cat ranks)" '^orrery: [1-9][0-9]* of [0-9]+ runs \([0-9]+ %\), 0 failed, 2 of 2 parts, ' 'the first rank shows the runs of all ranks'
   "${mpi[@]}" -np 3 "$orrery" sweep s.json --db mpi.db -q 2>/dev/null & pid=$!
   sleep 0.5
   pkill -9 -P $pid -f 'sweep s.json' -n; wait $pid 2>/dev/null

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * board.h - the progress of a study in several processes
+ *
+ * Each process replaces a small file beside its shard, DB.shard-K-of-N.progress, at most once a second. A file that is replaced as a
+ * whole can be read from any machine at any time, unlike a database that another machine writes. The files are removed when the
+ * shards are merged.
+ */
+#ifndef ORR_STUDY_BOARD_H
+#define ORR_STUDY_BOARD_H
+
+#include "base/sbuf.h"
+#include "study/share.h"
+
+#include <stddef.h>
+
+/* The state of a part. */
+struct board_state {
+	struct share share;
+	double runs, total;    /* runs that ended, with the completed shares of others; expected number */
+	double failed;         /* of the runs that ended */
+	double begun, written; /* seconds since 1970 */
+	bool is_ended;
+};
+
+/* ---- the writer ---- */
+
+struct board;
+/* Begins the file of a shard. total: expected number of runs. */
+struct board *board_new(const char *shard, const struct share *share, double total);
+/* Sets the number of runs that have ended, with the completed shares of others. Functions of one board are not called at the same time. */
+void board_runs(struct board *b, double runs);
+void board_failed(struct board *b, double failed);
+void board_total(struct board *b, double total);
+/* Writes the last state, which is_ended says to be the end of the part, and frees the board; NULL is allowed. */
+void board_end(struct board *b, bool is_ended);
+
+/* ---- readers ---- */
+
+/* Reads the parts of a database whose files exist, in order of number; free with mem_free. */
+struct board_state *board_read(const char *db, size_t *n);
+/* Removes the files. */
+void board_remove(const char *db);
+/* Appends "120 of 400 runs (30 %), 2 failed, 8 of 8 parts, about 3 min left". now: seconds since 1970. */
+void board_put_sum(struct sbuf *out, const struct board_state *list, size_t n, double now);
+/* Appends a line for each part, and names parts that have not begun. */
+void board_put_parts(struct sbuf *out, const struct board_state *list, size_t n, double now);
+double board_now(void);
+
+/* Shows the sum on standard error from a thread of its own: on a terminal in place, else as a line after 1, 2, 4, .. 64 s and then each
+ * 64 s. */
+struct board_watch;
+struct board_watch *board_watch_start(const char *db);
+void board_watch_stop(struct board_watch *w); /* NULL is allowed */
+
+#endif
