@@ -68,8 +68,13 @@ static int parse(int argc, char **argv, struct options *o, struct orr_error *err
 static int find_subject(const struct explanation *x, int64_t run, int64_t *number)
 {
 	const struct options *o = x->o;
-	if (o->entity->table)
-		return store_find_subject(x->s, run, o->entity->table, o->id, number, x->err);
+	if (o->entity->table) {
+		int code = store_find_subject(x->s, run, o->entity->table, o->id, number, x->err);
+		int64_t n;
+		if (*number < 0 && num_int(o->id, strlen(o->id), &n) && n >= 0) /* the world has no rows of jobs */
+			*number = n;
+		return code;
+	}
 	if (!num_int(o->id, strlen(o->id), number) || *number < 0)
 		return orr_fail(x->err, ORR_EINPUT, "--%s: expected a whole number from 0, found \"%.60s\"", o->entity->option, o->id);
 	return ORR_OK;

@@ -7,7 +7,7 @@
 #ifndef ORR_SPOT_ACCOUNTS_H
 #define ORR_SPOT_ACCOUNTS_H
 
-#include "spot/world.h"
+#include "spot/spot_parts.h"
 
 /* Charges money without time, n times. */
 void accounts_charge(struct orr_spot *w, enum orr_account a, timeline_sum amount, uint64_t n);
@@ -59,6 +59,8 @@ static inline void accounts_accrue(struct orr_spot *w, int64_t t)
 	int64_t dt = t - w->accrued;
 	if (dt <= 0)
 		return;
+	if (w->parts && !w->steps.is_in_flight)
+		spot_parts_pause(w, w->accrued, t);
 	ledger_hold(w->steps.is_in_flight ? &w->steps.bucket : &w->account[w->pause], w->count[ROLE_OWNER], w->rate[ROLE_OWNER], dt);
 	accounts_pass(w, dt);
 }

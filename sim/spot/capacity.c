@@ -3,7 +3,7 @@
  * Rows of the source become offers; requested offers become instances; prices. w->slot_of[] maps the instance number of the
  * trace to the slot of its offer or instance.
  */
-#include "spot/world.h"
+#include "spot/spot_parts.h"
 
 #include "base/mem.h"
 
@@ -163,6 +163,7 @@ static void notice(struct orr_spot *w, uint32_t slot, int64_t goes)
 	if (s->state != SLOT_STARTING && s->state != SLOT_READY)
 		return;
 	s->has_notice = true;
+	spot_parts_event(w, slot, ORR_INST_NOTICE);
 	w->has_happened = true;
 	tell_instance(w, slot, ORR_INST_NOTICE);
 	tell_added(w);
@@ -196,6 +197,7 @@ static void remove_row(struct orr_spot *w, const struct avail_rec *r)
 		withdraw(w, slot);
 	} else {
 		w->preemptions++;
+		spot_parts_event(w, slot, ORR_INST_GONE);
 		layout_forget(w, slot);
 		spot_inst_end(w, slot);
 		tell_instance(w, slot, ORR_INST_GONE);

@@ -159,6 +159,7 @@ static void configure(const struct scenario *s, struct spot_state *t)
 		.check = o->check,
 		.record_iterations = wants_rows,
 		.record_nodes = wants_rows,
+		.explain = s->record == RECORD_EXPLAIN && wants_rows,
 		.max_rows = s->record == RECORD_SAMPLE ? SAMPLE_ROWS : MAX_ROWS,
 		.policy_timeout_s = s->policy_timeout_s };
 }
@@ -265,6 +266,7 @@ static int run_spot(
 	config.replication = k;
 	config.record_iterations &= !k;
 	config.record_nodes &= !k;
+	config.explain &= !k;
 	config.progress = progress;
 	config.progress_ctx = ctx;
 	int rc = spot_run(&config, p->entry.policy, p->args, p->label, r, err);
@@ -522,7 +524,7 @@ static const struct orr_param keys[] = {
 	ORR_PARAM_TEXT("format", "auto", "auto, bamboo, gcp-polls, step-curve, parcae-counts, parcae-segment, skypilot or availability"),
 	ORR_PARAM_TEXT("prices", "", "spot prices over time: a file or a generator; empty: those of the trace, else spot.price"),
 	SCENARIO_KEY_UNTIL,
-	SCENARIO_KEY_RECORD,
+	SCENARIO_KEY_RECORD_OR_EXPLAIN,
 	ORR_PARAM_END
 };
 static const struct world_object objects[] = {
@@ -546,7 +548,7 @@ static const struct world_flag flags[] = {
 		"sort the trace's rows by time, skip impossible rows and list them;\nwithout --repair, such rows are errors" },
 	{ "exact", NULL, WORLD_FLAG_EXTRA, NULL, "", "one event per step, instead of one per series of steps between other events;\nthe results are bit-identical" },
 	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "end of the simulation (30d, 12h, ...)" },
-	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: metrics, summary, sample or all (default: all, up to a million)" },
+	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: metrics, summary, sample, all or explain (default: all,\nup to a million; explain: also the parts of orrery explain)" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }
 };
 /* clang-format on */

@@ -79,6 +79,7 @@ void spot_inst_set_role(struct orr_spot *w, struct slot *s, enum role role)
 		return;
 	w->count[s->role]--;
 	w->rate[s->role] -= s->price;
+	spot_parts_inst_role(w, (uint32_t)(s - w->slot), role);
 	s->role = (uint8_t)role;
 	w->count[role]++;
 	w->rate[role] += s->price;
@@ -166,6 +167,7 @@ uint32_t spot_inst_get_ready(struct orr_spot *w)
 	w->has_happened = true;
 	w->quiet = 0;
 	w->slot[slot].state = SLOT_READY;
+	spot_parts_event(w, slot, ORR_INST_READY);
 	plan_ready(w);
 	spot_inst_set_role(w, &w->slot[slot], ROLE_IDLE);
 	return slot;
@@ -197,6 +199,7 @@ void spot_inst_begin(struct orr_spot *w, uint32_t slot)
 	s->mark = 0;
 	s->held_lo = s->held_hi = 0;
 	s->has_notice = false;
+	spot_parts_inst_begin(w, slot);
 	w->count[ROLE_STARTING]++;
 	w->rate[ROLE_STARTING] += s->price;
 	w->rate_all += s->price;
@@ -218,6 +221,7 @@ void spot_inst_end(struct orr_spot *w, uint32_t slot)
 	w->quiet = 0;
 	settle(w, s);
 	accounts_round_up(w, s);
+	spot_parts_inst_end(w, slot);
 	ledger_add(&w->ended, (uint64_t)(w->now - s->since), s->paid);
 	w->count[s->role]--;
 	w->rate[s->role] -= s->price;

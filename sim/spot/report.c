@@ -104,6 +104,7 @@ static void close_accounts(struct orr_spot *w)
 	if (w->is_complete)
 		accounts_accrue(w, w->now);
 	accounts_add(w, ORR_WASTED, &s->bucket);
+	spot_parts_stop(w, true);
 	s->bucket = (struct ledger){ 0, 0 };
 	s->is_in_flight = false;
 	for (uint32_t i = live_first(w); i != NONE; i = live_next(w, i))
@@ -119,6 +120,7 @@ void report_end(struct orr_spot *w)
 		check_instant(w);
 	rows_end(w);
 	steps_settle(w);
+	spot_parts_end(w);
 	w->result->is_oracle = (w->policy->flags & ORR_NEEDS_ORACLE) || w->saw_future;
 	step_metrics(w);
 	account_metrics(w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One run: begin, instants, end. */
-#include "spot/world.h"
+#include "spot/spot_parts.h"
 
 #include "base/mem.h"
 
@@ -281,6 +281,7 @@ static struct orr_spot *world_new(
 static void world_free(struct orr_spot *w)
 {
 	rows_free(w);
+	spot_parts_free(w);
 	tallies_free(w);
 	future_free(w);
 	steps_free(w);
@@ -319,6 +320,8 @@ int spot_run(const struct spot_config *c, const struct orr_policy *policy, const
 	w->patience = patience(c);
 	w->use = &w->used;
 	read_options(w);
+	if (c->explain)
+		spot_parts_new(w);
 	int rc = speeds_read(&w->speeds, orr_arg_text(c->options, "speeds"), err);
 	w->has_speeds = w->speeds.n;
 	spot_capacity_begin(w);

@@ -47,6 +47,7 @@ struct spot_config {
 	bool check;       /* check conservation laws at run time */
 	bool record_iterations, record_nodes; /* whether to fill in result->iterations; whether to fill in ->nodes, ->events and
 					       * ->series */
+	bool explain;                         /* fill in result->parts */
 	uint64_t max_rows;
 	double policy_timeout_s;
 	atomic_uint *used; /* receives bits of enum spot_use; may be NULL */

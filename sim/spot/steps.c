@@ -77,6 +77,7 @@ static void make_safe(struct orr_spot *w, const struct steprun *r, uint64_t n)
 static void commit_first(struct orr_spot *w, uint64_t n)
 {
 	struct steps *s = &w->steps;
+	spot_parts_commit(w, n);
 	while (n && s->first < s->n) {
 		struct steprun *r = &s->run[s->first];
 		uint64_t k = n < r->count ? n : r->count;
@@ -171,6 +172,7 @@ static void finish_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t 
 		count_steps(w, n, since_last, samples, cost);
 	}
 	s->samples_once = -1;
+	spot_parts_steps(w, n, began, pace);
 	if (w->config->record_iterations)
 		rows_steps(w, n, began, pace, samples);
 	else
@@ -352,6 +354,7 @@ void orr_steps_stop(struct orr_spot *w)
 	if (!spot_may_act(w, "orr_steps_stop()") || !s->is_in_flight)
 		return;
 	accounts_add(w, ORR_WASTED, &s->bucket);
+	spot_parts_stop(w, false);
 	s->bucket = (struct ledger){ 0, 0 };
 	s->is_in_flight = s->is_last = false;
 }
@@ -454,6 +457,7 @@ void orr_lose(struct orr_spot *w, uint64_t n)
 	if (!check_count(w, n, "orr_lose()"))
 		return;
 	rows_lost(w, n);
+	spot_parts_lose(w, n);
 	s->done -= n;
 	s->lost += n;
 	while (n) {

@@ -31,6 +31,8 @@ struct tally {
 	double value;
 };
 
+struct spot_parts; /* spot_parts.h */
+
 struct orr_spot {
 	const struct spot_config *config;
 	const struct orr_policy *policy;
@@ -114,6 +116,7 @@ struct orr_spot {
 	timeline_sum on_demand_ns;
 
 	struct steps steps;
+	struct spot_parts *parts; /* NULL: none are recorded */
 	/* job */
 	const struct elastic_point **point; /* points, [pipelines * (max_depth + 1) + depth] */
 	uint32_t max_pipelines, max_depth;

@@ -178,7 +178,7 @@ s/\}$/, "spot": {"notice": "soon"}}/|spot: notice: expected a time such as 90, 9
 s/\}$/, "prices": "three.csv"}/|prices: three.csv: has no prices: expected rows of time_s,zone,type,usd_per_hour (docs/traces.md)
 s/\}$/, "prices": "none.csv"}/|prices: none.csv: No such file or directory
 s/\}$/, "replications": 0}/|x.json: $.replications: expected a number from 1 to 1000000, found "0"
-s/\}$/, "record": "some"}/|x.json: $.record: expected summary, sample, all or metrics, found "some"
+s/\}$/, "record": "some"}/|x.json: $.record: expected summary, sample, all, metrics or explain, found "some"
 s/\}$/, "cluster": "1x1"}/|x.json: unknown key "cluster"; the first known is trace
 EOT
 while IFS='|' read -r arguments expected; do

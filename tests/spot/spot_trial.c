@@ -55,6 +55,7 @@ struct run_result *spot_try(const struct spot_trial *t, struct orr_error *err)
 		.check = t->check,
 		.record_iterations = t->record,
 		.record_nodes = t->record,
+		.explain = t->explain,
 		.max_rows = 1000000,
 		.policy_timeout_s = 60 };
 	if (set && job && set_all(options, t->options, err) && set_all(args, t->settings, err)) {

@@ -15,7 +15,7 @@ struct spot_trial {
 	const char *settings, *options; /* "a=b c=d"; NULL: none */
 	uint64_t seed, replication;
 	int64_t until_ns; /* 0: none */
-	bool exact, check, record;
+	bool exact, check, record, explain;
 };
 
 /* Returns NULL on an error, and fills in *err. */
