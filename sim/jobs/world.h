@@ -58,7 +58,7 @@ struct orr_jobs {
 	struct node_events nodes;
 	struct capacity *capacity; /* lent nodes; NULL: all nodes are always present */
 	struct bill *bill;         /* NULL with capacity */
-	struct causes *causes;   /* NULL: the run records no parts */
+	struct causes *causes;     /* NULL: the run records no parts */
 	struct totals totals;
 	unsigned *use; /* address of totals.used, also for queries */
 	struct measures measures;
