@@ -15,7 +15,14 @@
 /* The options that name a subject. table: rows whose names the option accepts beside numbers; NULL: numbers only. */
 static const struct entity {
 	const char *option, *name, *table;
-} entities[] = { { "job", "job", "jobs" }, { "request", "request", "requests" }, { "step", "iteration", NULL }, { "node", "node", NULL } };
+} entities[] = {
+#define ENTITY_NAMED(option, name, table) { #option, #name, #table },
+#define ENTITY(option, name) { #option, #name, NULL },
+#include "results/entities.def"
+#undef ENTITY
+#undef ENTITY_NAMED
+};
+enum { ENTITIES = sizeof entities / sizeof *entities };
 
 struct options {
 	const struct entity *entity;
@@ -35,9 +42,11 @@ struct explanation {
 
 static int parse(int argc, char **argv, struct options *o, struct orr_error *err)
 {
-	static const struct option longs[] = { { "job", required_argument, NULL, 0 }, { "request", required_argument, NULL, 1 },
-		{ "step", required_argument, NULL, 2 }, { "node", required_argument, NULL, 3 }, { "run", required_argument, NULL, 'r' },
-		{ "json", no_argument, NULL, 'j' }, { NULL, 0, NULL, 0 } };
+	struct option longs[ENTITIES + 3] = { 0 };
+	for (int i = 0; i < ENTITIES; i++)
+		longs[i] = (struct option){ entities[i].option, required_argument, NULL, i };
+	longs[ENTITIES] = (struct option){ "run", required_argument, NULL, 'r' };
+	longs[ENTITIES + 1] = (struct option){ "json", no_argument, NULL, 'j' };
 	opterr = 0;
 	optind = 1;
 	int c;
@@ -47,7 +56,7 @@ static int parse(int argc, char **argv, struct options *o, struct orr_error *err
 		} else if (c == 'r') {
 			if (!num_int(optarg, strlen(optarg), &o->run) || o->run < 1)
 				return orr_fail(err, ORR_EINPUT, "--run: expected a whole number from 1, found \"%.60s\"", optarg);
-		} else if (c >= 0 && c < 4) {
+		} else if (c >= 0 && c < ENTITIES) {
 			if (o->id)
 				return orr_fail(err, ORR_EINPUT, "explain: expected one of --job, --request, --step and --node");
 			o->entity = &entities[c];
