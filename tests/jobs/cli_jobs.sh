@@ -110,7 +110,7 @@ jobs t.csv --cluster 1x2 --policy srtf --set policy.srtf.rules=mine|2 orrery: po
 jobs t.csv --cluster 1x2 --policy fifo --set failures.mttf=1h|2 orrery: failures: no parameter "mttf"; did you mean mtbf
 jobs t.csv --cluster 1x2 --policy fifo --seed x|2 orrery: scenario: \$\.seed: expected a whole number
 jobs t.csv --cluster 1x2 --policy fifo --until soon|2 orrery: scenario: \$\.until: expected a time such as 30d, found "soon"
-jobs t.csv --cluster 1x2 --policy fifo --record some|2 orrery: scenario: \$\.record: expected summary, sample, all or metrics, found "some"
+jobs t.csv --cluster 1x2 --policy fifo --record some|2 orrery: scenario: \$\.record: expected summary, sample, all, metrics or explain, found "some"
 jobs t.csv --cluster 1x2 --policy fifo -j 0|2 orrery: -j: expected a whole number from 1
 jobs t.csv --cluster 1x2 --policy fifo --policy-timeout 0|2 orrery: scenario: \$\.policy_timeout: expected a number from 0\.1
 jobs t.csv --cluster 1x1 --policy fifo|2 orrery: t\.csv:3: job 1 requests 2 GPUs .*can never be placed.*--drop-unfit
