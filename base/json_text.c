@@ -26,12 +26,29 @@ struct check {
 	struct orr_error *err;
 };
 
+/* Returns the number of characters from `at` on that are in the set. The text may lack a final NUL. */
+static size_t span(const struct check *c, size_t at, const char *set)
+{
+	size_t n = 0;
+	while (at + n < c->n && c->text[at + n] && strchr(set, c->text[at + n]))
+		n++;
+	return n;
+}
+
 static size_t line_of(const struct check *c, size_t at)
 {
 	size_t line = 1;
 	for (size_t i = 0; i < at; i++)
 		line += c->text[i] == '\n';
 	return line;
+}
+
+static size_t column_of(const struct check *c, size_t at)
+{
+	size_t first = at;
+	while (first && c->text[first - 1] != '\n')
+		first--;
+	return at - first + 1;
 }
 
 static int by_text(const void *a, const void *b)
@@ -69,9 +86,9 @@ static int end_object(struct check *c)
 		qsort(c->key + first, n, sizeof *c->key, by_text);
 	for (size_t i = first; i < c->n_keys; i++) {
 		if (!rc && i > first && !strcmp(c->key[i - 1].text, c->key[i].text))
-			rc = orr_fail(c->err, ORR_EINPUT,
-				"%.300s:%zu: key \"%.60s\" a second time (first on line %zu): expected each key once", c->name,
-				line_of(c, c->key[i].at), c->key[i].text, line_of(c, c->key[i - 1].at));
+			rc = orr_fail(c->err, ORR_EINPUT, "%.300s:%zu:%zu: duplicate key \"%.60s\" (first on line %zu): expected it once",
+				c->name, line_of(c, c->key[i].at), column_of(c, c->key[i].at), c->key[i].text,
+				line_of(c, c->key[i - 1].at));
 	}
 	while (c->n_keys > first)
 		mem_free(c->key[--c->n_keys].text);
@@ -81,17 +98,19 @@ static int end_object(struct check *c)
 /* Checks the number that starts at `at`; *end is the position after it. An integer must be what the nearest double prints. */
 static int check_number(const struct check *c, size_t at, size_t *end)
 {
-	char printed[400];
-	size_t n = strspn(c->text + at, "+-0123456789.eE"), sign = c->text[at] == '-';
+	char digits[400], printed[400];
+	size_t sign = c->text[at] == '-', n = sign + span(c, at + sign, "+-0123456789.eE");
 	*end = at + n;
 	bool is_integer = n > 15 + sign && !memchr(c->text + at, '.', n) && !memchr(c->text + at, 'e', n) && !memchr(c->text + at, 'E', n);
 	if (!is_integer)
 		return ORR_OK;
-	snprintf(printed, sizeof printed, "%.0f", strtod(c->text + at + sign, NULL));
+	snprintf(digits, sizeof digits, "%.*s", n - sign < sizeof digits ? (int)(n - sign) : 1, c->text + at + sign);
+	snprintf(printed, sizeof printed, "%.0f", strtod(digits, NULL));
 	if (strlen(printed) == n - sign && !memcmp(printed, c->text + at + sign, n - sign))
 		return ORR_OK;
-	return orr_fail(c->err, ORR_EINPUT, "%.300s:%zu: %.*s: expected an integer that a double represents exactly (all are, up to 2^53)",
-		c->name, line_of(c, at), n < 40 ? (int)n : 40, c->text + at);
+	return orr_fail(c->err, ORR_EINPUT,
+		"%.300s:%zu:%zu: %.*s: expected an integer that a double represents exactly (all are, up to 2^53)", c->name, line_of(c, at),
+		column_of(c, at), n < 40 ? (int)n : 40, c->text + at);
 }
 
 static int check_string(struct check *c, size_t at, size_t end)
@@ -99,11 +118,11 @@ static int check_string(struct check *c, size_t at, size_t end)
 	for (size_t i = at; i < end; i++) {
 		size_t len = utf8_length(c->text + i, end - i);
 		if (!len)
-			return orr_fail(c->err, ORR_EINPUT, "%.300s:%zu: byte 0x%02x: expected text in UTF-8", c->name, line_of(c, i),
-				(unsigned char)c->text[i]);
+			return orr_fail(c->err, ORR_EINPUT, "%.300s:%zu:%zu: byte 0x%02x: expected text in UTF-8", c->name, line_of(c, i),
+				column_of(c, i), (unsigned char)c->text[i]);
 		i += len - 1;
 	}
-	size_t next = end + strspn(c->text + end, " \t\r\n");
+	size_t next = end + span(c, end, " \t\r\n");
 	if (next < c->n && c->text[next] == ':' && c->n_open)
 		add_key(c, at, end);
 	return ORR_OK;

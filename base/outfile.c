@@ -156,6 +156,8 @@ int outfile_open_path(struct outfile *f, const char *path, struct orr_error *err
 	int code = orr_fail(err, ORR_EFAIL, "%s: cannot be written: %s", f->path, strerror(errno));
 	if (fd >= 0)
 		close(fd);
+	if (fd >= 0 && f->draft)
+		unlink(f->draft);
 	free_outfile(f);
 	return code;
 }

@@ -148,7 +148,7 @@ static int say_plain(const struct explanation *x, int64_t run, uint64_t number, 
 {
 	int64_t wait, ran;
 	bool found;
-	if (strcmp(x->o->entity->name, "job") != 0)
+	if (strcmp(x->o->entity->name, "job") != 0 || number > UINT32_MAX)
 		return ORR_OK;
 	int code = store_read_job(x->s, run, number, &wait, &ran, &found, x->err);
 	if (code || !found || wait)

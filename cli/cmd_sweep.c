@@ -99,6 +99,9 @@ static int by_slurm(struct sweep_command *c, struct orr_error *err)
 	c->slurm.study = c->request.path;
 	c->slurm.db = c->request.output.db;
 	c->slurm.threads = c->request.output.threads;
+	c->slurm.is_retry = c->request.is_retry;
+	c->slurm.is_fresh = c->request.output.fresh;
+	c->slurm.is_check = c->request.output.check;
 	if (!c->slurm.db)
 		return orr_fail(err, ORR_EINPUT, "--slurm: expected --db FILE, in a folder that all nodes see");
 	if (!c->request.is_dry)

@@ -102,7 +102,8 @@ static void thin(struct partlog *p)
 {
 	size_t kept = 0;
 	p->stride *= 2;
-	memset(p->last, 0, p->n_last * sizeof *p->last);
+	if (p->n_last)
+		memset(p->last, 0, p->n_last * sizeof *p->last);
 	for (size_t i = 0; i < p->n; i++)
 		if (is_kept(p, p->row[i].subject)) {
 			p->row[kept] = p->row[i];

@@ -138,6 +138,16 @@ static double size_of(const struct study *t, size_t i)
 	return s->world->size ? s->world->size(s) : 0;
 }
 
+/* Stores the runs from the first on up to n_stored one by one, after a transaction of all of them has failed. */
+static void store_each(struct study *t, size_t first)
+{
+	for (size_t i = first; i < t->n_stored; i++) {
+		struct one_run *x = &t->run[i];
+		if (!x->err.code && !x->is_reused)
+			x->is_lost = store_write(t->store, x->result, &x->err) != ORR_OK;
+	}
+}
+
 /* Stores finished runs as soon as all previous runs are stored, so the order does not depend on -j. Short runs share a transaction.
  * last: the run that has just finished; NULL: the study ends. */
 static void store_finished(struct study *t, const struct one_run *last)
@@ -151,18 +161,16 @@ static void store_finished(struct study *t, const struct one_run *last)
 	t->stored_s = now;
 	while (t->n_stored < t->n_runs && t->run[t->n_stored].is_done) {
 		size_t first = t->n_stored, n = 0;
-		for (; n < BATCH && t->n_stored < t->n_runs && t->run[t->n_stored].is_done; t->n_stored++) {
+		bool is_short = true;
+		for (; is_short && n < BATCH && t->n_stored < t->n_runs && t->run[t->n_stored].is_done; t->n_stored++) {
 			const struct one_run *x = &t->run[t->n_stored];
+			is_short = x->is_reused || x->ended - x->begun < short_s;
 			if (t->store && !x->err.code && !x->is_reused)
 				result[n++] = x->result;
 		}
 		struct orr_error err = { 0 };
 		if (n && store_write_all(t->store, result, n, &err))
-			for (size_t i = first; i < t->n_stored; i++)
-				if (!t->run[i].err.code && !t->run[i].is_reused) {
-					t->run[i].err = err;
-					t->run[i].is_lost = true;
-				}
+			store_each(t, first);
 	}
 }
 
@@ -436,7 +444,7 @@ static int open_store(struct study *t, struct orr_error *err)
 	store_replace_existing(t->store, is_run_anew(t->o));
 	if (t->other_path && access(t->other_path, F_OK) == 0 && !(t->other = store_open_readonly(t->other_path, err)))
 		return err->code;
-	cleanup_message("\norrery: interrupted; the database has the completed runs, except short ones of the last moment\n");
+	cleanup_message("\norrery: interrupted; the database has the completed runs, except those after one that has not ended\n");
 	return ORR_OK;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "study/sweep.h"
 
+#include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/outfile.h"
 #include "results/failed.h"
@@ -139,8 +140,9 @@ static bool is_repeating(const struct sweep *w)
 
 static int read_failures(struct sweep *w, const char *db, struct orr_error *err)
 {
+	enum { HEADER_BYTES = 4096 }; /* a database with tables has more */
 	struct stat st;
-	if (!db || stat(db, &st) || !st.st_size)
+	if (!db || stat(db, &st) || st.st_size <= HEADER_BYTES)
 		return ORR_OK;
 	struct store *s = store_open_readonly(db, err);
 	int rc = s ? failed_runs_read(s, &w->known, err) : err->code;
@@ -234,6 +236,10 @@ static int take_part(struct sweep *w, struct study *study, size_t k, const struc
 		sweep_add_row(&w->rows, w->book, t->run, (size_t)(t - w->task), result[i]);
 	for (size_t p = 0; p < study_policies(study, k); p++) {
 		const struct orr_error *e = study_error(study, k, p, &label);
+		if (e && e->code == CLEANUP_INTERRUPTED) {
+			*err = *e;
+			return e->code; /* no failure of the run */
+		}
 		if (e)
 			take_failure(w, t, study_key(study, k, p, &label), label, e->text, !study_is_lost(study, k, p));
 	}

@@ -124,12 +124,12 @@ static void make_stages(struct parts *p, const uint32_t *depth, uint32_t pipelin
 	}
 	p->n_stages = n;
 	for (uint32_t s = 0; s < n; s++) {
-		const struct part *least = NULL;
-		uint32_t from = 0, end = 0;
+		const struct part *least = &p->stage[0];
+		uint32_t from = pipelines, end = 0;
 		for (uint32_t i = 0; i < pipelines; i++) {
 			const struct part *x = &p->stage[p->next[i]];
 			end += depth[i];
-			if (p->next[i] < end && (!least || x->lo < least->lo || (x->lo == least->lo && x->hi < least->hi))) {
+			if (p->next[i] < end && (from == pipelines || x->lo < least->lo || (x->lo == least->lo && x->hi < least->hi))) {
 				least = x;
 				from = i;
 			}

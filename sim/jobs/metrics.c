@@ -178,7 +178,10 @@ void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job, 
 /* Limits events to a million: failures can be frequent. */
 void metrics_node_event(struct orr_jobs *w, const char *kind, uint32_t node)
 {
-	if (w->result->n_events >= 1000000 || w->config->metrics_only)
+	/* Remarks need to know whether a node failed. */
+	bool is_first_failure = !w->measures.has_failure && !strcmp(kind, "node-fail");
+	w->measures.has_failure |= is_first_failure;
+	if (w->result->n_events >= 1000000 || (w->config->metrics_only && !is_first_failure))
 		return;
 	add_event(w, kind, node, w->config->cluster->node[node].name);
 }

@@ -298,7 +298,11 @@ static int run_plan(
 	if (t->is_held)
 		embed_table_release(t->table);
 	atomic_fetch_or(&t->used[i], used);
-	return rc || !search_is_interrupted() ? rc : keep_interrupted(s, r, err);
+	if (!search_is_interrupted())
+		return rc;
+	if (rc)
+		return orr_fail(err, CLEANUP_INTERRUPTED, "%.100s: interrupted before it found a plan", p->label);
+	return keep_interrupted(s, r, err);
 }
 
 static bool is_plan_random(const struct scenario *s)

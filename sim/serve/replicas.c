@@ -64,7 +64,7 @@ static void set_state(struct orr_serve *w, uint32_t replica, enum replica_state 
 	struct fleet *f = w->fleet;
 	struct replica *r = &w->replica[replica];
 	struct fleet_part *p = &f->part[r->deployment];
-	p->present += is_present(state);
+	p->present += is_present((uint8_t)state);
 	p->present -= is_present(r->state);
 	r->state = (uint8_t)state;
 	put_in(&f->off, replica, state == REPLICA_OFF);

@@ -37,14 +37,14 @@ static void test_json(void)
 	static const struct {
 		const char *text, *want; /* want: the message after "f:"; NULL: accepted */
 	} all[] = { { "{}", NULL }, { "[{\"a\": 1}, {\"a\": 1}]", NULL }, { "{\"a\": {\"a\": {\"a\": \"a\"}}, \"b\": \"a\"}", NULL },
-		{ "{\"a\": 1,\n\"b\": 2,\n\"a\": 3}", "3: key \"a\" a second time (first on line 1): expected each key once" },
-		{ "{\"x\": [{\"a\\\"\" : 1,\n\"a\\u0022\":2}]}", "2: key \"a\"\" a second time (first on line 1): expected each key once" },
+		{ "{\"a\": 1,\n\"b\": 2,\n\"a\": 3}", "3:1: duplicate key \"a\" (first on line 1): expected it once" },
+		{ "{\"x\": [{\"a\\\"\" : 1,\n\"a\\u0022\":2}]}", "2:1: duplicate key \"a\"\" (first on line 1): expected it once" },
 		{ "[9007199254740992, -9007199254740992, 1000000000000000000000, 123456789012345, 0.12345678901234567, 1e300]", NULL },
 		{ "\n[9007199254740993]",
-			"2: 9007199254740993: expected an integer that a double represents exactly (all are, up to 2^53)" },
+			"2:2: 9007199254740993: expected an integer that a double represents exactly (all are, up to 2^53)" },
 		{ "[-10000000000000000000000001]",
-			"1: -10000000000000000000000001: expected an integer that a double represents exactly (all are, up to 2^53)" },
-		{ "[\"9007199254740993 \xc3\xa4\"]", NULL }, { "[\n\"\xc3\"]", "2: byte 0xc3: expected text in UTF-8" } };
+			"1:2: -10000000000000000000000001: expected an integer that a double represents exactly (all are, up to 2^53)" },
+		{ "[\"9007199254740993 \xc3\xa4\"]", NULL }, { "[\n\"\xc3\"]", "2:2: byte 0xc3: expected text in UTF-8" } };
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
 		struct orr_error err = { 0 };
 		int rc = json_text_check("f", all[i].text, strlen(all[i].text), &err);

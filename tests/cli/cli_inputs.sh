@@ -14,23 +14,23 @@ refused() {
 
 # ---- JSON ----
 printf '{\n"world": "jobs", "trace": "t.csv", "cluster": "1x1", "policies": "fifo",\n"seed": 1,\n"seed": 2\n}\n' >twice.json
-refused 'twice\.json:4: key "seed" a second time \(first on line 3\): expected each key once' "a repeated key" run twice.json
+refused 'twice\.json:4:1: duplicate key "seed" \(first on line 3\): expected it once' "a repeated key" run twice.json
 printf '{"world": "jobs", "trace": "t.csv", "cluster": "1x1", "policies": "fifo",\n"jobs": {"warmup": 0,\n"warm\\u0075p": 0.5}}\n' >inner.json
-refused 'inner\.json:3: key "warmup" a second time' "a repeated key of an inner object, with an escape" run inner.json
+refused 'inner\.json:3:1: duplicate key "warmup"' "a repeated key of an inner object, with an escape" run inner.json
 printf '{"world": "jobs", "trace": "t.csv", "cluster": "1x1", "policies": [{"policy": "fifo"}, {"policy": "sjf"}]}\n' >fine.json
 "$orrery" run fine.json -q
 ok $? "equal keys of different objects"
 printf '{"world": "jobs", "trace": "t.csv", "cluster": "1x1", "policies": "fifo",\n "seed": 9007199254740993}\n' >seed.json
-refused 'seed\.json:2: 9007199254740993: expected an integer that a double represents exactly' "an integer that no double has" run seed.json
+refused 'seed\.json:2:10: 9007199254740993: expected an integer that a double represents exactly' "an integer that no double has" run seed.json
 printf '{"world": "jobs", "trace": "t.csv", "cluster": "1x1", "policies": [{"policy": "fifo"}], "seed": 9007199254740992}\n' >even.json
 "$orrery" run even.json -q
 ok $? "one that a double has"
 printf '{"nodes": [{"gpus": 1, "type": "v100", "count": 1,\n"count": 2}]}\n' >c.json
-refused 'c\.json:2: key "count" a second time' "a repeated key of a cluster file" jobs t.csv --cluster c.json --policy fifo
+refused 'c\.json:2:1: duplicate key "count"' "a repeated key of a cluster file" jobs t.csv --cluster c.json --policy fifo
 printf '{"name": "x",\n"name": "y"}\n' >dup.json
-refused '\./dup\.json:2: key "name" a second time' "a repeated key of a device" device show ./dup.json
+refused '\./dup\.json:2:1: duplicate key "name"' "a repeated key of a device" device show ./dup.json
 printf '{"world": "jobs", "trace": "t.csv",\n"cluster": "1x1", "policies": "fi\377fo"}\n' >utf.json
-refused 'utf\.json:2: byte 0xff: expected text in UTF-8' "JSON that is not UTF-8" run utf.json
+refused 'utf\.json:2:34: byte 0xff: expected text in UTF-8' "JSON that is not UTF-8" run utf.json
 
 # ---- clusters, choices, times ----
 refused '.*expected each key once in a group, found "cpus=8"' "a repeated key of a cluster" jobs t.csv --cluster 2x8:v100:cpus=4:cpus=8 --policy fifo

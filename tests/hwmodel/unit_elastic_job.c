@@ -236,7 +236,8 @@ static void check_refused(void)
 	refused(HEAD "\"curves\":{\"a\":{\"values\":[1]}}}",
 		"in.json: $.curves.a.first: expected a whole number from 1 to 65536, found nothing");
 	refused(HEAD "\"points\":[[1,1,1]],\"figures\":{\"a b\":1}}", "in.json: $.figures: expected keys of 1 to 80 letters");
-	refused(HEAD "\"points\":[[1,1,1]],\"figures\":{\"a\":1,\"a\":2}}", "in.json: $.figures: duplicate key \"a\"");
+	refused(HEAD "\"points\":[[1,1,1]],\"figures\":{\"a\":1,\"a\":2}}",
+		"in.json:1:89: duplicate key \"a\" (first on line 1): expected it once");
 	refused(HEAD "\"points\":[[1,1,1]],\"figures\":{\"a\":\"1\"}}",
 		"in.json: $.figures.a: expected a number from -1e18 to 1e18, found \"1\"");
 	refused(HEAD "\"points\":[[1,1,1]],\"on_demand\":{\"nodes\":1}}", "in.json: $.on_demand.step_s: expected a number above 0");

@@ -62,6 +62,6 @@ done
 sleep 0.3
 kill -TERM $pid
 wait $pid
-is "$? $(tail -n 1 err)" "143 orrery: interrupted; the database has the completed runs, except short ones of the last moment" "SIGTERM"
+is "$? $(tail -n 1 err)" "143 orrery: interrupted; the database has the completed runs, except those after one that has not ended" "SIGTERM"
 is "$("$orrery" db digest r.db)" "$before" "leaves the stored runs as they were"
 tap_done

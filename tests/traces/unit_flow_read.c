@@ -298,7 +298,7 @@ static void test_refusals(void)
 		"f.json: $.operators[1].name: expected a name that no other operator has, found \"a\"");
 	refused("{\"operators\":[7]}", "f.json: $.operators[0]: expected an object, found 7");
 	refused("{\"operators\":[{\"work_s\":1}]}", "f.json: $.operators[0].name: expected the name of the operator, found nothing");
-	refused(WORK("\"work_s\":1,\"work_s\":2"), "f.json: $.operators[0].work_s: occurs twice: expected one");
+	refused(WORK("\"work_s\":1,\"work_s\":2"), "duplicate key \"work_s\" (first on line 1): expected it once");
 	refused(WORK("\"work\":1"), "unknown key \"work\": expected perhaps work_s");
 	refused(WORK("\"work_s\":[]"), "work_s: expected a number, or a list of numbers, from 0 to 4e+09, found []");
 	refused(WORK("\"work_s\":[1,-1]"), "work_s: expected a number, or a list of numbers, from 0 to 4e+09, found -1");
