@@ -195,8 +195,9 @@ const struct cli_command cmd_db = {
 		"\n"
 		"example:\n"
 		"  orrery db show runs.db --run 3\n"
-		"  orrery db diff monday.db tuesday.db\n"
 		"  orrery db export runs.db --run 3 --out run3\n"
-		"  orrery db merge all.db runs.db\n",
+		"  orrery db merge all.db runs.db load.db\n"
+		"  orrery db merge copy.db runs.db\n"
+		"  orrery db diff runs.db copy.db\n",
 	.run = run_db,
 };
