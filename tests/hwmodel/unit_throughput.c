@@ -92,7 +92,8 @@ static void refusals(void)
 		{ "{\"v100\":{\"('a', 1)\":{\"('b', 1)\":[1,2,3]}}}", "expected two numbers" },
 		{ "{\"v100\":{\"('a', 1)\":{\"('b', 1)\":[1,-2]}}}", "expected two numbers" },
 		{ "{\"v100\":{\"('a', 1)\":{\"('b', 1)\":[\"1\",2]}}}", "expected two numbers" },
-		{ "{\"v100\":{\"('b', 1)\":{\"null\":1},\"('a', 1)\":{\"null\":1},\"('b', 1)\":{\"null\":1}}}", "duplicate key \"('b', 1)\"" } };
+		{ "{\"v100\":{\"('b', 1)\":{\"null\":1},\"('a', 1)\":{\"null\":1},\"('b', 1)\":{\"null\":1}}}",
+			"duplicate key \"('b', 1)\"" } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct throughput *t = parse(cases[i].text);
 		ok(!t && err.code == ORR_EINPUT && strstr(err.text, cases[i].said), "%s: %s", cases[i].text, err.text);
