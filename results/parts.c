@@ -257,7 +257,8 @@ static const char *known_detail(struct run_result *r, struct texts *t, const str
 /* Counts the rows of each subject in last[], then turns the counts into positions. */
 static void count_rows(struct partlog *p)
 {
-	memset(p->last, 0, p->n_last * sizeof *p->last);
+	if (p->n_last)
+		memset(p->last, 0, p->n_last * sizeof *p->last);
 	for (size_t i = 0; i < p->n; i++)
 		p->last[place_of(p, p->row[i].subject)]++;
 	for (size_t i = 0, at = 0; i < p->n_last; i++) {
