@@ -285,8 +285,10 @@ static void pass(struct las *s, struct orr_jobs *w)
 			all &= s->chosen.v[k].stays = start(s, w, &s->queue[i], &s->chosen.v[k]);
 	for (size_t i = 0, k = 0; i < s->n; i++) {
 		struct las_queue *q = &s->queue[i];
-		settle(w, q, &q->running, true);
-		settle(w, q, &q->tail, false);
+		if (s->out.n_stopped) { /* else all jobs of both lists still run */
+			settle(w, q, &q->running, true);
+			settle(w, q, &q->tail, false);
+		}
 		for (; k < end[i]; k++)
 			if (s->chosen.v[k].stays)
 				push(&q->running, &s->chosen.v[k]);
