@@ -2,6 +2,7 @@
 /* orrery trace convert, orrery trace slice: some or all rows in another format */
 #include "cli/cmd_trace.h"
 
+#include "base/mem.h"
 #include "base/rng.h"
 #include "traces/avail.h"
 #include "traces/requests.h"
@@ -17,6 +18,7 @@
 struct wish {
 	const char *source, *format, *to, *out;
 	struct trace_options options;
+	char *map; /* text of --map in options */
 	bool is_sorted, is_rebased;
 	int64_t from_ns, until_ns, low_gpus, high_gpus, count;
 	double sample;
@@ -147,27 +149,25 @@ static int run(const struct wish *w, struct orr_error *err)
 		trace_close(t);
 		return err->code;
 	}
-	uint64_t left_out = 0;
-	if (w->is_sorted || trace_is_absolute(t)) {
-		struct jobset *s = jobset_from(t, w->source, err);
+	struct jobset *s = NULL;
+	if (w->is_sorted || trace_is_absolute(t) || trace_is_scaled(t)) {
+		s = jobset_read(t, w->source, err);
 		rc = s ? copy_sorted(s, &c, err) : ORR_EINPUT;
-		left_out = s ? jobset_left_out(s) : 0;
-		jobset_free(s);
 	} else {
 		rc = copy_stream(t, &c, err);
-		left_out = trace_left_out(t);
-		trace_close(t);
 	}
-	if (rc) {
+	if (!rc)
+		rc = writer_close(c.out, err);
+	else
 		writer_discard(c.out);
-		return rc;
-	}
-	rc = writer_close(c.out, err);
 	if (!rc && strcmp(w->out, "-"))
 		fprintf(stderr, "%s: %" PRId64 " rows\n", w->out, c.kept);
-	if (!rc && left_out)
-		fprintf(stderr, "orrery: %s: rows left out: %" PRIu64 " ('orrery trace info' lists them, 'trace list' the options)\n",
-			w->source, left_out);
+	const char *first;
+	uint64_t repaired = trace_repaired(t, &first);
+	if (!rc)
+		trace_tell_left_out(w->source, trace_left_out(t), repaired, first);
+	jobset_free(s);
+	trace_close(t);
 	return rc;
 }
 
@@ -225,7 +225,8 @@ static const struct option longs[] = { { "format", required_argument, NULL, 'f' 
 	{ "sort", no_argument, NULL, 'S' }, { "seed", required_argument, NULL, 's' }, { "from", required_argument, NULL, 'F' },
 	{ "until", required_argument, NULL, 'U' }, { "count", required_argument, NULL, 'n' }, { "sample", required_argument, NULL, 'p' },
 	{ "gpus", required_argument, NULL, 'g' }, { "queue", required_argument, NULL, 'q' }, { "user", required_argument, NULL, 'u' },
-	{ "rebase", no_argument, NULL, 'r' }, { "repair", no_argument, NULL, 'R' }, { NULL, 0, NULL, 0 } };
+	{ "rebase", no_argument, NULL, 'r' }, { "map", required_argument, NULL, 'm' }, { "repair", no_argument, NULL, 'R' },
+	{ NULL, 0, NULL, 0 } };
 
 static int parse(int argc, char **argv, struct wish *w, struct orr_error *err)
 {
@@ -248,6 +249,8 @@ static int parse(int argc, char **argv, struct wish *w, struct orr_error *err)
 			rc = trace_options_add(&w->options, optarg, err);
 		else if (c == 'R')
 			rc = trace_options_add(&w->options, "repair=all", err);
+		else if (c == 'm')
+			rc = trace_options_map(&w->options, optarg, &w->map, err);
 		else if (c == '?')
 			rc = trace_bad_option(argv, longs, err);
 		else if (is_slice)
@@ -264,10 +267,11 @@ int trace_convert(int argc, char **argv, struct orr_error *err)
 		.out = "-", .from_ns = INT64_MIN, .until_ns = INT64_MAX, .high_gpus = INT64_MAX, .count = INT64_MAX, .sample = 1, .seed = 1
 	};
 	int rc = parse(argc, argv, &w, err);
-	if (rc)
-		return rc;
-	if (argc - optind != 1)
-		return orr_fail(err, ORR_EINPUT, "trace %s: expected one file; 'orrery trace --help' shows the forms", argv[0]);
+	if (!rc && argc - optind != 1)
+		rc = orr_fail(err, ORR_EINPUT, "trace %s: expected one file; 'orrery trace --help' shows the forms", argv[0]);
 	w.source = argv[optind];
-	return run(&w, err);
+	if (!rc)
+		rc = run(&w, err);
+	mem_free(w.map);
+	return rc;
 }

@@ -169,6 +169,7 @@ static void print_json(const struct subject *s)
 struct request {
 	const char *source, *format;
 	struct trace_options options;
+	char *map; /* text of --map in options */
 	uint64_t seed;
 	bool is_json;
 };
@@ -183,6 +184,10 @@ static int info_of_file(const struct request *q, struct orr_error *err)
 	struct subject s = { q->source, trace_format(t), trace_format_doc(t), trace_hash(t), t, p };
 	if (!rc)
 		(q->is_json ? print_json : print_text)(&s);
+	const char *first;
+	uint64_t repaired = trace_repaired(t, &first);
+	if (!rc)
+		trace_tell_left_out(q->source, 0, repaired, first);
 	trace_profile_free(p);
 	trace_close(t);
 	return rc;
@@ -254,25 +259,27 @@ static int info_of_avail(const struct request *q, struct orr_error *err)
 	return ORR_OK;
 }
 
-int trace_info(int argc, char **argv, struct orr_error *err)
+static int run_info(int argc, char **argv, struct request *q, struct orr_error *err)
 {
 	static const struct option longs[] = { { "json", no_argument, NULL, 'j' }, { "format", required_argument, NULL, 'f' },
-		{ "seed", required_argument, NULL, 's' }, { "repair", no_argument, NULL, 'r' }, { NULL, 0, NULL, 0 } };
-	struct request q = { .seed = 1 };
+		{ "seed", required_argument, NULL, 's' }, { "map", required_argument, NULL, 'm' }, { "repair", no_argument, NULL, 'r' },
+		{ NULL, 0, NULL, 0 } };
 	int c, rc = ORR_OK;
 	opterr = 0;
 	optind = 1;
 	while (!rc && (c = getopt_long(argc, argv, "O:", longs, NULL)) != -1) {
 		if (c == 'j')
-			q.is_json = true;
+			q->is_json = true;
 		else if (c == 'f')
-			q.format = optarg;
+			q->format = optarg;
 		else if (c == 's')
-			rc = trace_seed(optarg, &q.seed, err);
+			rc = trace_seed(optarg, &q->seed, err);
 		else if (c == 'O')
-			rc = trace_options_add(&q.options, optarg, err);
+			rc = trace_options_add(&q->options, optarg, err);
 		else if (c == 'r')
-			rc = trace_options_add(&q.options, "repair=all", err);
+			rc = trace_options_add(&q->options, "repair=all", err);
+		else if (c == 'm')
+			rc = trace_options_map(&q->options, optarg, &q->map, err);
 		else
 			rc = trace_bad_option(argv, longs, err);
 	}
@@ -280,11 +287,19 @@ int trace_info(int argc, char **argv, struct orr_error *err)
 		return rc;
 	if (argc - optind != 1)
 		return orr_fail(err, ORR_EINPUT, "trace info: expected one file; 'orrery trace --help' shows the forms");
-	q.source = argv[optind];
-	if (trace_wants_requests(q.source, q.format))
-		return info_of_requests(&q, err);
-	if (trace_wants_avail(q.source, q.format))
-		return info_of_avail(&q, err);
-	const struct generator *g = q.format ? NULL : generator_find(TRACE_JOBS, q.source);
-	return g ? info_of_generator(g, &q, err) : info_of_file(&q, err);
+	q->source = argv[optind];
+	if (trace_wants_requests(q->source, q->format))
+		return info_of_requests(q, err);
+	if (trace_wants_avail(q->source, q->format))
+		return info_of_avail(q, err);
+	const struct generator *g = q->format ? NULL : generator_find(TRACE_JOBS, q->source);
+	return g ? info_of_generator(g, q, err) : info_of_file(q, err);
+}
+
+int trace_info(int argc, char **argv, struct orr_error *err)
+{
+	struct request q = { .seed = 1 };
+	int rc = run_info(argc, argv, &q, err);
+	mem_free(q.map);
+	return rc;
 }

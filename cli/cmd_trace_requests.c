@@ -58,8 +58,9 @@ int trace_write_requests(const struct reqset *s, const struct trace_cut *cut, st
 	rc = writer_close(w, err);
 	if (!rc && strcmp(cut->out, "-"))
 		fprintf(stderr, "%s: %" PRId64 " rows\n", cut->out, kept);
-	if (!rc && reqset_left_out(s))
-		fprintf(stderr, "orrery: %s: rows left out: %" PRIu64 " ('orrery trace info' lists them, 'trace list' the options)\n",
-			reqset_source(s), reqset_left_out(s));
+	const char *first;
+	uint64_t repaired = reqset_repaired(s, &first);
+	if (!rc)
+		trace_tell_left_out(reqset_source(s), reqset_left_out(s), repaired, first);
 	return rc;
 }

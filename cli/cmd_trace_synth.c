@@ -104,6 +104,7 @@ int trace_synth(int argc, char **argv, struct orr_error *err)
 
 /* Options that all formats or all generators of instances have are printed once. */
 static const struct orr_param every_avail[] = { AVAIL_PARAMS, ORR_PARAM_END };
+static const struct orr_param every_request[] = { REQUEST_PARAMS, ORR_PARAM_END };
 static const struct orr_param every_avail_generator[] = { AVAIL_SHIFT_PARAMS, ORR_PARAM_END };
 
 static bool has_param(const struct orr_param *p, const char *name)
@@ -129,7 +130,7 @@ static void print_formats(enum trace_kind kind)
 		if ((f->kind == TRACE_NODES ? TRACE_JOBS : f->kind) != kind)
 			continue;
 		printf("  %-14s %s\n", f->name, f->doc);
-		print_params(f->params, kind == TRACE_AVAIL ? every_avail : NULL);
+		print_params(f->params, kind == TRACE_AVAIL ? every_avail : kind == TRACE_REQUESTS ? every_request : NULL);
 	}
 }
 
@@ -149,8 +150,13 @@ int trace_list(int argc, char **argv, struct orr_error *err)
 		return orr_fail(err, ORR_EINPUT, "trace list: expected no argument, found \"%.60s\"", argv[1]);
 	puts("formats of jobs (--format, options with -O):");
 	print_formats(TRACE_JOBS);
+	puts("  (all of these)");
+	print_params(trace_common_params(TRACE_JOBS), NULL);
 	puts("\nformats of requests (orrery serve):");
 	print_formats(TRACE_REQUESTS);
+	puts("  (all of these)");
+	print_params(every_request, NULL);
+	print_params(trace_common_params(TRACE_REQUESTS), NULL);
 	puts("\nformats of instance availability (orrery spot; several files: zones:ZONE=FILE,ZONE=FILE):");
 	print_formats(TRACE_AVAIL);
 	puts("  (all of these)");

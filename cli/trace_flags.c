@@ -4,7 +4,10 @@
 
 #include "base/num.h"
 #include "base/param.h"
+#include "base/sbuf.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 int trace_bad_option(char **argv, const struct option *longs, struct orr_error *err)
@@ -26,6 +29,25 @@ int trace_options_add(struct trace_options *o, const char *text, struct orr_erro
 		return orr_fail(err, ORR_EINPUT, "-O: too many options: expected at most %d", TRACE_MAX_OPTIONS);
 	o->text[o->n++] = text;
 	return ORR_OK;
+}
+
+int trace_options_map(struct trace_options *o, const char *text, char **kept, struct orr_error *err)
+{
+	struct sbuf b = { 0 };
+	if (*kept)
+		return orr_fail(err, ORR_EINPUT, "--map: appears twice: expected one list OURS=THEIRS,..");
+	sbuf_printf(&b, "map=%s", text);
+	*kept = sbuf_steal(&b);
+	return trace_options_add(o, *kept, err);
+}
+
+void trace_tell_left_out(const char *source, uint64_t left_out, uint64_t repaired, const char *first)
+{
+	if (left_out)
+		fprintf(stderr, "orrery: %s: rows left out: %" PRIu64 " ('orrery trace info' lists them, 'trace list' the options)\n",
+			source, left_out);
+	if (repaired)
+		fprintf(stderr, "orrery: %s: wrong rows left out (repair): %" PRIu64 "; the first: %s\n", source, repaired, first);
 }
 
 int trace_seed(const char *text, uint64_t *out, struct orr_error *err)

@@ -34,10 +34,12 @@ enum { TRACE_MAX_EXTRAS = 8 };
 
 struct trace_format {
 	enum trace_kind kind;
+	bool is_by_item; /* an error of next() concerns one item, and the next call reads the item after it, perhaps of the same line */
 	const char *name;
 	const char *doc;
 	const struct orr_param *params; /* may be NULL */
-	bool is_absolute;               /* submit times are wall-clock times */
+	bool is_absolute;               /* submit times are wall-clock times, so a replay starts with the first row */
+	bool has_no_date;               /* is_absolute, but the times have no known date */
 	/* Names of additional numbers of each row, for trace info: at most TRACE_MAX_EXTRAS; NULL-terminated; may be NULL. */
 	const char *const *extras;
 	const char *const *info_options; /* options with which every row is kept; may be NULL */
@@ -56,6 +58,8 @@ struct trace_format {
 	void (*get_extras)(const void *state, double *values);
 	/* Returns the fact with this index; false past the last. May be NULL. */
 	bool (*fact)(const void *state, size_t index, struct trace_fact *out);
+	/* Returns whether the times of the rows read so far are dates. NULL: as is_absolute and has_no_date say. */
+	bool (*has_dates)(const void *state);
 	/* Returns the number of rows that the reader skipped because of options. NULL: none. */
 	uint64_t (*left_out)(const void *state);
 	/* Returns the number of prompt tokens per hashed block. NULL: no hashes. */
@@ -70,6 +74,11 @@ struct trace_format {
 /* Ends with NULL. */
 extern const struct trace_format *const trace_formats[];
 bool trace_format_exists(enum trace_kind kind, const char *name);
+
+/* Options of every format of jobs, and of requests; NULL for other kinds. */
+const struct orr_param *trace_common_params(enum trace_kind kind);
+/* Returns the values of these options; NULL for other kinds. */
+const struct orr_args *trace_common(const struct trace *t);
 
 /* Opens the trace of these lines; owns them, even on error. all: sets the format's info_options. */
 struct trace *trace_open_lines(struct lines *in, const char *format, bool all, const char *const *options, struct orr_error *err);

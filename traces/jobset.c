@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "traces/flow.h"
 #include "traces/generator.h"
+#include "traces/load.h"
 #include "traces/resample.h"
 #include "traces/rowset.h"
 
@@ -95,18 +96,27 @@ static int load_rows(struct jobset *s, struct trace *t, struct orr_error *err)
 	for (uint64_t i = 0; s->flows && i < s->rows.count; i++)
 		((struct job_rec *)s->rows.row)[i].flow = (uint32_t)i + 1;
 	rowset_sort(&s->rows, trace_is_absolute(t));
-	return 0;
+	if (s->flows && trace_is_scaled(t)) {
+		orr_fail(err, ORR_EINPUT, "%s: load: expected 1 for flows, whose stages have no single run time", s->rows.source);
+		return -1;
+	}
+	return load_scale(&s->rows, trace_common(t), err) ? -1 : 0;
+}
+
+struct jobset *jobset_read(struct trace *t, const char *source, struct orr_error *err)
+{
+	struct jobset *s = jobset_new(source);
+	if (!load_rows(s, t, err))
+		return s;
+	jobset_free(s);
+	return NULL;
 }
 
 struct jobset *jobset_from(struct trace *t, const char *source, struct orr_error *err)
 {
-	struct jobset *s = jobset_new(source);
-	int rc = load_rows(s, t, err);
+	struct jobset *s = jobset_read(t, source, err);
 	trace_close(t);
-	if (!rc)
-		return s;
-	jobset_free(s);
-	return NULL;
+	return s;
 }
 
 /* ---- generators ---- */
@@ -199,6 +209,12 @@ struct jobset *jobset_load(const char *source, const char *format, const char *c
 uint64_t jobset_left_out(const struct jobset *s)
 {
 	return s->rows.left_out;
+}
+
+uint64_t jobset_repaired(const struct jobset *s, const char **first)
+{
+	*first = s->rows.first_wrong ? s->rows.first_wrong : "";
+	return s->rows.repaired;
 }
 
 const struct flowset *jobset_flows(const struct jobset *s)

@@ -19,6 +19,7 @@ struct lines {
 	uint64_t number;
 	bool at_end;
 	bool has_fault;
+	bool is_broken;
 	bool has_nul; /* a NUL byte has been read, so later lines are checked for one */
 	char hash[BYTES_HASH_SIZE];
 };
@@ -122,6 +123,7 @@ int lines_next(struct lines *l, char **text, size_t *n, struct orr_error *err)
 	if (length == 0 && l->at == l->n)
 		return 0;
 	l->number++;
+	l->is_broken = true;
 	if (length < 0 && l->has_fault) {
 		lines_fail(l, err, "%s", bytes_fault(l->in));
 		return -1;
@@ -137,12 +139,51 @@ int lines_next(struct lines *l, char **text, size_t *n, struct orr_error *err)
 		lines_fail(l, err, "NUL byte: expected a text file");
 		return -1;
 	}
+	l->is_broken = false;
 	if (len && s[len - 1] == '\r')
 		len--;
 	s[len] = '\0';
 	*text = s;
 	*n = len;
 	return 1;
+}
+
+char *lines_rest(struct lines *l, size_t *n, struct orr_error *err)
+{
+	if (!l->n)
+		fill(l);
+	skip_byte_order_mark(l);
+	while (!l->at_end && !l->has_fault)
+		fill(l);
+	char *text = l->buf + l->at;
+	*n = l->n - l->at;
+	const char *nul = l->has_nul ? memchr(text, '\0', *n) : NULL;
+	if (nul || l->has_fault) {
+		const char *stop = nul ? nul : text + *n;
+		for (const char *s = text; s < stop; s++)
+			l->number += *s == '\n';
+		l->number++;
+		lines_fail(l, err, "%s", nul ? "NUL byte: expected a text file" : bytes_fault(l->in));
+		l->is_broken = true;
+		return NULL;
+	}
+	l->at = l->n;
+	return mem_strndup(text, *n);
+}
+
+void lines_at(struct lines *l, uint64_t number)
+{
+	l->number = number;
+}
+
+void lines_break(struct lines *l)
+{
+	l->is_broken = true;
+}
+
+bool lines_are_broken(const struct lines *l)
+{
+	return l->is_broken;
 }
 
 const char *lines_name(const struct lines *l)

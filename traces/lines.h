@@ -30,6 +30,16 @@ int lines_next(struct lines *l, char **text, size_t *n, struct orr_error *err);
 /* Returns the first block of the file; only before the first lines_next(). */
 void lines_peek(struct lines *l, const char **head, size_t *n);
 
+/* Returns the rest of the file as one text of n bytes and a NUL, with lines of any length; free with mem_free(). NULL: an error. Then
+ * lines_number() is 0 until lines_at(). */
+char *lines_rest(struct lines *l, size_t *n, struct orr_error *err);
+/* Sets the number of the current line, for readers of lines_rest(). */
+void lines_at(struct lines *l, uint64_t number);
+
+/* Marks that no row can be read after an error, because the rows after it cannot be found. lines_next() marks its own errors. */
+void lines_break(struct lines *l);
+bool lines_are_broken(const struct lines *l);
+
 const char *lines_name(const struct lines *l);
 /* Returns the number of the last line from lines_next(), from 1. */
 uint64_t lines_number(const struct lines *l);

@@ -226,6 +226,12 @@ uint64_t reqset_left_out(const struct reqset *s)
 	return s->rows.left_out;
 }
 
+uint64_t reqset_repaired(const struct reqset *s, const char **first)
+{
+	*first = s->rows.first_wrong ? s->rows.first_wrong : "";
+	return s->rows.repaired;
+}
+
 uint32_t reqset_block_tokens(const struct reqset *s)
 {
 	return s->block_tokens;

@@ -47,6 +47,8 @@ struct reqset *reqset_from(struct trace *t, const char *source, struct orr_error
 void reqset_free(struct reqset *s);
 /* Returns the number of rows skipped because of options of the format. */
 uint64_t reqset_left_out(const struct reqset *s);
+/* Returns the number of wrong rows that repair=all left out; *first: the message of the first one. */
+uint64_t reqset_repaired(const struct reqset *s, const char **first);
 /* Divides arrival times by factor (> 1: denser). Call it before any cursor is open. */
 void reqset_compress(struct reqset *s, double factor);
 uint64_t reqset_count(const struct reqset *s); /* number of rows; UINT64_MAX: unlimited or unknown */

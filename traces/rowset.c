@@ -25,6 +25,7 @@ void rowset_clear(struct rowset *s)
 	args_free(s->args);
 	strtab_free(s->strings);
 	mem_free(s->source);
+	mem_free(s->first_wrong);
 	mem_free(s->row);
 	mem_free(s->listed);
 	mem_free(s->is_listed);
@@ -90,6 +91,9 @@ void rowset_loaded(struct rowset *s, const struct trace *t)
 	s->is_loaded = true;
 	s->format = trace_format(t);
 	s->left_out = trace_left_out(t);
+	const char *first;
+	s->repaired = trace_repaired(t, &first);
+	s->first_wrong = s->repaired ? mem_strdup(first) : NULL;
 	memcpy(s->hash, trace_hash(t), sizeof s->hash);
 }
 

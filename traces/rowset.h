@@ -28,7 +28,8 @@ struct rowset {
 	struct strtab *strings;
 	char hash[BYTES_HASH_SIZE];
 	void *row; /* of a file */
-	uint64_t count, left_out;
+	uint64_t count, left_out, repaired;
+	char *first_wrong; /* message of the first row that was repaired; NULL: none */
 	size_t cap;
 	bool is_loaded;
 	/* Zones of instances in order of first use, and a flag by number of text. */

@@ -135,7 +135,7 @@ static void unsplit(struct table *t, const struct field *f)
 static int split_plain(struct table *t, char *s, size_t n)
 {
 	const char separator = t->separator;
-	const char quote = t->flags & TABLE_TABS ? '\n' : '"'; /* no quotes: a line contains no '\n' */
+	const char quote = t->flags & (TABLE_TABS | TABLE_BARS) ? '\n' : '"'; /* no quotes: a line contains no '\n' */
 	struct field *f = t->field;
 	char *begin = s;
 	for (size_t i = 0; i < n; i += SPAN) {
@@ -195,6 +195,7 @@ static int join_lines(struct table *t, char **s, size_t *n)
 		if (!rc || t->joined.len + *n > LINES_MAX_LENGTH) {
 			lines_fail(t->in, t->err, "the quote of line %llu does not end: expected a closing quote",
 				(unsigned long long)t->first_line);
+			lines_break(t->in);
 			return -1;
 		}
 		sbuf_putc(&t->joined, '\n');
@@ -243,6 +244,29 @@ static int next_record(struct table *t, bool (*skip)(void *ctx, const char *line
 
 /* ---- the header ---- */
 
+int table_separator(const char *header)
+{
+	static const struct {
+		char c;
+		int flag;
+	} separators[] = { { ',', 0 }, { '\t', TABLE_TABS }, { ';', TABLE_SEMICOLONS }, { '|', TABLE_BARS } };
+	size_t most = 0;
+	int flag = 0;
+	for (size_t i = 0; i < sizeof separators / sizeof *separators; i++) {
+		size_t n = 0;
+		bool is_quoted = false;
+		for (const char *s = header; *s; s++) {
+			is_quoted ^= *s == '"';
+			n += !is_quoted && *s == separators[i].c;
+		}
+		if (n > most) {
+			most = n;
+			flag = separators[i].flag;
+		}
+	}
+	return flag;
+}
+
 static void trim(struct field *f)
 {
 	while (f->n && is_blank(f->s[f->n - 1]))
@@ -281,9 +305,15 @@ static int place_column(struct table *t, size_t field)
 static int missing_column(struct table *t, const char *name)
 {
 	struct sbuf found = { 0 };
-	for (size_t i = 0; i < t->n; i++)
+	const char *names[TABLE_MAX_FIELDS + 1];
+	for (size_t i = 0; i < t->n; i++) {
 		sbuf_printf(&found, "%s%.40s", i ? "," : "", t->field[i].s);
-	int rc = lines_fail(t->in, t->err, "expected a column \"%s\", found %.300s", name, sbuf_text(&found));
+		names[i] = t->field[i].s;
+	}
+	names[t->n] = NULL;
+	const char *near = nearest_name(name, names);
+	int rc = lines_fail(t->in, t->err, "expected a column \"%.60s\", found %.300s%s%.60s", name, sbuf_text(&found),
+		near ? "; did you mean " : "", near ? near : "");
 	sbuf_free(&found);
 	return rc;
 }
@@ -313,7 +343,7 @@ struct table *table_new(struct lines *in, const struct table_column *columns, in
 	t->in = in;
 	t->column = columns;
 	t->flags = flags;
-	t->separator = flags & TABLE_TABS ? '\t' : ',';
+	t->separator = flags & TABLE_TABS ? '\t' : flags & TABLE_BARS ? '|' : flags & TABLE_SEMICOLONS ? ';' : ',';
 	t->err = err;
 	while (columns[t->n_columns].name && t->n_columns < TABLE_MAX_COLUMNS) {
 		t->where[t->n_columns] = (int)t->n_columns;

@@ -34,10 +34,15 @@ enum table_flags {
 	TABLE_KNOWN_COLUMNS = 2, /* undeclared columns are errors */
 	TABLE_BLANKS = 4,        /* fields are separated by blanks; no quotes */
 	TABLE_TABS = 8,          /* fields are separated by tabs; no quotes */
-	TABLE_EXTRA_FIELDS = 16  /* rows may have more fields than columns */
+	TABLE_EXTRA_FIELDS = 16, /* rows may have more fields than columns */
+	TABLE_BARS = 32,         /* fields are separated by '|'; no quotes */
+	TABLE_SEMICOLONS = 64    /* fields are separated by ';' */
 };
 
 struct table;
+
+/* Returns the flag of the separator of a header line: the most frequent of comma (0), tab, semicolon and bar outside quotes. */
+int table_separator(const char *header);
 
 /* Opens a table. columns ends with a NULL name. With TABLE_HEADER, reads the header. Returns NULL on error. The table borrows in and
  * columns. */

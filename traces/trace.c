@@ -3,6 +3,8 @@
 
 #include "traces/avail_format.h"
 #include "traces/format.h"
+#include "traces/load.h"
+#include "traces/map_names.h"
 #include "traces/req_format.h"
 
 #include "base/mem.h"
@@ -16,10 +18,13 @@
 struct trace {
 	const struct trace_format *format;
 	struct lines *in;
-	struct orr_args *args;
+	struct orr_args *args, *common;
 	void *state;
 	uint64_t rows;
 	char id[24];
+	uint64_t repaired; /* wrong rows that were left out */
+	uint64_t last_wrong;
+	char *first_wrong; /* message of the first; NULL: none */
 };
 
 static void clear_job(struct orr_trace_job *row)
@@ -68,11 +73,15 @@ static const struct trace_format *sniff(struct lines *in, struct orr_error *err)
 	char *text;
 	size_t n;
 	int rc = found ? 1 : lines_next(in, &text, &n, err); /* reports a damaged file */
-	if (!found && *line && rc >= 0)
+	struct sbuf columns = { 0 };
+	if (!found && *line && rc >= 0 && map_suggest(line, &columns))
+		lines_fail(in, err, "unknown trace format: %.640s", sbuf_text(&columns));
+	else if (!found && *line && rc >= 0)
 		lines_fail(in, err, "unknown trace format: expected a file of a format in 'orrery trace list' or --format, found \"%.80s\"",
 			line);
 	else if (!found && rc >= 0)
 		lines_fail(in, err, "unknown trace format: the file is empty: expected rows");
+	sbuf_free(&columns);
 	mem_free(line);
 	return found;
 }
@@ -92,26 +101,65 @@ static const struct trace_format *by_name(const char *name, struct orr_error *er
 	return NULL;
 }
 
+/* ---- options ---- */
+
+#define REPAIR_PARAM      \
+	ORR_PARAM_CHOICE( \
+		"repair", "none", "none|all", "treatment of wrong rows: an error with file and line; or left out and counted (--repair)")
+
+const struct orr_param *trace_common_params(enum trace_kind kind)
+{
+	static const struct orr_param jobs[] = { REPAIR_PARAM, LOAD_PARAMS, ORR_PARAM_END };
+	static const struct orr_param requests[] = { REPAIR_PARAM, ORR_PARAM_END };
+	return kind == TRACE_JOBS ? jobs : kind == TRACE_REQUESTS ? requests : NULL;
+}
+
+const struct orr_args *trace_common(const struct trace *t)
+{
+	return t->common;
+}
+
+static bool is_named(const struct orr_param *p, const char *pair)
+{
+	size_t n = strcspn(pair, "=");
+	for (; p && p->kind != ORR_KIND_END; p++)
+		if (strlen(p->name) == n && !memcmp(p->name, pair, n))
+			return true;
+	return false;
+}
+
 static int set_options(struct trace *t, bool all, const char *const *options, struct orr_error *err)
 {
 	static const struct orr_param none[] = { ORR_PARAM_END };
+	const struct orr_param *own = t->format->params ? t->format->params : none, *common = trace_common_params(t->format->kind);
 	char where[64];
 	snprintf(where, sizeof where, "trace format %s", t->format->name);
-	t->args = args_new(t->format->params ? t->format->params : none, where, err);
-	int rc = t->args ? ORR_OK : ORR_EINPUT;
+	t->args = args_new(own, where, err);
+	t->common = args_new(common ? common : none, "trace", err);
+	int rc = t->args && t->common ? ORR_OK : ORR_EINPUT;
 	for (size_t i = 0; !rc && all && t->format->info_options && t->format->info_options[i]; i++)
 		rc = args_set_pair(t->args, t->format->info_options[i], err);
 	for (; !rc && options && *options; options++)
-		rc = args_set_pair(t->args, *options, err);
+		rc = args_set_pair(is_named(common, *options) && !is_named(own, *options) ? t->common : t->args, *options, err);
 	return rc;
+}
+
+/* Returns the format of a table whose columns the options name; NULL: they name none. */
+static const char *format_of_map(const char *const *options)
+{
+	for (; options && *options; options++)
+		if (!strncmp(*options, "map=", 4))
+			return !strncmp(*options, "map=arrival", 11) || strstr(*options, ",arrival") ? "csv-requests" : "csv";
+	return NULL;
 }
 
 struct trace *trace_open_lines(struct lines *in, const char *format, bool all, const char *const *options, struct orr_error *err)
 {
 	struct trace *t = mem_zalloc(1, sizeof *t);
-	bool is_auto = !format || !*format || !strcmp(format, "auto");
+	if (!format || !*format || !strcmp(format, "auto"))
+		format = format_of_map(options);
 	t->in = in;
-	t->format = is_auto ? sniff(in, err) : by_name(format, err);
+	t->format = format ? by_name(format, err) : sniff(in, err);
 	bool is_set = t->format && !set_options(t, all, options, err);
 	t->state = is_set ? t->format->open(in, t->args, err) : NULL;
 	if (t->state)
@@ -151,13 +199,44 @@ __attribute__((cold, noinline)) static int holds_other(const struct trace *t, en
 	return -1;
 }
 
+/* ---- wrong rows ---- */
+
+/* Returns whether a wrong row is left out, and counts it. */
+__attribute__((cold, noinline)) static bool leaves_out(struct trace *t, struct orr_error *err)
+{
+	uint64_t line = lines_number(t->in);
+	bool repairs = t->common && trace_common_params(t->format->kind) && !strcmp(orr_arg_text(t->common, "repair"), "all");
+	if (!repairs || lines_are_broken(t->in) || (!t->format->is_by_item && line == t->last_wrong))
+		return false;
+	t->last_wrong = line;
+	if (!t->repaired++)
+		t->first_wrong = mem_strdup(err ? err->text : "");
+	if (err)
+		*err = (struct orr_error){ 0 };
+	return true;
+}
+
+uint64_t trace_repaired(const struct trace *t, const char **first)
+{
+	*first = t->first_wrong ? t->first_wrong : "";
+	return t->repaired;
+}
+
+bool trace_is_scaled(const struct trace *t)
+{
+	return t->format->kind == TRACE_JOBS && load_is_scaled(t->common);
+}
+
 int trace_next(struct trace *t, struct orr_trace_job *row, struct orr_error *err)
 {
 	if (t->format->kind != TRACE_JOBS)
 		return holds_other(t, TRACE_JOBS, err);
-	clear_job(row);
-	int rc = t->format->next(t->state, row, err);
-	row->line = lines_number(t->in);
+	int rc;
+	do {
+		clear_job(row);
+		rc = t->format->next(t->state, row, err);
+	} while (rc < 0 && leaves_out(t, err));
+	row->line = row->line ? row->line : lines_number(t->in);
 	if (rc == 1 && !row->id)
 		row->id = put_number(t->id, t->rows);
 	t->rows += rc == 1;
@@ -171,6 +250,8 @@ void trace_close(struct trace *t)
 	if (t->state)
 		t->format->close(t->state);
 	args_free(t->args);
+	args_free(t->common);
+	mem_free(t->first_wrong);
 	lines_close(t->in);
 	mem_free(t);
 }
@@ -195,6 +276,11 @@ bool trace_is_absolute(const struct trace *t)
 	return t->format->is_absolute;
 }
 
+static bool trace_has_dates(const struct trace *t)
+{
+	return t->format->has_dates ? t->format->has_dates(t->state) : t->format->is_absolute && !t->format->has_no_date;
+}
+
 int trace_profile_rows(struct trace *t, struct trace_profile *p, struct orr_error *err)
 {
 	if (t->format->kind == TRACE_NODES)
@@ -208,7 +294,7 @@ int trace_profile_rows(struct trace *t, struct trace_profile *p, struct orr_erro
 		trace_profile_add(p, &row, t->format->extras, values);
 	}
 	if (!rc)
-		trace_profile_finish(p, t->format->is_absolute);
+		trace_profile_finish(p, trace_has_dates(t));
 	return rc;
 }
 
@@ -241,10 +327,13 @@ struct flowset *trace_take_flows(struct trace *t)
 
 int trace_next_request(struct trace *t, struct req_row *row, struct orr_error *err)
 {
+	int rc;
 	*row = (struct req_row){ .slo_ns = -1, .samples = 1 };
 	if (t->format->kind != TRACE_REQUESTS)
 		return holds_other(t, TRACE_REQUESTS, err);
-	return t->format->request(t->state, row, err);
+	while ((rc = t->format->request(t->state, row, err)) < 0 && leaves_out(t, err))
+		*row = (struct req_row){ .slo_ns = -1, .samples = 1 };
+	return rc;
 }
 
 uint32_t trace_block_tokens(const struct trace *t)

@@ -60,6 +60,10 @@ struct trace_fact {
 bool trace_fact(const struct trace *t, size_t index, struct trace_fact *out);
 /* Returns the number of rows that trace_next() has skipped because of options of the format. */
 uint64_t trace_left_out(const struct trace *t);
+/* Returns the number of wrong rows that repair=all left out; *first is set to the message of the first one, or to "". */
+uint64_t trace_repaired(const struct trace *t, const char **first);
+/* Returns whether options change the load (traces/load.h). */
+bool trace_is_scaled(const struct trace *t);
 bool trace_has_flows(const struct trace *t); /* returns whether each row is a flow */
 /* Hands over the flows of the file, after its last row; NULL: none. */
 struct flowset *trace_take_flows(struct trace *t);
@@ -100,11 +104,15 @@ struct jobcursor;
 struct jobset *jobset_load(const char *source, const char *format, const char *const *options, uint64_t seed, struct orr_error *err);
 /* Loads the rows of an open trace of jobs. Closes the trace, even on error. */
 struct jobset *jobset_from(struct trace *t, const char *source, struct orr_error *err);
+/* Like jobset_from(), but t stays open. */
+struct jobset *jobset_read(struct trace *t, const char *source, struct orr_error *err);
 void jobset_free(struct jobset *s);
 /* Returns the number of jobs; UINT64_MAX: an unlimited generator. */
 uint64_t jobset_count(const struct jobset *s);
 /* Returns the number of rows skipped because of options of the format. */
 uint64_t jobset_left_out(const struct jobset *s);
+/* Like trace_repaired(). */
+uint64_t jobset_repaired(const struct jobset *s, const char **first);
 /* Returns whether all rows are in memory (jobset_at() works). */
 bool jobset_is_loaded(const struct jobset *s);
 const struct job_rec *jobset_at(const struct jobset *s, uint64_t number);

@@ -195,6 +195,10 @@ static int open_jobs(struct scenario *s, struct orr_error *err)
 	if (jobset_left_out(t->jobs) && !is_quiet)
 		fprintf(stderr, "orrery: %s: rows left out: %llu ('orrery trace info' lists them, 'trace list' the options)\n",
 			jobset_source(t->jobs), (unsigned long long)jobset_left_out(t->jobs));
+	const char *first;
+	uint64_t repaired = jobset_repaired(t->jobs, &first);
+	if (repaired && !is_quiet)
+		inputs_tell_repaired(jobset_source(t->jobs), repaired, first);
 	if (t->capacity.is_given && !is_quiet)
 		inputs_tell_repairs(t->capacity.set);
 	configure(s, t);
@@ -418,6 +422,10 @@ static const struct world_input inputs[] = {
 };
 static const struct world_flag flags[] = {
 	{ "format", "F", WORLD_FLAG_KEY, "format", NULL, "flow, philly, tiresias, gavel, muri, openb, swf, orrery or auto" },
+	{ "map", "LIST", WORLD_FLAG_KEY, "trace_options.map", NULL,
+		"columns of any CSV or TSV, OURS=THEIRS,..: submit=created_at,gpus=n\n(an unknown file is answered with the list to type)" },
+	{ "repair", NULL, WORLD_FLAG_KEY, "trace_options.repair", "all",
+		"leave wrong rows of the trace out and count them; without it they\nare errors" },
 	{ "resample", "BLOCK", WORLD_FLAG_KEY, "resample", NULL,
 		"draw blocks of the file's time with replacement: day, hour or a time;\neach replication draws different blocks" },
 	{ "cluster", "C", WORLD_FLAG_KEY, "cluster", NULL, "NODESxGPUS:TYPE[:speed=X][:cpus=N][:mem=GIB][:racks=N],.. or a CSV or JSON file" },

@@ -132,6 +132,10 @@ static int open_serve(struct scenario *s, struct orr_error *err)
 	if (reqset_count(t->requests) == UINT64_MAX && s->until_ns == ORR_NEVER)
 		return orr_fail(err, ORR_EINPUT, "%.200s: this trace has no end: expected its number of requests (n=..) or --until",
 			reqset_source(t->requests));
+	const char *first;
+	uint64_t repaired = reqset_repaired(t->requests, &first);
+	if (repaired && !s->output->quiet)
+		inputs_tell_repaired(reqset_source(t->requests), repaired, first);
 	t->used = mem_zalloc(s->n_policies, sizeof *t->used);
 	configure(s, t);
 	return ORR_OK;
@@ -287,6 +291,10 @@ static const struct world_input inputs[] = {
 static const struct world_flag flags[] = {
 	{ "format", "F", WORLD_FLAG_KEY, "format", NULL, "azure-llm, mooncake, burstgpt, splitwise, vidur, requests or auto" },
 	{ "model", "LIST", WORLD_FLAG_LIST, "models", NULL, "served models: names, files (docs/served-model.schema.json), or networks\nsuch as vit:width=384,image=192" },
+	{ "map", "LIST", WORLD_FLAG_KEY, "trace_options.map", NULL,
+		"columns of any CSV or TSV, OURS=THEIRS,..: arrival=time,prompt_tokens=in\n(an unknown file is answered with the list to type)" },
+	{ "repair", NULL, WORLD_FLAG_KEY, "trace_options.repair", "all",
+		"leave wrong rows of the trace out and count them; without it they\nare errors" },
 	{ "resample", "BLOCK", WORLD_FLAG_KEY, "resample", NULL,
 		"draw blocks of the file's time with replacement: day, hour or a time;\neach replication draws different blocks" },
 	{ "cluster", "C", WORLD_FLAG_KEY, "cluster", NULL, "NODESxGPUS:TYPE[:racks=N],.. or a CSV or JSON file" },

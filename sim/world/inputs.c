@@ -37,6 +37,11 @@ void inputs_options_free(char *options[INPUTS_MOST_OPTIONS + 1])
 	options[0] = NULL;
 }
 
+void inputs_tell_repaired(const char *source, uint64_t rows, const char *first)
+{
+	fprintf(stderr, "orrery: %s: wrong rows left out (repair): %llu; the first: %s\n", source, (unsigned long long)rows, first);
+}
+
 /* ---- resampling ---- */
 
 int inputs_resample(const struct scenario *s, int64_t *block_ns, struct orr_error *err)

@@ -16,6 +16,9 @@ enum { INPUTS_MOST_OPTIONS = 64 };
 int inputs_trace_options(const cJSON *o, char *options[INPUTS_MOST_OPTIONS + 1], struct orr_error *err);
 void inputs_options_free(char *options[INPUTS_MOST_OPTIONS + 1]);
 
+/* Says on standard error how many wrong rows of the trace were left out; first: the message of the first one. */
+void inputs_tell_repaired(const char *source, uint64_t rows, const char *first);
+
 /* Declares the key `resample` of a world whose trace can be resampled. */
 #define INPUTS_KEY_RESAMPLE \
 	ORR_PARAM_TEXT("resample", "", "of a file: draw blocks of its time with replacement: day, hour or a time such as 6h; empty: off")

@@ -29,7 +29,7 @@ const char *const fuzz_parsers[] = { "auto", "flow", "philly", "tiresias", "muri
 	"azure-llm", "mooncake", "burstgpt", "splitwise", "vidur", "requests", "bamboo", "gcp-polls", "step-curve", "parcae-counts",
 	"parcae-segment", "skypilot", "availability", "prices", "avail-model", "request-model", "throughput", "cluster", "spec", "failures",
 	"model", "model-spec", "topology", "topology-spec", "netflows", "graph", "partitions", "partitions-text", "points",
-	"device-profile", "served", NULL };
+	"device-profile", "served", "csv", "csv-requests", NULL };
 
 static void require(int is_true)
 {
@@ -367,7 +367,15 @@ void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 		return;
 	}
 	static const char *const spread[] = { "spread=true", "tick=1s", "repeat=3", "compress=7", NULL };
-	struct trace *t = trace_open_memory("input", data, n, parser, strcmp(parser, "mooncake") ? NULL : spread, &err);
+	static const char *const jobs[] = { "map=job_id=id,submit=created_at,gpus=num_gpu,duration=elapsed,end=done,mem=ram,user=owner",
+		"repair=all", "load=1.2", NULL };
+	static const char *const calls[] = { "map=arrival=when,prompt_tokens=in,output_tokens=out,session=chat,slo=within", "repair=all",
+		NULL };
+	const char *const *options = !strcmp(parser, "mooncake")       ? spread
+				     : !strcmp(parser, "csv")          ? jobs
+				     : !strcmp(parser, "csv-requests") ? calls
+								       : NULL;
+	struct trace *t = trace_open_memory("input", data, n, parser, options, &err);
 	require(t || err.text[0]);
 	if (t && trace_kind(t) == TRACE_REQUESTS) {
 		requests(t, data, n, &err);

@@ -23,7 +23,8 @@
 
 static const struct {
 	const char *format, *file;
-	char separator; /* ' ' stands for any number of blanks */
+	char separator;     /* ' ' stands for any number of blanks */
+	const char *option; /* NULL: none */
 } fixtures[] = { { "philly", "philly.csv", ',' }, { "tiresias", "tiresias.csv", ',' }, { "muri", "muri.csv", ',' },
 	{ "gavel", "gavel.trace", '\t' }, { "openb", "openb.csv", ',' }, { "openb-nodes", "openb-nodes.csv", ',' },
 	{ "swf", "swf.swf", ' ' }, { "orrery", "orrery.csv", ',' }, { "azure-llm", "azure_llm.csv", ',' },
@@ -32,7 +33,9 @@ static const struct {
 	{ "bamboo", "bamboo.csv", ',' }, { "gcp-polls", "gcp_polls.txt", ',' }, { "step-curve", "step_curve.csv", ',' },
 	{ "parcae-counts", "parcae_counts.csv", ',' }, { "parcae-segment", "parcae_segment.txt", ',' },
 	{ "parcae-segment", "parcae_segment.txt", ' ' }, { "skypilot", "skypilot.json", ',' }, { "skypilot", "skypilot.json", ' ' },
-	{ "availability", "availability.csv", ',' }, { "prices", "prices.csv", ',' } };
+	{ "availability", "availability.csv", ',' }, { "prices", "prices.csv", ',' },
+	{ "csv", "own.csv", ';', "map=job_id=id,submit=created_at,gpus=num_gpu,duration=elapsed,user=owner,mem=ram,cpus=cores,limit=most" },
+	{ "csv-requests", "own_requests.tsv", '\t', "map=arrival=when,prompt_tokens=in,output_tokens=out,session=chat,slo=within" } };
 
 static char long_text[1000], very_long[(1 << 20) + 2];
 
@@ -47,6 +50,7 @@ static const struct {
 	{ "9999-99-99 99:99:99", 0 }, { "1:1;1:2", 0 }, { "[", 0 }, { "{\"a\":", 0 }, { "]}", 0 }, { "\\\"", 0 },
 	{ "1000000000000000000", 0 }, { "0.00000000000000000000000000000000001", 0 }, { long_text, sizeof long_text } };
 
+static const char *option[2]; /* of the format under test */
 static unsigned long cases, rows, errors, silent, insane, unnamed;
 
 static void check_row(const struct orr_trace_job *row)
@@ -106,7 +110,7 @@ static void parse(const char *format, const char *data, size_t n)
 	struct orr_error err = { 0 };
 	struct orr_trace_job row;
 	int rc = -1;
-	struct trace *t = trace_open_memory("mutant", data, n, format, NULL, &err);
+	struct trace *t = trace_open_memory("mutant", data, n, format, option, &err);
 	cases++;
 	if (t && !strcmp(format, "openb-nodes")) {
 		struct trace_profile *p = trace_profile_new();
@@ -229,6 +233,7 @@ int main(void)
 		if (!ok(text != NULL, "%s is there %s", fixtures[i].file, err.text))
 			continue;
 		unsigned long before = cases;
+		option[0] = fixtures[i].option;
 		replace_fields(fixtures[i].format, text, n, fixtures[i].separator);
 		replace_by_a_megabyte(fixtures[i].format, text, n);
 		cut(fixtures[i].format, text, n);

@@ -148,12 +148,16 @@ static void errors(void)
 	same_text(error_of("swf", "1 0 1 -1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n", "unknown_runtime=error"),
 		"t:1: run time: expected a time (unknown_runtime=error), found \"-1\"", "swf: unknown run times as errors");
 	same_text(error_of(NULL, "some,thing\n1,2\n", NULL),
-		"t:1: unknown trace format: expected a file of a format in 'orrery trace list' or --format, found \"some,thing\"",
+		"t:1: unknown trace format: its columns are some, thing; nearest fields of jobs in brackets. To read it: --map "
+		"submit=?,duration=? (? stands for a column that was not recognised)",
+		"an unknown table");
+	same_text(error_of(NULL, "something\n", NULL),
+		"t:1: unknown trace format: expected a file of a format in 'orrery trace list' or --format, found \"something\"",
 		"an unknown format");
 	same_text(error_of("phily", "", NULL),
 		"no trace format \"phily\": expected one of flow, philly, muri, tiresias, openb, openb-nodes, "
 		"orrery, azure-llm, mooncake, burstgpt, splitwise, vidur, requests, bamboo, gcp-polls, parcae-counts, step-curve, "
-		"parcae-segment, skypilot, availability, prices, gavel, swf, auto",
+		"parcae-segment, skypilot, availability, prices, gavel, swf, csv, csv-requests, auto",
 		"formats are listed");
 	same_text(error_of("openb-nodes", "sn,cpu_milli,memory_mib,gpu,model\nn,1,1,1,T4\n", NULL),
 		"t:1: format openb-nodes contains nodes: expected jobs: give it to --cluster",
