@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/bytes.h"
 
+#include "base/limits.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -94,6 +95,7 @@ struct bytes *bytes_open(const char *path, struct orr_error *err)
 		return NULL;
 	}
 	struct bytes *b = bytes_new(fd);
+	limits_begin_input(path);
 	detect(b);
 	if (b->fault) {
 		orr_fail(err, ORR_EINPUT, "%s: %s", path, b->fault);
@@ -116,6 +118,8 @@ void bytes_close(struct bytes *b)
 {
 	if (!b)
 		return;
+	if (b->fd >= STDIN_FILENO)
+		limits_begin_input("");
 	if (b->fd > STDIN_FILENO)
 		close(b->fd);
 	if (b->packing == PACKING_GZIP)

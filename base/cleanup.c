@@ -3,6 +3,8 @@
 
 #include "base/mem.h"
 
+#include <orrery/api.h>
+
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -18,7 +20,7 @@ struct cleanup {
 
 static struct cleanup *newest;
 static _Atomic pid_t child;
-static const char *_Atomic message;
+static const char *_Atomic message, *_Atomic alarm_text;
 
 /*
  * A spin lock, because a signal handler must not wait for a mutex. Its holder blocks all signals, so a handler never waits for the
@@ -95,13 +97,40 @@ void cleanup_now(void)
 
 /* ---- signals ---- */
 
+/* Prints a text that may be missing. Nothing remains to do if standard error fails. */
+static void put_text(const char *text)
+{
+	ssize_t written = text ? write(STDERR_FILENO, text, strlen(text)) : 0;
+	(void)written;
+}
+
+static void end_on_alarm(int sig)
+{
+	(void)sig;
+	put_text(atomic_load(&alarm_text));
+	put_text(atomic_load(&message));
+	cleanup_now();
+	_exit(ORR_EFAIL);
+}
+
+void cleanup_on_alarm(const char *text)
+{
+	struct sigaction ours = { .sa_handler = end_on_alarm };
+	sigset_t alarm;
+	atomic_store(&alarm_text, text);
+	sigemptyset(&ours.sa_mask);
+	sigaction(SIGALRM, &ours, NULL);
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
+	pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
+}
+
 static void end_on_signal(int sig)
 {
 	int was = errno;
 	const char *text = atomic_load(&message);
 	bool is_from_user = sig == SIGINT || sig == SIGTERM || sig == SIGHUP;
-	ssize_t written = text && is_from_user ? write(STDERR_FILENO, text, strlen(text)) : 0;
-	(void)written; /* nothing remains to do if standard error fails */
+	put_text(is_from_user ? text : NULL);
 	cleanup_now();
 	signal(sig, SIG_DFL);
 	errno = was;

@@ -17,6 +17,9 @@ enum { CLEANUP_INTERRUPTED = 128 + 2 };
 /* Installs the handlers. A signal that the parent process ignores (nohup, `command &` in a script) stays ignored. */
 void cleanup_on_signals(void);
 
+/* SIGALRM prints a constant text, cleans up like the other signals and ends the program with code 1. */
+void cleanup_on_alarm(const char *text);
+
 /* Registers a file or an empty folder; the text is copied. Later entries are removed first. */
 struct cleanup;
 struct cleanup *cleanup_add(const char *path);

@@ -142,6 +142,8 @@ static double over_axis(struct parser *p, const char *name, size_t n, const char
 	for (size_t i = 0; i < values && !p->code; i++) {
 		double at = NAN;
 		p->at = body;
+		if (p->env->spend && !p->env->spend(p->env->ctx))
+			return fail(p, "too many values of axes");
 		size_t before = p->env->bind(p->env->ctx, axis, axis_n, i);
 		if (!p->env->name(p->env->ctx, axis, axis_n, &at))
 			at = (double)i;

@@ -27,6 +27,8 @@ struct expr_env {
 	size_t (*axis)(void *ctx, const char *name, size_t n);
 	/* Sets the axis to its i-th value (SIZE_MAX: none). Returns the previous index. */
 	size_t (*bind)(void *ctx, const char *name, size_t n, size_t i);
+	/* Called for each value of an axis. false: too many, which ends the evaluation with an error. May be NULL. */
+	bool (*spend)(void *ctx);
 };
 
 /* Returns the closing brace that matches the opening brace before s; NULL: no such brace before end. */

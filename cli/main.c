@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/outfile.h"
 #include "base/param.h"
@@ -9,6 +10,8 @@
 #include "cli/verb.h"
 
 #include "config.h"
+
+#include <cjson/cJSON.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,9 +31,18 @@ static const struct cli_command *const cli_commands[] = {
 
 static void out_of_memory(size_t wanted)
 {
-	fprintf(stderr, "orrery: out of memory (%zu more bytes requested)\n", wanted);
+	struct orr_error err = { 0 };
+	int rc = limits_exhausted(wanted, &err);
+	fprintf(stderr, "orrery: %s\n", err.text);
 	cleanup_now();
-	exit(ORR_EFAIL);
+	exit(rc);
+}
+
+static void put_limits(FILE *out)
+{
+	fputs("  --max-memory SIZE  end with an error before the command takes more memory (500M, 4G; default: no bound)\n"
+	      "  --max-time T       end with an error after this time (90s, 2h; default: no bound); runs that ended stay stored\n",
+		out);
 }
 
 static void usage(FILE *out)
@@ -41,6 +53,8 @@ static void usage(FILE *out)
 			fprintf(out, "  %-10s %s\n", (*w)->name, (*w)->doc);
 	for (const struct cli_command *const *c = cli_commands; *c; c++)
 		fprintf(out, "  %-10s %s\n", (*c)->name, (*c)->doc);
+	fputs("\noptions of every command:\n", out);
+	put_limits(out);
 	fputs("\n'orrery COMMAND --help' gives details and an example.\n", out);
 }
 
@@ -110,17 +124,18 @@ static int carry_out(int argc, char **argv, struct orr_error *err)
 	return is_verb ? verb_run(w, argc - 1, argv + 1, err) : c->run(argc - 1, argv + 1, err);
 }
 
-int main(int argc, char **argv)
+struct call {
+	int argc;
+	char **argv;
+};
+
+static int run_program(void *ctx)
 {
+	const struct call *c = ctx;
 	struct orr_error err = { 0 };
-	outfile_reserve_standard();
-	cleanup_on_signals();
-	mem_on_exhaustion(out_of_memory);
-	if (argc < 2) {
-		usage(stderr);
-		return ORR_EINPUT;
-	}
-	int rc = carry_out(argc, argv, &err);
+	int rc = limits_check_threads(&err);
+	if (!rc)
+		rc = carry_out(c->argc, c->argv, &err);
 	/* The one check of what commands print: a command need not check its own lines. */
 	struct orr_error unwritten = { 0 };
 	if (outfile_flush_stdout(&unwritten) && !rc) {
@@ -130,4 +145,24 @@ int main(int argc, char **argv)
 	if (rc && err.text[0])
 		fprintf(stderr, "orrery: %s\n", err.text);
 	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct orr_error err = { 0 };
+	outfile_reserve_standard();
+	cleanup_on_signals();
+	mem_on_exhaustion(out_of_memory);
+	cJSON_InitHooks(&(cJSON_Hooks){ mem_alloc, mem_free }); /* JSON ends the program like other exhaustion */
+	int rc = limits_take_options(&argc, argv, &err);
+	if (rc) {
+		fprintf(stderr, "orrery: %s\n", err.text);
+		return rc;
+	}
+	if (argc < 2) {
+		usage(stderr);
+		return ORR_EINPUT;
+	}
+	struct call c = { argc, argv };
+	return limits_call_with_stack(run_program, &c);
 }

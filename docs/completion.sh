@@ -23,6 +23,7 @@ options() {
   {
     "$orrery" "$1" --help | sed '/^[Ee]xample/,$d'
     [ "$1" != scenario ] || "$orrery" jobs --help | sed '/^[Ee]xample/,$d'
+    "$orrery" --help | sed '1,/^options of every command:/d'
   } | grep -oE -- '(^|[^-[:alnum:]])--[a-z][a-z-]*' | sed 's/^[^-]*//' | sort -u | tr '\n' ' '
 }
 # Prints the names in the part of `orrery trace list` that begins with $1.

@@ -36,6 +36,11 @@ END
 "$orrery" --help | awk '/^commands:/ { on = 1; next } on && NF == 0 { exit }
   on { name = $1; sub(/^ *[^ ]+ +/, ""); gsub(/\\/, "\\e"); gsub(/-/, "\\-")
        printf ".TP\n.B %s\n%s\n", name, $0 }'
+cat <<'END'
+.SH OPTIONS OF EVERY COMMAND
+END
+"$orrery" --help | awk '/^options of every command:/ { on = 1; next } on && NF == 0 { exit }
+  on { name = $1 " " $2; sub(/^ *[^ ]+ +[^ ]+ +/, ""); gsub(/-/, "\\-", name); gsub(/-/, "\\-"); printf ".TP\n.B %s\n%s\n", name, $0 }'
 for command in $commands; do
   printf '.SH ORRERY %s\n' "$(echo "$command" | tr '[:lower:]' '[:upper:]')"
   "$orrery" "$command" --help | awk -f "$here/man.awk"

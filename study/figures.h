@@ -98,6 +98,8 @@ struct book {
 	size_t n_runs;
 	struct book_published *published;
 	size_t n_published;
+	size_t evaluations;          /* of constants and axis values within the expression that is evaluated */
+	int depth;                   /* nested expressions */
 	size_t bound[BOOK_MAX_AXES]; /* index of each axis's value; SIZE_MAX: none */
 	struct world_output output;  /* of the study */
 	struct study *study;

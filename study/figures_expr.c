@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_NESTING = 32 };
+enum { MAX_NESTING = 32, MOST_EVALUATIONS = 10000000, MOST_POINTS = 1000000 };
 
 /* One evaluation. Constants may refer to constants, up to a depth. */
 struct evaluation {
@@ -352,10 +352,25 @@ static int reference(void *ctx, const char *text, size_t n, double *out, struct 
 	return rc;
 }
 
+/* Counts an evaluation of a constant, or of an expression for one value of an axis. Returns false past the limit of one expression of
+ * the book: constants that refer to constants can double the work with each line. */
+static bool spend(void *ctx)
+{
+	const struct evaluation *e = ctx;
+	return ++e->b->evaluations <= MOST_EVALUATIONS;
+}
+
 static int evaluate(struct evaluation *e, const char *text, size_t n, double *out, struct orr_error *err)
 {
-	const struct expr_env env = { e, name_value, reference, axis_size, bind_axis };
+	const struct expr_env env = { e, name_value, reference, axis_size, bind_axis, spend };
+	*out = NAN;
+	if (!spend(e))
+		return orr_fail(err, ORR_EINPUT, "an expression evaluates more than %d constants and values of axes: expected fewer",
+			MOST_EVALUATIONS);
+	e->b->depth++;
 	int rc = expr_eval(text, n, &env, out, err);
+	if (!--e->b->depth)
+		e->b->evaluations = 0;
 	return rc ? rc : e->code;
 }
 
@@ -471,5 +486,12 @@ int book_each(struct book *b, const cJSON *each, const char *where, int (*fn)(st
 {
 	if (each && !cJSON_IsArray(each))
 		return book_fail(b, where, err, "each: expected a list of names of $.axes");
+	double points = 1;
+	for (const cJSON *axis = each ? each->child : NULL; axis; axis = axis->next) {
+		size_t a = cJSON_IsString(axis) ? book_axis(b, axis->valuestring, strlen(axis->valuestring)) : SIZE_MAX;
+		points *= a == SIZE_MAX ? 1 : (double)b->axis[a].n;
+	}
+	if (points > MOST_POINTS)
+		return book_fail(b, where, err, "each: %.0f points: expected at most %d", points, MOST_POINTS);
 	return each_from(b, each ? each->child : NULL, where, fn, ctx, err);
 }

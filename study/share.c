@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "study/share.h"
 
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "results/store.h"
@@ -118,6 +119,7 @@ void slurm_script(struct sbuf *out, const struct slurm_job *j)
 	sbuf_puts(out, "#SBATCH --output=slurm-%A_%a.out\n");
 	put_sweep(out, j);
 	sbuf_printf(out, "%s%s%s", j->is_retry ? " --retry" : "", j->is_fresh ? " --fresh" : "", j->is_check ? " --check" : "");
+	limits_put_options(out);
 	sbuf_printf(out, " -q -j \"${SLURM_CPUS_PER_TASK:-1}\" --shard \"$SLURM_ARRAY_TASK_ID/%u\"\n", j->tasks);
 }
 

@@ -2,6 +2,7 @@
 #include "study/study.h"
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/outfile.h"
 #include "study/compare.h"
@@ -281,7 +282,7 @@ static void run_round(struct study *t)
 {
 	long n = (long)number_tasks(t);
 	/* A single run may use the threads itself. */
-#pragma omp parallel for schedule(dynamic, 1) num_threads(t->threads) if (n > 1)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(limits_threads(t->threads, (size_t)n)) if (n > 1)
 	for (long task = 0; task < n; task++)
 		carry_out(t, (size_t)task);
 	for (size_t i = 0; i < t->n_runs; i++)
@@ -396,7 +397,7 @@ int study_add_all(struct study *t, const cJSON *const *scenario, const char *con
 	struct scenario **s = mem_zalloc(n, sizeof *s);
 	struct orr_error *error = mem_zalloc(n, sizeof *error);
 	int rc = ORR_OK;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(t->threads) if (n > 1)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(limits_threads(t->threads, n)) if (n > 1)
 	for (size_t i = 0; i < n; i++)
 		s[i] = scenario_open(scenario[i], t->o, &error[i]);
 	for (size_t i = 0; i < n; i++) {

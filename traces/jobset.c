@@ -6,6 +6,7 @@
 #include "traces/rowset.h"
 
 #include "traces/format.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/param.h"
 #include "base/rng.h"
@@ -198,8 +199,12 @@ struct jobset *jobset_load(const char *source, const char *format, const char *c
 	const struct generator *g;
 	if (generator_choose(TRACE_JOBS, source, format, options, &g, err))
 		return NULL;
-	if (g)
-		return load_generator(g, source, seed, err);
+	if (g) {
+		limits_begin_input(source);
+		struct jobset *s = load_generator(g, source, seed, err);
+		limits_begin_input("");
+		return s;
+	}
 	struct trace *t = trace_open(source, format, options, err);
 	return t ? jobset_from(t, source, err) : NULL;
 }

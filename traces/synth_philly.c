@@ -71,8 +71,8 @@ struct philly {
 	struct rng arrivals, service, mix;
 	size_t cluster;
 	double load;
-	int64_t now_ns, end_ns; /* end_ns 0: none */
-	bool has_begun;
+	int64_t now_ns, end_ns;
+	bool has_end, has_begun;
 };
 
 static const struct orr_param params[] = { ORR_PARAM_REAL("days", "30", 0, 36500, "length of the trace in days; 0: determined by n"),
@@ -91,6 +91,7 @@ static void start(void *state, const void *args, uint64_t seed, uint64_t index)
 	rng_init(&p->service, seed, "service", index);
 	rng_init(&p->mix, seed, "mix", index);
 	p->load = orr_arg_real(args, "load");
+	p->has_end = ends(args);
 	p->end_ns = draw_to_ns(orr_arg_real(args, "days") * 86400);
 	p->cluster = draw_index(&p->mix, cluster_weight);
 }
@@ -113,7 +114,7 @@ static bool next(void *state, struct job_rec *row)
 	if (p->has_begun)
 		p->now_ns = num_add_sat(p->now_ns, draw_to_ns(gap / p->load));
 	p->has_begun = true;
-	if (p->end_ns && p->now_ns > p->end_ns)
+	if (p->has_end && p->now_ns > p->end_ns)
 		return false;
 	row->submit_ns = p->now_ns;
 	if (!is_cron) {

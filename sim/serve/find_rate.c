@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "serve/find_rate.h"
 
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/sbuf.h"
@@ -394,7 +395,7 @@ static int search_all(const struct scenario *s, const struct slo *slo, double en
 	long n = (long)s->n_policies;
 	struct orr_error *e = mem_zalloc((size_t)n, sizeof *e);
 	int rc = ORR_OK;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(world_threads(s->output))
+#pragma omp parallel for schedule(dynamic, 1) num_threads(limits_threads(world_threads(s->output), (size_t)n))
 	for (long i = 0; i < n; i++) {
 		struct attempt a = { s, (size_t)i, *slo };
 		rate_search(try_factor, &a, enough, &found[i], &e[i]);

@@ -7,6 +7,7 @@
  *
  * With "learn", the schedule is also applied to real SGD.
  */
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/sbuf.h"
@@ -170,7 +171,7 @@ static int run_samples(const struct scenario *s, const struct scenario_policy *p
 	long n = ((const struct step_state *)s->state)->set.cost_samples;
 	double *rate = mem_zalloc((size_t)n, sizeof *rate), *iteration_s = mem_zalloc((size_t)n, sizeof *iteration_s);
 	struct orr_error *e = mem_zalloc((size_t)n, sizeof *e);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(world_threads(s->output))
+#pragma omp parallel for schedule(dynamic, 1) num_threads(limits_threads(world_threads(s->output), (size_t)n))
 	for (long k = 0; k < n; k++)
 		run_sample(s, p, (uint32_t)k + 1, &rate[k], &iteration_s[k], &e[k]);
 	int rc = ORR_OK;

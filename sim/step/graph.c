@@ -3,6 +3,7 @@
 #include "step/world.h"
 
 #include "base/hash.h"
+#include "base/limits.h"
 #include "base/mem.h"
 
 #include <stdarg.h>
@@ -88,7 +89,12 @@ static bool is_given(struct orr_step *s, const void *p, const char *what)
 static orr_op op_new(struct orr_step *s, struct op o)
 {
 	struct iteration *k = s->building;
+	struct orr_error err = { 0 };
 	o.label = o.entry_first = NONE;
+	if (k->n_ops == k->cap_ops && limits_claim(2.0 * k->cap_ops * sizeof *k->op, "a graph of so many ops", &err)) {
+		step_fail(s, err.code, "%s", err.text);
+		return 0;
+	}
 	MEM_GROW(k->op, k->n_ops, k->cap_ops);
 	k->op[k->n_ops++] = o;
 	return (orr_op)(k->number + 1) << 32 | k->n_ops;

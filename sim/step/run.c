@@ -5,6 +5,7 @@
 #include "step/path.h"
 #include "step/wire.h"
 
+#include "base/limits.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -58,6 +59,15 @@ static void set_facts(struct orr_step *s)
 		}
 		s->node_of[topo_host(c->topo, n)] = n;
 	}
+}
+
+/* Checks the memory of all endpoints against --max-memory. */
+static int claim_endpoints(struct orr_step *s)
+{
+	char what[80];
+	double each = STEP_STREAMS * sizeof *s->stream + STEP_MAX_PERIOD * sizeof *s->recent + sizeof *s->device + sizeof *s->total;
+	snprintf(what, sizeof what, "cluster: a training step on %u GPUs and CPUs", s->endpoints);
+	return limits_claim(each * s->endpoints, what, &s->error);
 }
 
 static void prepare(struct orr_step *s)
@@ -251,6 +261,8 @@ void step_result_free(struct step_result *r)
 int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 {
 	set_facts(s);
+	if (claim_endpoints(s))
+		return s->error.code;
 	prepare(s);
 	source_begin(s);
 	if (account_options(s) || money_begin(s) || facts_scale(s) ||

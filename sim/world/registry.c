@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 void registry_display_name(const char *ident, char *out, size_t size)
 {
@@ -101,7 +102,10 @@ static int check_plugin(const char *path, const struct orr_plugin *x, struct orr
 static int load(const char *path, struct registry_entry *out, struct orr_error *err)
 {
 	char *with_slash = NULL;
+	struct stat st;
 	size_t n;
+	if (!stat(path, &st) && !S_ISREG(st.st_mode))
+		return orr_fail(err, ORR_EINPUT, "%s: is no regular file: expected a compiled plugin (docs/policies.md)", path);
 	char *bytes = bytes_read_file(path, 1u << 30, &n, out->plugin_hash, err);
 	if (!bytes)
 		return ORR_EINPUT;

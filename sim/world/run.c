@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "world/run.h"
 
+#include "base/limits.h"
 #include "base/mem.h"
 #include "results/columns.h"
 #include "world/remarks.h"
@@ -69,7 +70,11 @@ void trial_run(struct trial *t, uint32_t k, world_progress progress, void *ctx)
 	if (!is_needed(t, k))
 		return;
 	struct run_result *r = k ? result_new() : t->result;
+	char name[120];
+	snprintf(name, sizeof name, "policy %.100s", t->s->policy ? t->s->policy[t->policy].label : "");
+	limits_begin_input(name);
 	int rc = t->s->world->run(t->s, t->policy, k, r, progress, ctx, &err);
+	limits_begin_input("");
 	if (rc)
 		keep_error(t, k, &err);
 	else if (t->all)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "world/scenario.h"
 
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "results/report.h"
@@ -213,6 +214,9 @@ static int read_cluster(struct scenario *s, struct orr_error *err)
 		return ORR_OK;
 	if (!*s->cluster_spec)
 		return orr_fail(err, ORR_EINPUT, "scenario: expected a cluster (--cluster 64x8:v100, or a file)");
+	char name[120];
+	snprintf(name, sizeof name, "cluster %.100s", s->cluster_spec);
+	limits_begin_input(name); /* the world builds its network from it, until the scenario is open */
 	s->cluster = cluster_load(s->cluster_spec, err);
 	return s->cluster ? ORR_OK : ORR_EINPUT;
 }
@@ -264,6 +268,9 @@ static int read_policies(struct scenario *s, struct orr_error *err)
 	int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0;
 	if (!n)
 		return no_policy(s->world, err);
+	if (n > SCENARIO_MOST_POLICIES)
+		return orr_fail(err, ORR_EINPUT, "scenario: $.policies: %d policies: expected at most %d; orrery sweep runs more", n,
+			SCENARIO_MOST_POLICIES);
 	s->policy = mem_zalloc((size_t)n, sizeof *s->policy);
 	for (int i = 0; i < n; i++) {
 		int rc = resolve_policy(cJSON_GetArrayItem(list, i), s, err);
@@ -364,6 +371,7 @@ struct scenario *scenario_open(const cJSON *scenario, const struct world_output 
 	int rc = scenario_world(scenario, &s->world, &why);
 	if (!rc)
 		rc = open_world(s, &why);
+	limits_begin_input("");
 	if (!rc)
 		return s;
 	scenario_close(s);

@@ -55,7 +55,7 @@ struct scenario {
 };
 
 /* With until_precision: the least number, and the largest if none is given (precision.h). */
-enum { SCENARIO_LEAST_REPLICATIONS = 10, SCENARIO_MOST_REPLICATIONS = 1000 };
+enum { SCENARIO_LEAST_REPLICATIONS = 10, SCENARIO_MOST_REPLICATIONS = 1000, SCENARIO_MOST_POLICIES = 1000 };
 
 /* Keys of every scenario: seed, replications, until_precision, precision_of, compare, equal_within, policy_timeout. "world" and "policies"
  * are not included. */

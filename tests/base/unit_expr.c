@@ -43,7 +43,7 @@ static size_t bind(void *ctx, const char *s, size_t n, size_t i)
 	return before;
 }
 
-static const struct expr_env env = { NULL, name, reference, axis, bind };
+static const struct expr_env env = { NULL, name, reference, axis, bind, NULL };
 
 static void gives(const char *text, double expected)
 {
