@@ -17,6 +17,7 @@ struct mapped {
 	int at[MAP_FIELDS]; /* column of a field; -1: none */
 	enum stamp_unit unit, duration_unit;
 	double mem_mib;
+	uint32_t per_copy;
 	char *open_status;
 	bool lacks_submit, has_dates;
 	enum mapped_unknown unknown;
@@ -76,6 +77,7 @@ struct mapped *mapped_new(struct lines *in, const struct mapped_columns *c, stru
 	m->unit = c->unit;
 	m->duration_unit = c->duration_unit;
 	m->mem_mib = c->mem_mib;
+	m->per_copy = c->per_copy;
 	m->open_status = c->open_status ? mem_strdup(c->open_status) : NULL;
 	m->lacks_submit = c->lacks_submit;
 	m->unknown = c->unknown;
@@ -252,6 +254,26 @@ static void read_memory(struct mapped *m, struct orr_trace_job *row)
 		refuse(m, MAP_MEM, "memory in MiB, or with a unit such as 64G");
 }
 
+/* Multiplies values that the file gives per worker. */
+static void multiply(struct mapped *m, struct orr_trace_job *row)
+{
+	int64_t n = (int64_t)number(m, MAP_COPIES, "a whole number", 0, TRACE_MAX_GPUS);
+	if (n < 2)
+		return;
+	if (m->per_copy & 1U << MAP_GPUS && row->gpus > TRACE_MAX_GPUS / (uint32_t)n)
+		refuse(m, MAP_COPIES, "at most 1000000 GPUs of the job");
+	else if (m->per_copy & 1U << MAP_GPUS)
+		row->gpus *= (uint32_t)n;
+	if (m->per_copy & 1U << MAP_CPUS)
+		row->cpu_milli *= n;
+	if (m->per_copy & 1U << MAP_MEM)
+		row->mem_mib *= n;
+	if (row->gpu_milli < 1000 && row->gpus > 1)
+		refuse(m, MAP_GPUS, "whole GPUs for a job of several workers");
+	if (row->cpu_milli > INT64_C(1000) * TRACE_MAX_CORES || row->mem_mib > TRACE_MAX_MIB)
+		refuse(m, MAP_COPIES, "at most 100000000 cores and 1 EiB of the job");
+}
+
 static void read_row(struct mapped *m, struct orr_trace_job *row)
 {
 	row->id = text_of(m, MAP_JOB_ID, NULL);
@@ -259,6 +281,7 @@ static void read_row(struct mapped *m, struct orr_trace_job *row)
 	read_gpus(m, row);
 	read_memory(m, row);
 	row->cpu_milli = (int64_t)llround(real(m, MAP_CPUS, 0, TRACE_MAX_CORES) * 1000);
+	multiply(m, row);
 	row->iterations = real(m, MAP_ITERATIONS, 0, 1e15);
 	row->priority = real(m, MAP_PRIORITY, -1e9, 1e9);
 	row->batch = real(m, MAP_BATCH, 0, 1e9);

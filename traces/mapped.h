@@ -34,6 +34,7 @@ enum map_field {
 	MAP_STATUS,
 	MAP_STRATEGY,
 	MAP_BATCH,
+	MAP_COPIES, /* factor of the fields in per_copy; --map has no name for it */
 	MAP_FIELDS
 };
 
@@ -44,6 +45,7 @@ enum mapped_unknown { MAPPED_DROP, MAPPED_KEEP, MAPPED_ERROR };
 struct mapped_columns {
 	const char *theirs[MAP_FIELDS]; /* names in the header; NULL: no such column */
 	uint32_t optional;              /* bit per field whose column a file may lack */
+	uint32_t per_copy;              /* bit per field that is a value per copy: MAP_GPUS, MAP_CPUS or MAP_MEM */
 	int flags;                      /* enum table_flags; TABLE_HEADER is added */
 	enum stamp_unit unit, duration_unit;
 	double mem_mib;          /* MiB of memory per unit of the column; 0: bytes with a suffix, or MiB without one */

@@ -33,7 +33,9 @@ static const struct {
 	{ "bamboo", "bamboo.csv", ',' }, { "gcp-polls", "gcp_polls.txt", ',' }, { "step-curve", "step_curve.csv", ',' },
 	{ "parcae-counts", "parcae_counts.csv", ',' }, { "parcae-segment", "parcae_segment.txt", ',' },
 	{ "parcae-segment", "parcae_segment.txt", ' ' }, { "skypilot", "skypilot.json", ',' }, { "skypilot", "skypilot.json", ' ' },
-	{ "availability", "availability.csv", ',' }, { "prices", "prices.csv", ',' },
+	{ "availability", "availability.csv", ',' }, { "prices", "prices.csv", ',' }, { "acme", "acme_seren.csv", ',' },
+	{ "acme", "acme_kalos.csv", ',' }, { "helios", "helios.csv", ',' }, { "itp", "itp.csv", ',' }, { "dlrm", "dlrm.csv", ',' },
+	{ "spot-gpu", "spot_gpu.csv", ',' }, { "slurm", "slurm.txt", '|' },
 	{ "csv", "own.csv", ';', "map=job_id=id,submit=created_at,gpus=num_gpu,duration=elapsed,user=owner,mem=ram,cpus=cores,limit=most" },
 	{ "csv-requests", "own_requests.tsv", '\t', "map=arrival=when,prompt_tokens=in,output_tokens=out,session=chat,slo=within" } };
 

@@ -1,0 +1,93 @@
+# Readers of other people's traces: every quirk of the hand-made fixtures, and a round trip through trace convert.
+# SPDX-License-Identifier: GPL-3.0-or-later
+# shellcheck shell=bash
+. "$srcdir/tests/tap.sh"
+d=$srcdir/tests/data/traces
+t() { "$ORRERY" trace "$@" 2>"$work/err"; }
+columns=1-14,17
+# rows FILE WANT [OPTION..]: the rows as orrery's CSV, columns job_id to queue and status; the same after a second conversion
+rows() {
+  file=$1 want=$2
+  shift 2
+  t convert "$d/$file" -o "$work/a.csv" "$@"
+  is "$(tail -n +2 "$work/a.csv" | cut -d, -f$columns)" "$want" "$file $*: rows"
+  is "$(t convert "$work/a.csv")" "$(cat "$work/a.csv")" "$file $*: the converted rows read back the same"
+}
+left() { # FILE COUNT [OPTION..]
+  file=$1 count=$2
+  shift 2
+  t convert "$d/$file" "$@" >/dev/null
+  like "$(cat "$work/err")" "rows left out: $count " "$file $*: $count rows left out"
+}
+format() { like "$(t info "$d/$1")" "^format +$2 " "$1 is recognised as $2"; }
+fact() { like "$(t info "$d/$1")" "^$2 +$3\$" "$1: $2 $3"; }
+bad() { # WANT ARGUMENTS..
+  want=$1
+  shift
+  t "$@" >/dev/null
+  is "$? $(cat "$work/err")" "2 orrery: $want" "$want"
+}
+
+# Acme: zones in the times; Kalos' durations contain the wait (18 = 10 + 8); a job that never started is left out.
+format acme_seren.csv acme
+rows acme_seren.csv "5778432,0,117,8,1000,128,,,,32,,Other,u5907,,FAILED
+5778433,1,0,0,1000,16,,,,0,,Debug,u5907,,COMPLETED"
+fact acme_seren.csv "first submission" "2023-02-28 16:18:22"
+rows acme_kalos.csv "dlctk696s0jbvitv,0,8,64,1000,960,7629400,,,10,,Other,uf794,,FAILED"
+left acme_kalos.csv 1
+
+# Helios: no zone, the column queue is a wait, a running job is left out.
+format helios.csv helios
+rows helios.csv "1425511,0,36848,1,1000,1,,,,30,,,uXBbc,vcJkd,COMPLETED
+1425513,27,675233,8,1000,64,,,,0,,,uzqls,vcpDC,CANCELLED"
+left helios.csv 1
+sed 's/RUNNING/COMPLETED/; s/2020-06-10 04:55:39/2020-06-09 04:55:39/' "$d/helios.csv" >"$work/h.csv"
+bad "$work/h.csv:2: end_time: expected at least the time of the start, found \"2020-06-09 04:55:39\"" convert "$work/h.csv"
+
+# ITP: times from the first row; the raw list has fewer columns; no line end after the last row.
+format itp.csv itp
+rows itp.csv "bdd640fb,0,1075,1,1000,,,,,,3249,deepspeech2,,,
+23b8c1e9,2065,3604,8,1000,,,,,,48266,inception3,,,"
+printf 'job_id,submission_time,duration,num_gpu\na,1932025,2429,64\n' >"$work/raw.csv"
+is "$(t convert "$work/raw.csv" | tail -1 | cut -d, -f1-4)" "a,0,2429,64" "itp: the raw list"
+
+# DLRM: rows without creation or deletion reach beyond the trace; spot-gpu: requests are per worker.
+format dlrm.csv dlrm
+rows dlrm.csv "instance_1,0,90000,0,1000,64,327680,,,30,,CN,,app_0,"
+left dlrm.csv 3
+format spot_gpu.csv spot-gpu
+rows spot_gpu.csv "437260,0,41060,16,1000,240,,A100-SXM4-80GB,,,,,57,Spot,
+437261,37,60,1,1000,8,,A10,,,,,57,HP,"
+
+# Slurm: steps, arrays, heterogeneous jobs, requeues, cancelled while waiting, GPUs counted once, clocks set back.
+format slurm.txt slurm
+slurm_rest="126,180,3600,7,1000,2,64000,,3600,60,,,u3,gpu,TIMEOUT"
+slurm_last="128,21225590,600,1,1000,,,,,0,,,u1,gpu,FAILED"
+rows slurm.txt "123,0,86410,2,1000,8,65536,a100,172800,300,,,u1,gpu,COMPLETED
+124_7,60,2460,1,1000,4,,,,60,,,u2,gpu,RUNNING
+$slurm_rest
+127,3600,2400,0,1000,4,2048,,,600,,,u1,cpu,COMPLETED
+$slurm_last"
+rows slurm.txt "123,0,86410,2,1000,8,65536,a100,172800,300,,,u1,gpu,COMPLETED
+$slurm_rest
+127,3600,1800,0,1000,4,2048,,,600,,,u1,cpu,COMPLETED
+$slurm_last" -O runs=last -O running=drop
+left slurm.txt 2
+fact slurm.txt "lines of steps \(skipped\)" 1
+fact slurm.txt "further runs of a job \(joined\)" 1
+fact slurm.txt "further parts of a heterogeneous job \(joined\)" 1
+fact slurm.txt "still running" 1
+fact slurm.txt "not started \(left out\)" 2
+sed 's/$/|/' "$d/slurm.txt" >"$work/p.txt"
+is "$(t convert "$work/p.txt")" "$(t convert "$d/slurm.txt")" "slurm: sacct -p, with a bar at the end of each line"
+sed '2s/|gpu|/|g|pu|/' "$d/slurm.txt" >"$work/bar.txt"
+bad "$work/bar.txt:2: expected 12 fields, found 13" convert "$work/bar.txt"
+is "$(t convert "$work/bar.txt" --repair | wc -l)" 5 "slurm: --repair leaves out a line with a bar in a name"
+bad "$d/slurm.txt:5: State: expected a job that has started, found \"PENDING\" (unknown_runtime=drop leaves such jobs out)" \
+  convert "$d/slurm.txt" -O unknown_runtime=error
+sed 's/gres.gpu=2,mem/gres\/gpu=2.5,mem/g' "$d/slurm.txt" >"$work/half.txt"
+bad "$work/half.txt:2: AllocTRES: expected resources such as cpu=8,gres/gpu=2,mem=64G,node=1, found \"billing=8,cpu=8,gres/gpu:a100=2,gres/gpu=2.5,mem=64G,node=1\"" convert "$work/half.txt"
+cut -d'|' -f1-9 "$d/slurm.txt" >"$work/few.txt"
+like "$(t convert "$work/few.txt"; cat "$work/err")" "expected a column AllocTRES or ReqTRES; sacct prints it with -o" "slurm: missing columns are named, with the command"
+#end
+tap_done
