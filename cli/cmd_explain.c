@@ -194,11 +194,12 @@ static int no_parts(const struct explanation *x)
 
 static int explain_run(struct explanation *x, const struct stored_run *run, bool *has_any)
 {
-	int64_t n, number;
-	int code = store_count_parts(x->s, run->run, x->o->entity->name, &n, x->err);
-	if (!code && !n && !strcmp(x->o->entity->name, "job")) /* all of its jobs started at once */
-		code = store_count_parts(x->s, run->run, "node", &n, x->err);
-	if (code || !n)
+	int64_t number;
+	bool has;
+	int code = store_has_parts(x->s, run->run, x->o->entity->name, &has, x->err);
+	if (!code && !has && !strcmp(x->o->entity->name, "job")) /* all of its jobs started at once */
+		code = store_has_parts(x->s, run->run, "node", &has, x->err);
+	if (code || !has)
 		return code;
 	*has_any = true;
 	code = find_subject(x, run->run, &number);

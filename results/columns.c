@@ -72,9 +72,13 @@ static const struct column endpoints_columns[] = {
 #include "results/columns.def"
 };
 
+#define STORED_PACKED(rows) #rows
+#define STORED_POSITION(rows) #rows
+#define STORED_FIRST(rows) #rows
+#define STORED_LISTED(rows) #rows "_lists"
 const struct row_table row_tables[] = {
 #define TABLE(row, rows, key_, digest_, doc_)                                                                                       \
-	{ .name = #rows, .digest = digest_, .doc = doc_, .key = KEY_##key_, .row_size = sizeof(struct row),                   \
+	{ .name = #rows, .digest = digest_, .doc = doc_, .stored = STORED_##key_(rows), .key = KEY_##key_, .row_size = sizeof(struct row), \
 		.rows_at = offsetof(struct run_result, rows), .n_at = offsetof(struct run_result, n_##rows),                           \
 		.columns = rows##_columns, .n_columns = sizeof rows##_columns / sizeof *rows##_columns },
 #include "results/columns.def"

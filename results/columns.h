@@ -39,10 +39,17 @@ struct column {
 	const char *unit, *doc;
 };
 
-enum row_key { KEY_PACKED, KEY_POSITION, KEY_FIRST };
+enum row_key {
+	KEY_PACKED,   /* run and number in one integer */
+	KEY_POSITION, /* run and position */
+	KEY_FIRST,    /* run and the first column */
+	KEY_LISTED    /* as KEY_POSITION, but the table is a view of lists of rows (lists.h). The columns have the types NAME, TEXT, CLOCK
+		       * and COUNT64: a group, a subject and others. */
+};
 
 struct row_table {
 	const char *name, *digest, *doc;
+	const char *stored; /* the table of the database that has the rows; LISTED: the lists */
 	enum row_key key;
 	size_t row_size, rows_at, n_at; /* size of a row; offsets of the array and of its length in struct run_result */
 	const struct column *columns;
@@ -65,6 +72,12 @@ void rows_set(const struct row_table *t, struct run_result *r, void *rows, size_
 
 /* Takes the array out of r; the caller frees it. */
 void *rows_steal(const struct row_table *t, struct run_result *r);
+
+/* Returns true if the rows of a run are numbered by `position`. */
+static inline bool has_position(const struct row_table *t)
+{
+	return t->key == KEY_POSITION || t->key == KEY_LISTED;
+}
 
 /* Returns true if the database stores the column. */
 static inline bool column_is_stored(const struct column *c)

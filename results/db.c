@@ -156,6 +156,8 @@ bool db_lacks_columns(const struct store *s)
 		sbuf_printf(&sql, " FROM %s t", t->name);
 		lacks = sqlite3_prepare_v2(s->db, sbuf_text(&sql), -1, &st, NULL) == SQLITE_ERROR;
 		sqlite3_finalize(st);
+		if (!lacks && t->key == KEY_LISTED)
+			lacks = db_has_column(s, t->stored, "list", &has, &ignored) || !has;
 	}
 	sbuf_free(&sql);
 	return lacks;
@@ -221,10 +223,10 @@ int db_select_rows(const struct store *s, const struct row_table *t, const char 
 		code = db_has_column(s, t->name, "key", &has, err); /* the first files of schema 1 had run and number */
 	bool is_packed = t->key == KEY_PACKED && has;
 	sbuf_printf(&sql, " FROM %s WHERE %s", t->name,
-		is_packed                ? "key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY key"
-		: t->key == KEY_POSITION ? "run = ?1 ORDER BY position"
-					 : "run = ?1 ORDER BY ");
-	if (t->key != KEY_POSITION && !is_packed)
+		is_packed         ? "key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY key"
+		: has_position(t) ? "run = ?1 ORDER BY position"
+				  : "run = ?1 ORDER BY ");
+	if (!has_position(t) && !is_packed)
 		sbuf_puts(&sql, t->columns[0].name);
 	if (!code && any)
 		code = db_prepare(s, sbuf_text(&sql), doing, st, err);

@@ -15,9 +15,9 @@
 #include <sqlite3.h>
 
 /* "orry" in ASCII: distinguishes databases of orrery from other SQLite databases */
-enum { DB_APPLICATION_ID = 0x6f727279, DB_SCHEMA_VERSION = 6, DB_BUSY_MS = 30000 };
+enum { DB_APPLICATION_ID = 0x6f727279, DB_SCHEMA_VERSION = 7, DB_BUSY_MS = 30000 };
 
-/* Statements that a store prepares once; of the last two kinds one for each table of rows. */
+/* Statements that a store prepares once; of the last three kinds one for each table of rows. */
 enum {
 	DB_FIND_RUN,
 	DB_INSERT_RUN,
@@ -31,7 +31,8 @@ enum {
 	DB_MOST_TABLES = 32,
 	DB_INSERT_ROWS = 9,
 	DB_READ_ROWS = DB_INSERT_ROWS + DB_MOST_TABLES,
-	DB_STATEMENTS = DB_READ_ROWS + DB_MOST_TABLES,
+	DB_READ_LISTS = DB_READ_ROWS + DB_MOST_TABLES,
+	DB_STATEMENTS = DB_READ_LISTS + DB_MOST_TABLES,
 	DB_BASES = 8
 };
 

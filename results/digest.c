@@ -3,6 +3,7 @@
 
 #include "base/sbuf.h"
 #include "results/columns.h"
+#include "results/lists.h"
 #include "results/store.h"
 
 #include <inttypes.h>
@@ -28,7 +29,7 @@ struct part {
 	struct digest *digest; /* digest of the database; NULL: only the checksum */
 	struct sha256_ctx sha; /* checksum of the part */
 	struct sbuf row;
-	bool has_rows;
+	bool has_rows, is_listed; /* is_listed: the checksum is that of the lists, the digest that of the rows */
 };
 
 static void put_column(struct sbuf *row, sqlite3_stmt *st, int column)
@@ -137,14 +138,22 @@ static int prepare_part(struct store *s, size_t part, sqlite3_stmt **st, struct 
 	return db_statement(s, fixed[part].statement, sql, doing, st, err);
 }
 
-static void put_row(struct part *p, sqlite3_stmt *st, const char *table, int left_out)
+/* Adds a row to the checksum of its part. */
+static void put_sum(struct part *p, sqlite3_stmt *st)
 {
-	sbuf_clear(&p->row);
 	int n = sqlite3_column_count(st);
+	sbuf_clear(&p->row);
 	for (int c = 0; c < n; c++)
 		put_value(&p->row, st, c);
 	sbuf_putc(&p->row, '\n');
 	sha256_update(&p->sha, p->row.len, (const uint8_t *)p->row.text);
+}
+
+static void put_row(struct part *p, sqlite3_stmt *st, const char *table, int left_out)
+{
+	int n = sqlite3_column_count(st);
+	if (!p->is_listed)
+		put_sum(p, st);
 	struct digest *d = p->digest;
 	if (!d)
 		return;
@@ -156,11 +165,48 @@ static void put_row(struct part *p, sqlite3_stmt *st, const char *table, int lef
 	sha256_update(&d->sha, d->row.len, (const uint8_t *)d->row.text);
 }
 
+/* Sets *st to the statement that reads the lists of a run; NULL: the table has none, or it is one of an older schema. */
+static int prepare_lists(struct store *s, size_t part, sqlite3_stmt **st, struct orr_error *err)
+{
+	const struct row_table *t = part < DIGEST_ROWS ? NULL : &row_tables[part - DIGEST_ROWS];
+	int64_t has = 0;
+	char sql[160];
+	*st = t ? s->statement[DB_READ_LISTS + part - DIGEST_ROWS] : NULL;
+	if (*st || !t || t->key != KEY_LISTED)
+		return ORR_OK;
+	int code = lists_exist(s, t, &has, err);
+	if (code || !has)
+		return code;
+	sqlite3_snprintf(sizeof sql, sql, "SELECT position, %s, lowest, highest, list FROM %s WHERE run = ?1 ORDER BY position",
+		t->columns[0].name, t->stored);
+	return db_statement(s, DB_READ_LISTS + (int)(part - DIGEST_ROWS), sql, doing, st, err);
+}
+
+/* Adds the lists of a run to the checksum of its part, if the table is stored in lists. */
+static int put_lists(struct store *s, struct part *p, size_t part, int64_t run, struct orr_error *err)
+{
+	sqlite3_stmt *st;
+	int rc, code = prepare_lists(s, part, &st, err);
+	p->is_listed = st != NULL;
+	if (code || !st)
+		return code;
+	sqlite3_bind_int64(st, 1, run);
+	while ((rc = db_step(s, st, doing, err)) == SQLITE_ROW) {
+		p->has_rows = true;
+		put_sum(p, st);
+	}
+	sqlite3_reset(st);
+	return rc == SQLITE_DONE ? ORR_OK : ORR_EFAIL;
+}
+
 static int put_rows(struct store *s, struct part *p, size_t part, int64_t run, struct orr_error *err)
 {
+	int code = put_lists(s, p, part, run, err);
+	if (code || (p->is_listed && !p->digest))
+		return code;
 	const char *table = part < DIGEST_ROWS ? fixed[part].digest : row_tables[part - DIGEST_ROWS].digest;
 	sqlite3_stmt *st;
-	int code = prepare_part(s, part, &st, err);
+	code = prepare_part(s, part, &st, err);
 	if (code || !st)
 		return code; /* an older schema lacks this table */
 	int rc;

@@ -247,7 +247,7 @@ static int make_tables(struct merge *m)
 	int code = make_table(m, "runs", KEY_FIRST, "");
 	for (size_t i = 0; !code && i < n_row_tables; i++) {
 		const struct row_table *t = &row_tables[i];
-		code = make_table(m, t->name, t->key, t->key == KEY_PACKED ? "" : t->key == KEY_POSITION ? "position" : t->columns[0].name);
+		code = make_table(m, t->stored, t->key, t->key == KEY_PACKED ? "" : has_position(t) ? "position" : t->columns[0].name);
 	}
 	if (!code)
 		code = make_table(m, "series", KEY_FIRST, "series");

@@ -3,34 +3,34 @@
 
 #include "base/mem.h"
 #include "results/db.h"
+#include "results/lists.h"
 
 #include <string.h>
 
 static const char doing[] = "reading the parts of a run";
 
-/* Databases of earlier versions lack the table. */
-static int has_table(struct store *s, int64_t *has, struct orr_error *err)
+int store_has_parts(struct store *s, int64_t run, const char *entity, bool *has, struct orr_error *err)
 {
-	return db_has_column(s, "parts", "subject", has, err);
-}
-
-int store_count_parts(struct store *s, int64_t run, const char *entity, int64_t *n, struct orr_error *err)
-{
+	const struct row_table *t = row_table_find("parts");
+	char sql[120];
 	sqlite3_stmt *st;
-	int64_t has = 0;
-	*n = 0;
-	int code = has_table(s, &has, err);
-	if (!code && has)
-		code = db_prepare(s, "SELECT count(*) FROM parts WHERE run = ?1 AND entity = ?2", doing, &st, err);
-	if (code || !has)
+	int64_t has_lists = 0, has_rows = 0;
+	*has = false;
+	int code = lists_exist(s, t, &has_lists, err);
+	if (!code && !has_lists)
+		code = db_has_column(s, t->name, "subject", &has_rows, err); /* databases of earlier versions lack the table */
+	if (code || (!has_lists && !has_rows))
+		return code;
+	sqlite3_snprintf(sizeof sql, sql, "SELECT 1 FROM %s WHERE run = ?1 AND entity = ?2 LIMIT 1", has_lists ? t->stored : t->name);
+	code = db_prepare(s, sql, doing, &st, err);
+	if (code)
 		return code;
 	sqlite3_bind_int64(st, 1, run);
 	db_bind_text(st, 2, entity);
 	int rc = db_step(s, st, doing, err);
-	if (rc == SQLITE_ROW)
-		*n = sqlite3_column_int64(st, 0);
+	*has = rc == SQLITE_ROW;
 	sqlite3_finalize(st);
-	return rc == SQLITE_ROW ? ORR_OK : ORR_EFAIL;
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? ORR_OK : ORR_EFAIL;
 }
 
 int store_find_subject(struct store *s, int64_t run, const char *table, const char *id, int64_t *number, struct orr_error *err)
@@ -66,15 +66,35 @@ static void take_row(struct run_result *r, size_t *cap, const char *entity, uint
 		.detail = result_text(r, (const char *)sqlite3_column_text(st, 4)) };
 }
 
+/* Prepares the statement that reads the parts of subject ?3 of run ?1 and entity ?2. */
+static int prepare_parts(struct store *s, sqlite3_stmt **st, struct orr_error *err)
+{
+	const struct row_table *t = row_table_find("parts");
+	struct sbuf sql = { 0 };
+	int64_t has_lists;
+	*st = NULL;
+	int code = lists_exist(s, t, &has_lists, err);
+	sbuf_puts(&sql, "SELECT begin_ns, end_ns, kind, cause, detail FROM ");
+	if (!code && has_lists) {
+		sbuf_putc(&sql, '(');
+		lists_select(&sql, t);
+		sbuf_puts(&sql, " WHERE l.run = ?1 AND l.entity = ?2 AND ?3 BETWEEN l.lowest AND l.highest) WHERE subject = ?3");
+	} else {
+		sbuf_printf(&sql, "%s WHERE run = ?1 AND entity = ?2 AND subject = ?3", t->name);
+	}
+	sbuf_puts(&sql, " ORDER BY position");
+	if (!code)
+		code = db_prepare(s, sbuf_text(&sql), doing, st, err);
+	sbuf_free(&sql);
+	return code;
+}
+
 int store_read_parts(struct store *s, int64_t run, const char *entity, uint64_t subject, struct run_result *into, struct orr_error *err)
 {
 	sqlite3_stmt *st;
 	size_t cap = 0;
 	int rc;
-	int code = db_prepare(s,
-		"SELECT begin_ns, end_ns, kind, cause, detail FROM parts WHERE run = ?1 AND entity = ?2 AND subject = ?3"
-		" ORDER BY position",
-		doing, &st, err);
+	int code = prepare_parts(s, &st, err);
 	if (code)
 		return code;
 	sqlite3_bind_int64(st, 1, run);

@@ -4,9 +4,11 @@
  * clustered by (run, position), so reading one run touches no pages of other runs. Jobs and requests have many rows, so run and
  * number are packed into one integer key: an append costs SQLite a quarter less than with a compound key.
  */
+#include "base/mem.h"
 #include "results/columns.h"
 #include "results/db.h"
 #include "results/digest.h"
+#include "results/lists.h"
 #include "results/scenarios.h"
 
 #include <stdio.h>
@@ -130,6 +132,10 @@ static const char *sql_type(enum column_type type)
 
 static void create_table(struct sbuf *sql, const struct row_table *t)
 {
+	if (t->key == KEY_LISTED) {
+		lists_create(sql, t);
+		return;
+	}
 	sbuf_printf(sql, "CREATE TABLE IF NOT EXISTS %s(\n", t->name);
 	if (t->key == KEY_PACKED)
 		sbuf_puts(sql, "  key INTEGER PRIMARY KEY,\n  run INTEGER AS (key >> 32)");
@@ -150,12 +156,12 @@ static void create_table(struct sbuf *sql, const struct row_table *t)
 		sbuf_printf(sql, ",\n  PRIMARY KEY(run, %s)) WITHOUT ROWID;\n", t->key == KEY_FIRST ? t->columns[0].name : "position");
 }
 
-/* Adds the columns that an existing table lacks, with NULL in existing rows. */
+/* Adds the columns that an existing table lacks, with NULL in existing rows. The rows of lists need none: what they lack is NULL. */
 static int add_columns(struct sbuf *sql, const struct store *s, const struct row_table *t, struct orr_error *err)
 {
 	int64_t has = 0;
 	char text[200];
-	for (size_t i = 0; i < t->n_columns; i++) {
+	for (size_t i = 0; i < t->n_columns && t->key != KEY_LISTED; i++) {
 		const struct column *c = &t->columns[i];
 		if (!column_is_stored(c))
 			continue;
@@ -199,9 +205,14 @@ static void create_view(struct sbuf *sql, const struct row_table *t)
 	bool has_label = false; /* the table has its own column `label` */
 	for (size_t i = 0; i < t->n_columns; i++)
 		has_label |= !strcmp(t->columns[i].name, "label");
+	if (t->key == KEY_LISTED) {
+		sbuf_printf(sql, "DROP VIEW IF EXISTS %s;\nCREATE VIEW %s AS\n  ", t->name, t->name);
+		lists_select(sql, t);
+		sbuf_puts(sql, ";\n");
+	}
 	sbuf_printf(sql, "DROP VIEW IF EXISTS %s_s;\nCREATE VIEW %s_s AS\n  SELECT r.run, r.label%s, r.policy", t->name, t->name,
 		has_label ? " AS run_label" : "");
-	if (t->key == KEY_POSITION)
+	if (has_position(t))
 		sbuf_puts(sql, ", t.position");
 	for (size_t i = 0; i < t->n_columns; i++)
 		view_column(sql, t, &t->columns[i]);
@@ -285,6 +296,9 @@ static int copy_numbered(struct store *s, const struct row_table *t, struct orr_
 struct migration {
 	int64_t has_scenarios; /* runs with whole scenarios */
 	uint64_t numbered;     /* set of tables without their packed key, by position in row_tables */
+	uint64_t unlisted;     /* set of tables of rows that become lists */
+	int64_t *run;          /* runs with rows of these tables whose checksums were right */
+	size_t n_runs, cap_runs;
 };
 
 /* Sets aside a table of the first files of schema 1, which have run and number instead of the packed key. */
@@ -301,9 +315,69 @@ static int begin_table(struct store *s, struct migration *m, size_t i, struct or
 	return set_aside(s, name, "run, number", err);
 }
 
+/* Notes the runs that have rows of the table and pass their checksums. A damaged run keeps its checksum, so that it stays damaged. */
+static int list_sound_runs(struct store *s, struct migration *m, const char *name, struct orr_error *err)
+{
+	char sql[160];
+	sqlite3_stmt *st;
+	int64_t has;
+	int rc = SQLITE_DONE;
+	int code = db_has_column(s, "runs", "checksum", &has, err);
+	if (code || !has)
+		return code; /* all runs get checksums */
+	sqlite3_snprintf(sizeof sql, sql, "SELECT run, checksum FROM runs WHERE run IN (SELECT run FROM %s) ORDER BY run", name);
+	code = db_prepare(s, sql, migrating, &st, err);
+	while (!code && (rc = db_step(s, st, migrating, err)) == SQLITE_ROW) {
+		struct checksums sums;
+		size_t part;
+		const char *text = (const char *)sqlite3_column_text(st, 1);
+		code = digest_run(s, sqlite3_column_int64(st, 0), &sums, &part, err);
+		if (code || digest_differing(&sums, text ? text : "", 0) != DIGEST_PARTS)
+			continue;
+		MEM_GROW(m->run, m->n_runs, m->cap_runs);
+		m->run[m->n_runs++] = sqlite3_column_int64(st, 0);
+	}
+	sqlite3_finalize(st);
+	return code || rc == SQLITE_DONE ? code : ORR_EFAIL;
+}
+
+/* Sets aside a table of schema 6 or older whose rows become lists. */
+static int begin_lists(struct store *s, struct migration *m, size_t i, struct orr_error *err)
+{
+	int64_t has_rows = 0, has_lists = 0;
+	const struct row_table *t = &row_tables[i];
+	int code = db_has_column(s, t->name, "position", &has_rows, err);
+	if (!code)
+		code = lists_exist(s, t, &has_lists, err);
+	if (code || !has_rows || has_lists)
+		return code;
+	m->unlisted |= UINT64_C(1) << i;
+	code = list_sound_runs(s, m, t->name, err);
+	db_finalize_statements(s); /* they read the old table */
+	return code ? code : set_aside(s, t->name, "run, position", err);
+}
+
+static int end_lists(struct store *s, const struct migration *m, struct orr_error *err)
+{
+	struct sbuf sql = { 0 };
+	for (size_t i = 0; i < n_row_tables; i++)
+		if (m->unlisted >> i & 1)
+			lists_convert(&sql, &row_tables[i]);
+	int code = sql.len ? db_exec(s, sbuf_text(&sql), migrating, err) : ORR_OK;
+	sbuf_free(&sql);
+	for (size_t i = 0; !code && i < m->n_runs; i++)
+		code = digest_set_checksum(s, m->run[i], NULL, err);
+	return code;
+}
+
 static int begin_migration(struct store *s, struct migration *m, struct orr_error *err)
 {
-	int code = db_has_column(s, "runs", "scenario", &m->has_scenarios, err);
+	int code = ORR_OK;
+	for (size_t i = 0; !code && i < n_row_tables; i++)
+		if (row_tables[i].key == KEY_LISTED)
+			code = begin_lists(s, m, i, err);
+	if (!code)
+		code = db_has_column(s, "runs", "scenario", &m->has_scenarios, err);
 	if (!code && m->has_scenarios)
 		code = set_aside(s, "runs", "run", err);
 	for (size_t i = 0; !code && i < n_row_tables; i++)
@@ -318,6 +392,8 @@ static int end_migration(struct store *s, const struct migration *m, struct orr_
 	for (size_t i = 0; !code && i < n_row_tables; i++)
 		if (m->numbered >> i & 1)
 			code = copy_numbered(s, &row_tables[i], err);
+	if (!code)
+		code = end_lists(s, m, err);
 	if (code || !m->has_scenarios)
 		return code;
 	code = copy_runs(s, err);
@@ -346,5 +422,8 @@ int db_make_tables(struct store *s, struct orr_error *err)
 	if (!code)
 		code = db_exec(s, sbuf_text(&sql), doing, err);
 	sbuf_free(&sql);
-	return code ? code : end_migration(s, &m, err);
+	if (!code)
+		code = end_migration(s, &m, err);
+	mem_free(m.run);
+	return code;
 }

@@ -32,8 +32,8 @@ int store_read(struct store *s, const char *hash, const char *label, struct run_
 /* Reads a run by its number in store_list() and in the database. */
 int store_read_run(struct store *s, int64_t run, struct run_result **out, struct orr_error *err);
 
-/* Sets *n to the number of parts of an entity ("job", ..) in a run; 0 if the file has no table of parts. */
-int store_count_parts(struct store *s, int64_t run, const char *entity, int64_t *n, struct orr_error *err);
+/* Sets *has to whether a run has parts of an entity ("job", ..); false if the file has no table of parts. */
+int store_has_parts(struct store *s, int64_t run, const char *entity, bool *has, struct orr_error *err);
 /* Sets *number to the number of the job or request of that name in a run. table: "jobs" or "requests". -1: none. */
 int store_find_subject(struct store *s, int64_t run, const char *table, const char *id, int64_t *number, struct orr_error *err);
 /* Sets the wait and the run time of a job; *found false: the run has no such row. */

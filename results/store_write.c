@@ -5,6 +5,7 @@
 #include "results/columns.h"
 #include "results/db.h"
 #include "results/digest.h"
+#include "results/lists.h"
 #include "results/scenarios.h"
 
 #include "config.h"
@@ -54,7 +55,7 @@ static int delete_run(struct writer *w, int64_t run)
 			sqlite3_snprintf(sizeof sql, sql, "DELETE FROM %s WHERE key BETWEEN %lld AND %lld", t->name,
 				(long long)db_row_key(run, 0), (long long)db_row_key(run, UINT32_MAX));
 		else
-			sqlite3_snprintf(sizeof sql, sql, "DELETE FROM %s WHERE run = %lld", t->name, (long long)run);
+			sqlite3_snprintf(sizeof sql, sql, "DELETE FROM %s WHERE run = %lld", t->stored, (long long)run);
 		code = db_exec(w->s, sql, doing_it, w->err);
 	}
 	for (size_t i = 0; !code && i < sizeof fixed / sizeof *fixed; i++) {
@@ -194,6 +195,8 @@ static int write_rows(struct writer *w, const struct row_table *t)
 {
 	size_t n = rows_count(t, w->r);
 	sqlite3_stmt *st;
+	if (n && t->key == KEY_LISTED)
+		return lists_write(w->s, t, w->r, w->run, w->err);
 	int code = n ? prepare_insert(w, t, &st) : ORR_OK;
 	if (code || !n)
 		return code;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Parts of times: recording, order, merging of neighbours, sentences, and the way through the database. */
 #include "base/mem.h"
+#include "results/db.h"
 #include "results/parts.h"
 #include "results/store.h"
 #include "tests/tap.h"
@@ -140,10 +141,58 @@ static void stored(void)
 	ok(!store_read(s, "h", "a", &back, &err) && back && back->n_parts == 4, "a run is read with its parts");
 	ok(back && !strcmp(back->parts[2].cause, "job fifteen") && !strcmp(back->parts[1].detail, "64 GPUs asked, 48 free"),
 		"texts are read");
-	int64_t jobs = 0, nodes = 0;
-	ok(!store_count_parts(s, 1, "job", &jobs, &err) && !store_count_parts(s, 1, "node", &nodes, &err) && jobs == 4 && !nodes,
-		"parts of an entity are counted");
+	bool jobs = false, nodes = true;
+	ok(!store_has_parts(s, 1, "job", &jobs, &err) && !store_has_parts(s, 1, "node", &nodes, &err) && jobs && !nodes,
+		"it has parts of jobs and none of nodes");
 	ok(!store_read_parts(s, 1, "job", 17, into, &err) && into->n_parts == 3, "the parts of one subject are read");
+	store_close(s, NULL);
+	unlink(path);
+	result_free(into);
+	result_free(back);
+	result_free(r);
+}
+
+/* Rows in several lists: in order, with the position that a table would have, and found by subject. */
+static void lists(void)
+{
+	char path[] = "/tmp/orrery-parts-XXXXXX";
+	struct orr_error err = { 0 };
+	struct run_result *r = result_new(), *back = NULL;
+	close(mkstemp(path));
+	for (int log = 0; log < 2; log++) {
+		struct partlog *p = partlog_new(log ? "node" : "job", 10000);
+		for (uint32_t job = 0; job < 700; job++) {
+			struct part a = behind(job, 64, job);
+			a.cause = job % 2 ? "a \"quoted\"\\ \x01\n cause of" : "job";
+			partlog_add(p, job, -(int64_t)job, 1 + (int64_t)job * minute, &a);
+			a.cause = a.detail = NULL;
+			partlog_add(p, job, 1 + (int64_t)job * minute, INT64_MAX - 1 - job, &a);
+		}
+		partlog_finish(p, r, 0, NULL, NULL);
+	}
+	r->label = mem_strdup("a"), r->hash = mem_strdup("h");
+	struct store *s = store_open(path, NULL, &err);
+	ok(!store_write(s, r, &err) && !store_read(s, "h", "a", &back, &err) && back && back->n_parts == 2800, "2,800 parts are stored");
+	size_t wrong = 0;
+	for (size_t i = 0; back && i < back->n_parts; i++) {
+		const struct part_row *a = &r->parts[i], *b = &back->parts[i];
+		wrong += strcmp(a->entity, b->entity) != 0 || a->subject != b->subject || a->begin_ns != b->begin_ns ||
+			 a->end_ns != b->end_ns || strcmp(a->kind, b->kind) != 0 || !a->cause != !b->cause || !a->detail != !b->detail ||
+			 (a->cause && strcmp(a->cause, b->cause) != 0) || (a->detail && strcmp(a->detail, b->detail) != 0);
+	}
+	ok(!wrong, "and read in order, with negative and large times and texts that JSON escapes (%zu wrong)", wrong);
+	struct run_result *into = result_new();
+	ok(!store_read_parts(s, 1, "node", 501, into, &err) && into->n_parts == 2 && into->parts[1].end_ns == INT64_MAX - 502,
+		"the parts of a subject in a list between others");
+	sqlite3_stmt *st;
+	sqlite3_prepare_v2(s->db,
+		"SELECT min(position), max(position), count(DISTINCT position), (SELECT count(*) FROM parts_lists) FROM parts", -1, &st,
+		NULL);
+	sqlite3_step(st);
+	ok(sqlite3_column_int(st, 0) == 0 && sqlite3_column_int(st, 1) == 2799 && sqlite3_column_int(st, 2) == 2800 &&
+			sqlite3_column_int(st, 3) == 12,
+		"the view numbers the parts from 0; they are in 12 lists");
+	sqlite3_finalize(st);
 	store_close(s, NULL);
 	unlink(path);
 	result_free(into);
@@ -159,5 +208,6 @@ int main(void)
 	many_causes();
 	limit();
 	stored();
+	lists();
 	return done();
 }
