@@ -3,13 +3,14 @@ liborrery_a_SOURCES += traces/civil.c traces/civil.h traces/lines.c traces/lines
 	traces/draw.c traces/draw.h traces/profile.c traces/profile.h traces/profile_rows.c traces/profile_rows.h \
 	traces/status.c traces/status.h traces/stamp.c traces/stamp.h traces/quantity.c traces/quantity.h
 # tables whose columns someone else has named
-liborrery_a_SOURCES += traces/map_names.c traces/map_names.h traces/mapped.c traces/mapped.h traces/gather.c traces/gather.h
+liborrery_a_SOURCES += traces/map_names.c traces/map_names.h traces/mapped.c traces/mapped.h traces/gather.c traces/gather.h \
+	traces/items.c traces/items.h traces/k8s_object.c traces/k8s_object.h
 # one file per format, and the table of them
 liborrery_a_SOURCES += traces/format.h traces/head.c traces/philly.c traces/tiresias.c traces/muri.c traces/gavel.c traces/openb.c \
 	traces/openb_nodes.c traces/swf.c traces/orrery.c traces/flow.h traces/flow.c traces/flow_read.c traces/flow_unshared.c \
-	traces/flow_format.c traces/csv.c traces/job_lists.c traces/slurm.c traces/req_mapped.c \
+	traces/flow_format.c traces/csv.c traces/job_lists.c traces/slurm.c traces/philly_raw.c traces/kubernetes.c traces/req_mapped.c \
 	traces/req_format.h traces/req_azure.c traces/req_mooncake.c traces/req_burstgpt.c traces/req_splitwise.c traces/req_vidur.c \
-	traces/req_csv.c traces/avail_format.h traces/av_events.c traces/av_counts.c traces/av_json.c \
+	traces/req_csv.c traces/avail_format.h traces/av_events.c traces/av_counts.c traces/av_json.c traces/av_aws.c \
 	traces/formats.c traces/formats.def
 # the rows of one file; the store of rows
 liborrery_a_SOURCES += traces/load.h traces/trace.c traces/trace.h traces/rowset.c traces/rowset.h traces/load.c traces/resample.c traces/resample.h

@@ -29,7 +29,8 @@ const char *const fuzz_parsers[] = { "auto", "flow", "philly", "tiresias", "muri
 	"azure-llm", "mooncake", "burstgpt", "splitwise", "vidur", "requests", "bamboo", "gcp-polls", "step-curve", "parcae-counts",
 	"parcae-segment", "skypilot", "availability", "prices", "avail-model", "request-model", "throughput", "cluster", "spec", "failures",
 	"model", "model-spec", "topology", "topology-spec", "netflows", "graph", "partitions", "partitions-text", "points",
-	"device-profile", "served", "csv", "csv-requests", "acme", "helios", "itp", "dlrm", "spot-gpu", "slurm", NULL };
+	"device-profile", "served", "csv", "csv-requests", "acme", "helios", "itp", "dlrm", "spot-gpu", "slurm", "philly-raw", "kubernetes",
+	"aws-prices", NULL };
 
 static void require(int is_true)
 {
@@ -371,11 +372,11 @@ void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 		"repair=all", "load=1.2", NULL };
 	static const char *const calls[] = { "map=arrival=when,prompt_tokens=in,output_tokens=out,session=chat,slo=within", "repair=all",
 		NULL };
-	const char *const *options = !strcmp(parser, "mooncake")       ? spread
-				     : !strcmp(parser, "csv")          ? jobs
-				     : !strcmp(parser, "csv-requests") ? calls
-				     : !strcmp(parser, "slurm")        ? jobs + 1
-								       : NULL;
+	const char *const *options = !strcmp(parser, "mooncake")                                                                  ? spread
+				     : !strcmp(parser, "csv")                                                                     ? jobs
+				     : !strcmp(parser, "csv-requests")                                                            ? calls
+				     : !strcmp(parser, "slurm") || !strcmp(parser, "philly-raw") || !strcmp(parser, "kubernetes") ? jobs + 1
+																  : NULL;
 	struct trace *t = trace_open_memory("input", data, n, parser, options, &err);
 	require(t || err.text[0]);
 	if (t && trace_kind(t) == TRACE_REQUESTS) {

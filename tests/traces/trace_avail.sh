@@ -53,7 +53,7 @@ for g in hazard:p=0.3 "renewal:zones=a|b,nodes=3" churn:length=9h "bulk:zones=a|
   is "$(t info "$work/g.csv" | tail -n +4)" "$(t info "$g" | tail -n +4)" "$g: written to a file is the same trace"
 done
 is "$(t list | awk '/^formats of instance availability/ { on = 1; next } /^[^ ]/ { on = 0 } on && /^  [a-z]/ { print $1 }' | tr '\n' ' ')" \
-  "bamboo gcp-polls parcae-counts step-curve parcae-segment skypilot availability prices " "list: formats of instances"
+  "bamboo gcp-polls parcae-counts step-curve parcae-segment skypilot availability prices aws-prices " "list: formats of instances"
 is "$(t list | awk '/^models of instance availability/ { on = 1; next } /^[^ ]/ { on = 0 } on && /^  [a-z]/ { print $1 }' | tr '\n' ' ')" \
   "hazard renewal churn bulk price " "list: models of instances"
 

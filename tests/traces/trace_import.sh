@@ -89,5 +89,61 @@ sed 's/gres.gpu=2,mem/gres\/gpu=2.5,mem/g' "$d/slurm.txt" >"$work/half.txt"
 bad "$work/half.txt:2: AllocTRES: expected resources such as cpu=8,gres/gpu=2,mem=64G,node=1, found \"billing=8,cpu=8,gres/gpu:a100=2,gres/gpu=2.5,mem=64G,node=1\"" convert "$work/half.txt"
 cut -d'|' -f1-9 "$d/slurm.txt" >"$work/few.txt"
 like "$(t convert "$work/few.txt"; cat "$work/err")" "expected a column AllocTRES or ReqTRES; sacct prints it with -o" "slurm: missing columns are named, with the command"
+
+# Raw Philly: Pacific time with the hour that occurs twice; times that are null, "" or "None"; jobs without attempts or end are left out.
+format philly_raw.json philly-raw
+rows philly_raw.json "application_14199,0,193263,2,1000,,,,,30,,,ce2f4c,ee9e8c,Pass
+application_3,2507901,3000,3,1000,,,,,1200,,,,6214e9,Failed"
+left philly_raw.json 2
+fact philly_raw.json "without attempts \(left out\)" 1
+fact philly_raw.json "last attempt without an end \(left out\)" 1
+is "$(t convert "$d/philly_raw.json" -O duration=attempts | cut -d, -f3 | sed -n 2p)" 193256 "philly-raw: duration=attempts sums the attempts"
+bad "$d/philly_raw.json:5: start_time: expected at least submitted_time" convert "$d/philly_raw.json" -O zone=utc
+is "$(t convert "$d/philly_raw.json" -O zone=utc --repair | wc -l)" 2 "philly-raw: --repair leaves one item out"
+tr -d '\n' <"$d/philly_raw.json" >"$work/one.json"
+is "$(t convert "$work/one.json" -O zone=utc --repair | wc -l)" 2 "philly-raw: all items on one line"
+head -c 700 "$d/philly_raw.json" >"$work/cut.json"
+bad "$work/cut.json:6: expected an item of the list, found the end of the file" convert "$work/cut.json" --repair
+sed 's/"u"/u/' "$d/philly_raw.json" >"$work/no.json"
+like "$(t convert "$work/no.json"; cat "$work/err")" "no.json:4: expected a JSON value, found something else near" "philly-raw: broken JSON names the line"
+
+# Kubernetes: gangs, restarts, init containers, limits without requests, shares of MIG, evictions, services, pods that wait, batch jobs.
+format kubernetes.json kubernetes
+columns=1-15,17
+rows kubernetes.json "train-0,0,4200,4,1000,2.5,65536,A100,,150,,,team-a,lq,5,Succeeded
+evicted,300,600,1,285,,61036,,,10,,,team-b,team-b,,Failed
+fit,480,600,4,1000,8,,,7200,30,,,team-c,team-c,,Failed
+done,540,600,1,1000,,,,,0,,,team-c,team-c,,Complete
+train-2,7200,60,2,1000,,,,,30,,,team-a,team-a,,Failed"
+rows kubernetes.json "train-0,0,3600,2,1000,0.5,65536,A100,,150,,,team-a,lq,5,Succeeded
+train-1,1,4195,2,1000,2,,,,154,,,team-a,lq,,Succeeded
+evicted,300,600,1,285,,61036,,,10,,,team-b,team-b,,Failed
+web-1,360,10800,0,1000,10,123,,,5.25,,,team-b,team-b,,Running
+fit,480,600,4,1000,8,,,7200,30,,,team-c,team-c,,Failed
+done,540,600,1,1000,,,,,0,,,team-c,team-c,,Complete
+train-2,7200,60,2,1000,,,,,30,,,team-a,team-a,,Failed" -O gang=none -O now=2025-03-01T13:06:05.25Z
+left kubernetes.json 2
+fact kubernetes.json "pods joined to a gang" 1
+fact kubernetes.json "restarted \(earlier runs unknown\)" 1
+sed 's/"500m"/"half"/' "$d/kubernetes.json" >"$work/q.json"
+bad "$work/q.json:2: cpu: expected a quantity such as 2, 500m or 64Gi, found \"half\"" convert "$work/q.json"
+is "$(t convert "$work/q.json" --repair | wc -l)" 6 "kubernetes: --repair leaves one object out"
+sed 's/"kind":"Job","metadata"/"kind":"Event","metadata"/' "$d/kubernetes.json" >"$work/q.json"
+bad "$work/q.json:19: kind: expected Pod or Job (kubectl get pods -A -o json), found \"Event\"" convert "$work/q.json"
+bad "$d/kubernetes.json:1: now: expected a time such as 2025-03-01T12:00:00Z, found \"noon\"" convert "$d/kubernetes.json" -O now=noon
+columns=1-14,17
+
+# AWS prices: newest first, prices as texts, one product.
+format aws_prices.json aws-prices
+is "$(t convert "$d/aws_prices.json")" "time_s,event,node,zone,type,price
+0,price,,us-west-1b,p3.2xlarge,0.918
+600,price,,us-west-1a,p3.2xlarge,0.91
+3600,price,,us-west-1b,p3.2xlarge,0.97" "aws_prices.json: rows"
+t convert "$d/aws_prices.json" -o "$work/a.csv"
+is "$(t convert "$work/a.csv")" "$(cat "$work/a.csv")" "aws_prices.json: the converted rows read back the same"
+is "$(t convert "$d/aws_prices.json" -O product=Windows | tail -1)" "0,price,,us-west-1b,p3.2xlarge,1.87" "aws-prices: another product"
+sed 's/"0.918000"/"free"/' "$d/aws_prices.json" >"$work/free.json"
+bad "$work/free.json:6: SpotPrice: expected USD per hour as a text such as \"0.087000\", found \"free\"" convert "$work/free.json"
+is "$(t convert "$work/free.json" --repair | wc -l)" 3 "aws-prices: --repair leaves a wrong price out"
 #end
 tap_done
