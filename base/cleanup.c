@@ -55,6 +55,28 @@ struct cleanup *cleanup_add(const char *path)
 	return c;
 }
 
+int cleanup_create(char *path, int mode, int (*create)(char *path, int mode), struct cleanup **out)
+{
+	sigset_t before;
+	struct cleanup *c = mem_zalloc(1, sizeof *c);
+	c->path = mem_strdup(path);
+	lock(&before);
+	int made = create(path, mode), why = errno;
+	if (made >= 0) {
+		strcpy(c->path, path); /* create() keeps the length */
+		c->next = newest;
+		newest = c;
+	}
+	unlock(&before);
+	*out = made < 0 ? NULL : c;
+	if (made < 0) {
+		mem_free(c->path);
+		mem_free(c);
+	}
+	errno = why;
+	return made;
+}
+
 void cleanup_forget(struct cleanup *c)
 {
 	sigset_t before;

@@ -23,6 +23,9 @@ void cleanup_on_alarm(const char *text);
 /* Registers a file or an empty folder; the text is copied. Later entries are removed first. */
 struct cleanup;
 struct cleanup *cleanup_add(const char *path);
+/* Calls create(path, mode), which may complete the path, and registers the path; a signal waits meanwhile. Returns the value of create(),
+ * which is below 0 on failure: then *out is NULL, and errno is that of create(). */
+int cleanup_create(char *path, int mode, int (*create)(char *path, int mode), struct cleanup **out);
 /* Withdraws an entry; NULL is allowed. */
 void cleanup_forget(struct cleanup *c);
 

@@ -57,14 +57,14 @@ static int descriptor_of(const char *path)
 	return -1;
 }
 
-/* Follows symbolic links in the last part of the path, also to a file that does not exist yet. Returns NULL and sets errno if a link
- * cannot be read or links form a cycle. */
+/* Follows symbolic links in the last part of the path, also to a file that does not exist yet, up to a name of a descriptor. Returns
+ * NULL and sets errno if a link cannot be read or links form a cycle. */
 static char *follow_links(const char *path)
 {
 	enum { MOST_LINKS = 40 };
 	char *at = mem_strdup(path), target[4096];
 	struct stat st;
-	for (int i = 0; !lstat(at, &st) && S_ISLNK(st.st_mode); i++) {
+	for (int i = 0; descriptor_of(at) < 0 && !lstat(at, &st) && S_ISLNK(st.st_mode); i++) {
 		ssize_t n = readlink(at, target, sizeof target - 1);
 		if (n < 0 || i == MOST_LINKS) {
 			errno = n < 0 ? errno : ELOOP;
@@ -83,12 +83,25 @@ static char *follow_links(const char *path)
 	return at;
 }
 
-/* Returns the permissions that open() would give a new file. */
-static mode_t new_mode(void)
+/* Creates a file with a new name: the six characters before ".tmp" are filled in. The kernel applies the umask to the mode, which no
+ * thread can read without changing it. Returns a descriptor or -1. */
+static int create_unique(char *path, int mode)
 {
-	mode_t mask = umask(077);
-	umask(mask);
-	return 0666 & ~mask;
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
+	enum { TRIES = 1000, LETTERS = 6 };
+	char *at = path + strlen(path) - strlen(".tmp") - LETTERS;
+	int fd = -1;
+	for (int i = 0; fd < 0 && i < TRIES; i++) {
+		unsigned char random[LETTERS];
+		if (getentropy(random, sizeof random))
+			return -1;
+		for (int k = 0; k < LETTERS; k++)
+			at[k] = letters[random[k] & 31];
+		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, (mode_t)mode);
+		if (fd < 0 && errno != EEXIST)
+			return -1;
+	}
+	return fd;
 }
 
 /* Creates the draft beside the file. The name is cut to leave room for the suffix. Returns a descriptor or -1. */
@@ -100,14 +113,13 @@ static int open_draft(struct outfile *f, const struct stat *existing)
 	sbuf_add(&draft, f->final, (size_t)(name - f->final));
 	sbuf_printf(&draft, "%.*s.XXXXXX.tmp", LONGEST, name);
 	f->draft = sbuf_steal(&draft);
-	int fd = mkstemps(f->draft, (int)strlen(".tmp"));
+	int fd = cleanup_create(f->draft, existing ? 0600 : 0666, create_unique, &f->kept);
 	if (fd < 0)
 		return -1;
-	f->kept = cleanup_add(f->draft);
 	if (existing && (existing->st_uid != geteuid() || existing->st_gid != getegid()) && fchown(fd, existing->st_uid, existing->st_gid))
 		errno = 0; /* the file then belongs to this user, as a new one does */
-	fcntl(fd, F_SETFD, FD_CLOEXEC);
-	fchmod(fd, existing ? existing->st_mode & 0777 : new_mode());
+	if (existing)
+		fchmod(fd, existing->st_mode & 0777);
 	return fd;
 }
 
@@ -115,14 +127,14 @@ static int open_draft(struct outfile *f, const struct stat *existing)
 static int open_target(struct outfile *f)
 {
 	struct stat st;
-	int given = descriptor_of(f->path);
+	f->final = follow_links(f->path);
+	if (!f->final)
+		return -1;
+	int given = descriptor_of(f->final);
 	if (given == STDOUT_FILENO)
 		fflush(stdout);
 	if (given >= 0)
 		return fcntl(given, F_DUPFD_CLOEXEC, 3);
-	f->final = follow_links(f->path);
-	if (!f->final)
-		return -1;
 	bool exists = stat(f->final, &st) == 0;
 	if (exists && S_ISDIR(st.st_mode)) {
 		errno = EISDIR;

@@ -3,6 +3,8 @@
 
 #include "base/sbuf.h"
 
+#include <string.h>
+
 #include <stdbool.h>
 
 size_t utf8_length(const char *s, size_t n)
@@ -41,6 +43,28 @@ void utf8_put_shown(struct sbuf *out, const char *s, size_t n)
 		for (size_t end = i + (len ? len : 1); i < end; i++)
 			sbuf_printf(out, "\\x%02x", (unsigned char)s[i]);
 	}
+}
+
+const char *utf8_shown(const char *s)
+{
+	static _Thread_local struct sbuf shown[UTF8_SHOWN];
+	static _Thread_local unsigned next;
+	size_t n = s ? strlen(s) : 0, plain = 0;
+	while (plain < n && (unsigned char)s[plain] >= 0x20 && (unsigned char)s[plain] < 0x7f)
+		plain++;
+	if (plain == n)
+		return s ? s : "";
+	struct sbuf *out = &shown[next++ % UTF8_SHOWN];
+	sbuf_clear(out);
+	for (size_t i = 0; i < n; i++) {
+		size_t len = utf8_length(s + i, n - i);
+		if (s[i] == '\n' || s[i] == '\t')
+			sbuf_printf(out, "\\x%02x", s[i]);
+		else
+			utf8_put_shown(out, s + i, len ? len : 1);
+		i += len ? len - 1 : 0;
+	}
+	return sbuf_text(out);
 }
 
 void utf8_put_valid(struct sbuf *out, const char *s, size_t n)

@@ -15,6 +15,11 @@ size_t utf8_length(const char *s, size_t n);
 /* Appends s for a terminal: control characters except newline and tab, and bytes that are not UTF-8, become \xNN. */
 void utf8_put_shown(struct sbuf *out, const char *s, size_t n);
 
+/* Returns s for one line of a terminal: as utf8_put_shown(), and newline and tab become \xNN too. Valid until UTF8_SHOWN further calls of
+ * this thread. NULL gives "". */
+enum { UTF8_SHOWN = 16 };
+const char *utf8_shown(const char *s);
+
 /* Appends s with U+FFFD for each byte that is not UTF-8, for JSON and HTML. */
 void utf8_put_valid(struct sbuf *out, const char *s, size_t n);
 

@@ -2,9 +2,21 @@
 #include "cli/cli.h"
 
 #include "base/param.h"
+#include "base/utf8.h"
 
 #include <getopt.h>
+#include <stdio.h>
 #include <string.h>
+
+void cli_put_json(const cJSON *o)
+{
+	struct sbuf valid = { 0 };
+	char *text = cJSON_Print(o);
+	utf8_put_valid(&valid, text, strlen(text));
+	puts(sbuf_text(&valid));
+	sbuf_free(&valid);
+	cJSON_free(text);
+}
 
 int cli_bad_option(int argc, char **argv, int opt, const struct option *known, struct orr_error *err)
 {

@@ -13,6 +13,11 @@
 
 #include "base/sbuf.h"
 
+#include <cjson/cJSON.h>
+
+/* Prints JSON on standard output, with U+FFFD for bytes of names that are not UTF-8. */
+void cli_put_json(const cJSON *o);
+
 struct cli_command {
 	const char *name;
 	const char *doc;  /* one line */

@@ -4,6 +4,7 @@
 
 #include "base/num.h"
 #include "base/param.h"
+#include "base/utf8.h"
 #include "results/columns.h"
 #include "results/merge.h"
 #include "results/report.h"
@@ -32,9 +33,9 @@ static int print_runs(struct store *s, struct orr_error *err)
 		return code;
 	printf("%5s  %-20s %-6s %-20s %10s  %-12s  %s\n", "run", "label", "world", "made", "rows", "hash", "seed");
 	for (size_t i = 0; i < n; i++)
-		printf("%5" PRId64 "  %-20s %-6s %-20s %10" PRIu64 "  %-12.12s  %s%s\n", list[i].run, db_plain(list[i].label),
-			db_plain(list[i].world), list[i].created_at, list[i].rows_total, db_plain(list[i].hash),
-			db_plain(list[i].seed_text), list[i].is_oracle ? "  (oracle)" : "");
+		printf("%5" PRId64 "  %-20s %-6s %-20s %10" PRIu64 "  %-12.12s  %s%s\n", list[i].run, utf8_shown(list[i].label),
+			utf8_shown(list[i].world), list[i].created_at, list[i].rows_total, utf8_shown(list[i].hash),
+			utf8_shown(list[i].seed_text), list[i].is_oracle ? "  (oracle)" : "");
 	store_list_free(list, n);
 	return ORR_OK;
 }

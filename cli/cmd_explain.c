@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 
 #include "base/num.h"
+#include "base/utf8.h"
 #include "results/parts.h"
 #include "results/store.h"
 
@@ -97,10 +98,10 @@ static void print_table(const struct part_row *rows, size_t n)
 		num_put_seconds(begin, rows[i].begin_ns);
 		num_put_seconds(end, rows[i].end_ns);
 		num_put_seconds(time, rows[i].end_ns - rows[i].begin_ns);
-		printf("%20s  %20s  %18s  %-14s", begin, end, time, rows[i].kind);
+		printf("%20s  %20s  %18s  %-14s", begin, end, time, utf8_shown(rows[i].kind));
 		if (rows[i].cause || rows[i].detail)
-			printf("  %-*s", rows[i].detail ? 24 : 0, rows[i].cause ? rows[i].cause : "");
-		printf("%s%s\n", rows[i].detail ? "  " : "", rows[i].detail ? rows[i].detail : "");
+			printf("  %-*s", rows[i].detail ? 24 : 0, utf8_shown(rows[i].cause));
+		printf("%s%s\n", rows[i].detail ? "  " : "", utf8_shown(rows[i].detail));
 	}
 }
 
@@ -171,7 +172,8 @@ static int explain_subject(struct explanation *x, const struct stored_run *run, 
 		if (x->list) {
 			add_json(x, run, number, sbuf_text(&sentence), r);
 		} else {
-			printf("%srun %" PRId64 ", %s: %s\n", x->printed ? "\n" : "", run->run, run->label, sbuf_text(&sentence));
+			printf("%srun %" PRId64 ", %s: %s\n", x->printed ? "\n" : "", run->run, utf8_shown(run->label),
+				utf8_shown(sbuf_text(&sentence)));
 			if (r->n_parts)
 				print_table(r->parts, r->n_parts);
 		}
@@ -250,11 +252,8 @@ static int run_explain(int argc, char **argv, struct orr_error *err)
 	if (o.json)
 		x.list = cJSON_AddArrayToObject(top, "explanations");
 	code = explain_runs(&x);
-	if (!code && o.json) {
-		char *text = cJSON_Print(top);
-		puts(text);
-		cJSON_free(text);
-	}
+	if (!code && o.json)
+		cli_put_json(top);
 	cJSON_Delete(top);
 	store_close(x.s, NULL);
 	return code;

@@ -30,7 +30,7 @@ static void print_rows(const struct netflows *n, FILE *to)
 	fputs("id,start_s,finish_s\n", to);
 	for (uint32_t i = 0; i < netflows_count(n); i++) {
 		netflows_get(n, i, &row);
-		bool is_plain = !strpbrk(row.id, ",\"\n\r");
+		bool is_plain = !strpbrk(row.id, ",\"\n\r") && *row.id != '=' && *row.id != '@';
 		if (!is_plain)
 			putc('"', to);
 		for (const char *s = row.id; *s; s++) {

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/utf8.h"
 #include "results/store.h"
 #include "world/schema.h"
 
@@ -74,7 +75,7 @@ static void compare_hash(const struct request *r, const char *db, const char *nu
 		fprintf(stderr,
 			"orrery: not the same run as run %s of %s: an option, an input or the program differs, or, with until_precision, "
 			"the other policies\n",
-			number, db);
+			utf8_shown(number), utf8_shown(db));
 }
 
 /* Sets the scenario to that of a stored run. */

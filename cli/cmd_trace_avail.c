@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Commands on availability traces that differ from those on jobs. */
 #include "cli/cmd_trace.h"
+#include "base/utf8.h"
 
 #include "traces/generator.h"
 #include "traces/writer.h"
@@ -37,7 +38,7 @@ static void tell_repairs(const struct availset *s)
 	const struct avail_repairs *repairs = availset_repairs(s);
 	for (int i = 0; i < AVAIL_REPAIRS; i++)
 		if (repairs->rows[i])
-			fprintf(stderr, "orrery: %s: %s: %" PRIu64 ", the first on line %" PRIu64 "\n", availset_source(s),
+			fprintf(stderr, "orrery: %s: %s: %" PRIu64 ", the first on line %" PRIu64 "\n", utf8_shown(availset_source(s)),
 				avail_repair_name((enum avail_repair)i), repairs->rows[i], repairs->first_line[i]);
 }
 

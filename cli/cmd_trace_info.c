@@ -8,6 +8,8 @@
 #include "traces/trace.h"
 
 #include "base/mem.h"
+#include "base/utf8.h"
+#include "cli/cli.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -60,10 +62,10 @@ static void print_tally(const struct trace_profile_tally *t)
 	char number[40];
 	size_t width = 8;
 	for (size_t i = 0; i < t->n && i < SHORT_LIST; i++)
-		width = strlen(t->entry[i].key) > width ? strlen(t->entry[i].key) : width;
+		width = strlen(utf8_shown(t->entry[i].key)) > width ? strlen(utf8_shown(t->entry[i].key)) : width;
 	printf("\n%s: %zu%s%s\n", t->name, t->n, t->weight ? "; jobs, " : "", t->weight ? t->weight : "");
 	for (size_t i = 0; i < t->n && i < SHORT_LIST; i++)
-		printf("  %-*s %9" PRIu64 " %16s\n", (int)width, t->entry[i].key, t->entry[i].count,
+		printf("  %-*s %9" PRIu64 " %16s\n", (int)width, utf8_shown(t->entry[i].key), t->entry[i].count,
 			t->weight ? show(t->entry[i].gpu_hours, number) : "");
 	if (t->n > SHORT_LIST)
 		printf("  and %zu more (--json lists all)\n", t->n - SHORT_LIST);
@@ -81,11 +83,11 @@ static void print_text(const struct subject *s)
 	const struct trace_profile_fact *f;
 	const struct trace_profile_tally *t;
 	struct trace_fact extra;
-	printf("%-42s %s\n%-42s %s (%s)\n%-42s %s\n", "trace", s->source, "format", s->format, s->doc, "sha256", s->hash);
+	printf("%-42s %s\n%-42s %s (%s)\n%-42s %s\n", "trace", utf8_shown(s->source), "format", s->format, s->doc, "sha256", s->hash);
 	for (size_t i = 0; (f = trace_profile_get_fact(s->profile, i)); i++)
-		printf("%-42s %s\n", f->name, f->text);
+		printf("%-42s %s\n", f->name, utf8_shown(f->text));
 	for (size_t i = 0; s->trace && trace_fact(s->trace, i, &extra); i++)
-		printf("%-42s %s\n", extra.name, extra.value);
+		printf("%-42s %s\n", extra.name, utf8_shown(extra.value));
 	if (trace_profile_get_series(s->profile, 0))
 		print_series(s->profile);
 	for (size_t i = 0; (t = trace_profile_get_tally(s->profile, i)); i++)
@@ -149,7 +151,7 @@ static void print_json(const struct subject *s)
 	cJSON *facts = cJSON_AddObjectToObject(root, "facts");
 	for (size_t i = 0; (f = trace_profile_get_fact(s->profile, i)); i++) {
 		if (isnan(f->number))
-			cJSON_AddStringToObject(facts, f->name, f->text);
+			cJSON_AddStringToObject(facts, f->name, utf8_shown(f->text));
 		else
 			cJSON_AddNumberToObject(facts, f->name, f->number);
 	}
@@ -158,9 +160,7 @@ static void print_json(const struct subject *s)
 		cJSON_AddStringToObject(header, extra.name, extra.value);
 	add_series(root, s->profile);
 	add_tallies(root, s->profile);
-	char *text = cJSON_Print(root);
-	puts(text);
-	cJSON_free(text);
+	cli_put_json(root);
 	cJSON_Delete(root);
 }
 

@@ -2,6 +2,7 @@
 #include "cli/db_inspect.h"
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "results/columns.h"
 #include "results/failed.h"
 #include "results/inspect.h"
@@ -14,20 +15,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-const char *db_plain(char *s)
-{
-	for (char *c = s; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
-	return s;
-}
-
 /* Prints a text that may contain control characters. */
 static void print_text(const char *text)
 {
-	char *copy = mem_strdup(text ? text : "");
-	fputs(db_plain(copy), stdout);
-	mem_free(copy);
+	fputs(utf8_shown(text), stdout);
 }
 
 /* Prints a number in 16 columns, which stay empty without a value. */
@@ -53,7 +44,7 @@ static void print_path(const char *path, const cJSON *value)
 		return;
 	}
 	char *text = cJSON_IsString(value) && *value->valuestring ? NULL : cJSON_PrintUnformatted(value);
-	printf("  %-28s ", path);
+	printf("  %-28s ", utf8_shown(path));
 	print_text(text ? text : value->valuestring);
 	putchar('\n');
 	cJSON_free(text);
@@ -78,7 +69,7 @@ static void print_metrics(const struct run_result *r)
 	printf("\n%-28s %16s  %16s %16s\n", "metric", "value", "95 % from", "to");
 	for (size_t i = 0; i < r->n_metrics; i++) {
 		const struct metric *m = &r->metrics[i];
-		printf("%-28s ", m->name);
+		printf("%-28s ", utf8_shown(m->name));
 		print_real(m->value);
 		if (!isnan(m->ci_low))
 			printf("  %16.9g %16.9g", m->ci_low, m->ci_high);
@@ -101,7 +92,7 @@ static void print_notes(const struct run_result *r)
 		if (!has_title)
 			puts("\nnotes");
 		has_title = true;
-		printf("  %-12s ", r->events[i].kind);
+		printf("  %-12s ", utf8_shown(r->events[i].kind));
 		print_text(r->events[i].detail);
 		putchar('\n');
 	}
@@ -129,10 +120,10 @@ static int show_run(struct store *s, const char *file, int64_t run, struct orr_e
 		return code;
 	if (!r)
 		return orr_fail(err, ORR_EINPUT, "%s: no run %" PRId64 ": expected a run that 'orrery db runs' lists", file, run);
-	printf("run       %" PRId64 "\nlabel     %s\npolicy    ", run, db_plain(r->label));
+	printf("run       %" PRId64 "\nlabel     %s\npolicy    ", run, utf8_shown(r->label));
 	print_text(r->policy);
-	printf("%s\nworld     %s\nseed      %s\nhash      %s\n", r->is_oracle ? " (oracle)" : "", db_plain(r->world),
-		db_plain(r->seed_text), db_plain(r->hash));
+	printf("%s\nworld     %s\nseed      %s\nhash      %s\n", r->is_oracle ? " (oracle)" : "", utf8_shown(r->world),
+		utf8_shown(r->seed_text), utf8_shown(r->hash));
 	print_rows(r);
 	printf("time      %.3g s wall, %.3g s CPU\n", r->wall_s, r->cpu_s);
 	print_metrics(r);
@@ -160,8 +151,8 @@ static int by_world(const void *x, const void *y)
 
 static void print_group(const struct group *g)
 {
-	printf("%-8s ", db_plain(g->first->world));
-	printf("%-24s %10zu %14" PRIu64 "\n", db_plain(g->first->label), g->n, g->rows);
+	printf("%-8s ", utf8_shown(g->first->world));
+	printf("%-24s %10zu %14" PRIu64 "\n", utf8_shown(g->first->label), g->n, g->rows);
 }
 
 static int print_failures(struct store *s, struct orr_error *err)
@@ -171,7 +162,7 @@ static int print_failures(struct store *s, struct orr_error *err)
 	if (!code && f.n)
 		printf("\nfailed runs, which orrery sweep repeats with --retry: %zu\n", f.n);
 	for (size_t i = 0; i < f.n; i++) {
-		printf("%s, %s: ", db_plain(f.list[i].point), db_plain(f.list[i].label));
+		printf("%s, %s: ", utf8_shown(f.list[i].point), utf8_shown(f.list[i].label));
 		print_text(f.list[i].error);
 		printf(f.list[i].tries > 1 ? " (%" PRId64 " tries)\n" : "\n", f.list[i].tries);
 	}
@@ -332,7 +323,7 @@ static void print_only(const struct diff_run *d)
 	print_text(d->label);
 	fputs(", seed ", stdout);
 	print_text(d->seed_text);
-	printf(", hash %.12s\n", db_plain(d->hash));
+	printf(", hash %.12s\n", utf8_shown(d->hash));
 }
 
 static int print_diff(struct store *a, struct store *b, const struct diff *d, struct orr_error *err)

@@ -7,8 +7,6 @@
 
 #include "results/store.h"
 
-/* Replaces control characters, which a terminal would interpret. Returns s. */
-const char *db_plain(char *s);
 /* Prints what the database contains; run > 0: what this run is. */
 int db_show(struct store *s, const char *file, int64_t run, struct orr_error *err);
 /* Prints all damage. Damage is an error. */

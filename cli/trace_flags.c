@@ -5,6 +5,7 @@
 #include "base/num.h"
 #include "base/param.h"
 #include "base/sbuf.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -45,9 +46,10 @@ void trace_tell_left_out(const char *source, uint64_t left_out, uint64_t repaire
 {
 	if (left_out)
 		fprintf(stderr, "orrery: %s: rows left out: %" PRIu64 " ('orrery trace info' lists them, 'trace list' the options)\n",
-			source, left_out);
+			utf8_shown(source), left_out);
 	if (repaired)
-		fprintf(stderr, "orrery: %s: wrong rows left out (repair): %" PRIu64 "; the first: %s\n", source, repaired, first);
+		fprintf(stderr, "orrery: %s: wrong rows left out (repair): %" PRIu64 "; the first: %s\n", utf8_shown(source), repaired,
+			utf8_shown(first));
 }
 
 int trace_seed(const char *text, uint64_t *out, struct orr_error *err)

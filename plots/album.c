@@ -99,6 +99,12 @@ int album_add(struct album *a, const char *file, const char *template, struct la
 	return code;
 }
 
+static int make_folder(char *path, int mode)
+{
+	(void)mode; /* mkdtemp() makes it private */
+	return mkdtemp(path) ? 0 : -1;
+}
+
 /* ---- files ---- */
 
 /* The drafts of an album: gnuplot writes them into a folder of their own, whose name no other process has. */
@@ -114,12 +120,11 @@ static int open_drafts(struct drafts *d, const struct album *a, const char *dir,
 	struct sbuf b = { 0 };
 	sbuf_printf(&b, "%s/figures.XXXXXX", dir);
 	*d = (struct drafts){ .folder = sbuf_steal(&b), .n = a->n_files * FORMATS };
-	if (!mkdtemp(d->folder)) {
+	if (cleanup_create(d->folder, 0700, make_folder, &d->kept_folder) < 0) {
 		mem_free(d->folder);
 		d->n = 0;
 		return orr_fail(err, ORR_EFAIL, "%s: cannot be written: %s", dir, strerror(errno));
 	}
-	d->kept_folder = cleanup_add(d->folder);
 	d->path = mem_zalloc(d->n, sizeof *d->path);
 	d->kept = mem_zalloc(d->n, sizeof *d->kept);
 	for (size_t i = 0; i < d->n; i++) {

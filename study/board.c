@@ -121,6 +121,20 @@ static bool list_files(const char *db, glob_t *found)
 	return has;
 }
 
+/* Keeps the parts of the study that wrote last: parts of an earlier one may remain, which had another number of parts. */
+static size_t keep_latest(struct board_state *list, size_t n)
+{
+	size_t latest = 0, kept = 0;
+	for (size_t i = 1; i < n; i++)
+		if (list[i].written > list[latest].written)
+			latest = i;
+	unsigned count = n ? list[latest].share.count : 0;
+	for (size_t i = 0; i < n; i++)
+		if (list[i].share.count == count)
+			list[kept++] = list[i];
+	return kept;
+}
+
 struct board_state *board_read(const char *db, size_t *n)
 {
 	glob_t found = { 0 };
@@ -130,6 +144,7 @@ struct board_state *board_read(const char *db, size_t *n)
 	for (size_t i = 0; has && i < found.gl_pathc; i++)
 		*n += read_state(found.gl_pathv[i], &list[*n]);
 	globfree(&found);
+	*n = keep_latest(list, *n);
 	qsort(list, *n, sizeof *list, by_number);
 	return list;
 }

@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/outfile.h"
+#include "base/utf8.h"
 #include "study/compare.h"
 #include "study/pace.h"
 #include "study/progress.h"
@@ -67,7 +68,7 @@ struct study {
 
 static void end_on_timeout(const char *text)
 {
-	fprintf(stderr, "orrery: %s\n", text);
+	fprintf(stderr, "orrery: %s\n", utf8_shown(text));
 	cleanup_now();
 	_exit(ORR_EFAIL);
 }
@@ -480,8 +481,8 @@ static void say_what_is_reused(const struct study *t)
 {
 	for (size_t i = 0; i < t->n_runs && !t->o->quiet && !t->o->is_series; i++)
 		if (t->run[i].is_reused)
-			fprintf(stderr, "orrery: %s: taken from %s, which has this run (--fresh repeats it)\n", t->run[i].result->label,
-				t->o->db);
+			fprintf(stderr, "orrery: %s: taken from %s, which has this run (--fresh repeats it)\n",
+				utf8_shown(t->run[i].result->label), utf8_shown(t->o->db));
 }
 
 size_t study_reused(const struct study *t)
@@ -500,7 +501,7 @@ size_t study_runs(const struct study *t)
 void study_say_reused(const struct world_output *o, size_t reused, size_t runs)
 {
 	if (reused && !o->quiet)
-		fprintf(stderr, "orrery: %zu of %zu runs taken from %s (--fresh repeats them)\n", reused, runs, o->db);
+		fprintf(stderr, "orrery: %zu of %zu runs taken from %s (--fresh repeats them)\n", reused, runs, utf8_shown(o->db));
 }
 
 static int finish_parts(struct study *t, struct orr_error *err)

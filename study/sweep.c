@@ -41,6 +41,7 @@ struct sweep {
 	struct failed_runs known;  /* failures of earlier studies, from the database and the shard */
 	bool is_retry;             /* they are repeated */
 	struct failed_runs failed; /* of this block */
+	struct orr_error unstored; /* why failures of a block could not be stored: reported after the table */
 	struct board *board;       /* of this part; NULL: none */
 	double ended, ended_badly; /* number of its runs that ended, and of those that failed */
 };
@@ -284,8 +285,8 @@ static int run_block(struct sweep *w, size_t round, size_t *i, size_t *n, struct
 	}
 	for (size_t k = 0; k < *n && !rc; k++)
 		rc = take_part(w, study, k, task[k], err);
-	if (!rc)
-		rc = store_failures(w, err);
+	if (!rc && !w->unstored.code)
+		store_failures(w, &w->unstored);
 	if (w->board)
 		board_total(w->board, expected_runs(w));
 	w->n_runs += study_runs(study);
@@ -415,6 +416,8 @@ static int run_rounds(struct sweep *w, struct orr_error *err)
 
 static int failures(const struct sweep *w, struct orr_error *err)
 {
+	if (w->unstored.code)
+		return orr_fail(err, w->unstored.code, "%s", w->unstored.text);
 	return w->rows.n_failed ? orr_fail(err, ORR_EFAIL, "%zu of %zu runs failed", w->rows.n_failed, w->rows.n) : ORR_OK;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/strtab.h"
+#include "base/utf8.h"
 #include "jobs/effects.h"
 #include "jobs/steprate.h"
 #include "jobs/type_speed.h"
@@ -194,7 +195,7 @@ static int open_jobs(struct scenario *s, struct orr_error *err)
 			jobset_source(t->jobs));
 	if (jobset_left_out(t->jobs) && !is_quiet)
 		fprintf(stderr, "orrery: %s: rows left out: %llu ('orrery trace info' lists them, 'trace list' the options)\n",
-			jobset_source(t->jobs), (unsigned long long)jobset_left_out(t->jobs));
+			utf8_shown(jobset_source(t->jobs)), (unsigned long long)jobset_left_out(t->jobs));
 	const char *first;
 	uint64_t repaired = jobset_repaired(t->jobs, &first);
 	if (repaired && !is_quiet)

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/sbuf.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +40,8 @@ void inputs_options_free(char *options[INPUTS_MOST_OPTIONS + 1])
 
 void inputs_tell_repaired(const char *source, uint64_t rows, const char *first)
 {
-	fprintf(stderr, "orrery: %s: wrong rows left out (repair): %llu; the first: %s\n", source, (unsigned long long)rows, first);
+	fprintf(stderr, "orrery: %s: wrong rows left out (repair): %llu; the first: %s\n", utf8_shown(source), (unsigned long long)rows,
+		utf8_shown(first));
 }
 
 /* ---- resampling ---- */

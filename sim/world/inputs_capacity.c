@@ -2,6 +2,7 @@
 #include "world/inputs_capacity.h"
 
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -104,7 +105,7 @@ void inputs_tell_repairs(const struct availset *a)
 	const struct avail_repairs *repairs = availset_repairs(a);
 	for (int i = 0; i < AVAIL_REPAIRS; i++)
 		if (repairs->rows[i])
-			fprintf(stderr, "orrery: %s: %s: %" PRIu64 ", the first on line %" PRIu64 "\n", availset_source(a),
+			fprintf(stderr, "orrery: %s: %s: %" PRIu64 ", the first on line %" PRIu64 "\n", utf8_shown(availset_source(a)),
 				avail_repair_name((enum avail_repair)i), repairs->rows[i], repairs->first_line[i]);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "results/columns.h"
 #include "world/remarks.h"
 #include "world/precision.h"
@@ -126,7 +127,7 @@ static void say_rows(const struct scenario *s, struct run_result *const *runs, s
 		if (rows_count(rows, runs[i]) < runs[i]->rows_total)
 			fprintf(stderr,
 				"orrery: %s: rows of %zu of %llu %s are kept (a sample); means and quantiles are over all of them\n",
-				runs[i]->label, rows_count(rows, runs[i]), (unsigned long long)runs[i]->rows_total, counted);
+				utf8_shown(runs[i]->label), rows_count(rows, runs[i]), (unsigned long long)runs[i]->rows_total, counted);
 	if (s->replications > 1)
 		fprintf(stderr, "orrery: the rows are those of the first replication; metrics and accounts cover all replications\n");
 }

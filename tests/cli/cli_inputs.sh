@@ -65,4 +65,33 @@ printf 'job_id,submit_s,duration_s,gpus\n=1+1,0,10,1\n@x,1,5,1\n' >f.csv
 is "$(cut -d, -f1 f/*.jobs.csv | tail -n +2 | tr '\n' ' ') $(grep -c '^"=cmd",' f/summary.csv | sed 's/^[1-9].*/1/')" '"=1+1" "@x"  1' "CSV cells that begin like a formula are quoted"
 "$orrery" trace convert f.csv -o g.csv -q 2>/dev/null || "$orrery" trace convert f.csv -o g.csv 2>/dev/null
 is "$(cut -d, -f1 g.csv | tr '\n' ' ')" 'job_id "=1+1" "@x" ' "also in traces"
+# escaped WHAT COMMAND..: passes if the output has the name with escapes, and neither a control character nor an invalid byte
+escaped() {
+  "$orrery" "${@:2}" >out 2>said
+  is "$? $(grep -cF 'a\x1b[31mb\xffc\xc2\x9b' out | sed 's/^[1-9].*/1/') $(cat out said | grep -c "$(printf '[\033\377\233]')")" "0 1 0" "$1"
+}
+# valid WHAT COMMAND..: passes if the output is JSON in UTF-8
+valid() {
+  "$orrery" "${@:2}" >out.json
+  if command -v python3 >/dev/null; then
+    python3 -c 'import json; json.load(open("out.json", encoding="utf-8"))'
+    ok $? "$1"
+  else
+    skip "no python3"
+  fi
+}
+printf 'job_id,submit_s,duration_s,gpus,user\n%s,0,10,1,%s\n%s2,1,5,1,%s\n' "$evil" "$evil" "$evil" "$evil" >names.csv
+"$orrery" jobs names.csv --cluster 1x1 --policy "fifo@$evil" --db names.db --record explain -q
+escaped "db runs" db runs names.db
+escaped "db show" db show names.db
+escaped "a run of it" db show names.db --run 1
+escaped "explain" explain names.db --job "${evil}2"
+valid "explain as JSON" explain names.db --job "${evil}2" --json
+escaped "trace info" trace info names.csv
+valid "trace info as JSON" trace info names.csv --json
+"$orrery" jobs names.csv --cluster 1x1 --policy "fifo@$evil" --db names.db --record explain 2>said >out
+is "$(grep -cF 'a\x1b[31mb\xffc\xc2\x9b: taken from' said) $(grep -c "$(printf '[\033\377]')" said)" "1 0" "a remark on standard error"
+printf 'link,bandwidth_Bps,latency_s\nup,1e9,1e-6\n' >links.csv
+printf 'id,step,src,dst,bytes,start_s,links\n=1+1,-1,a,b,3e6,0,up\n@x,-1,a,c,1e6,0.001,up\n' >flows.csv
+is "$("$orrery" net flows --links links.csv --flows flows.csv -q | cut -d, -f1 | tr '\n' ' ')" 'id "=1+1" "@x" ' "flows"
 tap_done

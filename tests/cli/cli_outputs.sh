@@ -116,6 +116,10 @@ is "$? $([ -L dir/fifo.jobs.csv ] && [ -L dir/summary.csv ] && [ -c dir/summary.
   "--out writes through links"
 is "$("$orrery" trace convert t.csv -o /dev/stdout 2>said | cat)" "$("$orrery" trace convert t.csv -o - 2>said)" "/dev/stdout is standard output"
 echo first >log
+ln -s /dev/stdout out_link
+is "$("$orrery" trace convert t.csv -o out_link 2>said | cat)" "$("$orrery" trace convert t.csv -o - 2>said)" "a link to /dev/stdout too"
+(echo before; "$orrery" trace convert t.csv -o out_link 2>said) >redirected
+is "$(head -n 1 redirected) $([ -L out_link ]; echo $?)" "before 0" "of a redirected output, which is not replaced"
 "$orrery" trace convert t.csv -o /dev/stdout 2>said >>log
 is "$(head -n 1 log) $(wc -l <log)" "first 5" "also where that is appended to a file"
 (umask 027 && "$orrery" trace convert t.csv -o masked.csv >/dev/null 2>&1)

@@ -218,6 +218,15 @@ EOF
   is "$(grep -c ' fifo  *[0-9]' fails.txt)" 3 'the rows of the others are printed'
   is "$("$orrery" db runs fails.db | tail -n +2 | wc -l)" 5 'and stored'
   like "$(cat err)" '1 of 6 runs failed' 'the error counts them'
+  if command -v sqlite3 >/dev/null; then
+    cp fails.db full.db
+    sqlite3 full.db "DELETE FROM failures; CREATE TRIGGER no BEFORE INSERT ON failures BEGIN SELECT RAISE(ABORT, 'made full'); END"
+    "$orrery" sweep fails.json --db full.db >full.txt 2>err; status=$?
+    is "$status $(grep -c ' fifo  *[0-9]' full.txt)" "1 3" 'failures that cannot be stored: the table is printed'
+    like "$(cat err)" 'full.db: .*made full' 'then the error'
+  else
+    skip 'no sqlite3' 2
+  fi
   # Policy broken2 leaves a mark each time it runs.
   sed 's/orr_serve_give_up(w, 0, "made to fail")/fclose(fopen("tried", "a")), &/; /^static void schedule/i #include <stdio.h>' b.c >b2.c
   $CC -std=c11 -O1 -shared -fPIC -w "-I$tree/include" -o broken.so b2.c

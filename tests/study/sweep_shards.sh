@@ -34,6 +34,16 @@ is "$(echo three.db*)" three.db 'the shards are removed'
 
 like "$("$orrery" sweep s.json --db three.db --status 2>&1)" 'no part of a study is running: expected parts' 'after the merge there are no parts'
 
+# ---- parts of a study that was divided in another way ----
+
+"$orrery" sweep s.json --db parts.db --shard 1/3 -q; "$orrery" sweep s.json --db parts.db --shard 3/3 -q
+sleep 0.01
+"$orrery" sweep s.json --db parts.db --shard 1/2 -q
+text=$("$orrery" sweep s.json --db parts.db --status)
+is "$(grep -c '^part ' <<<"$text") $(grep -c '^part 1 of 2: ' <<<"$text")" "1 1" 'only parts of the last division are shown'
+like "$text" '^not begun: 1 parts$' 'the part that is missing'
+like "$text" '^[0-9]+ of [0-9]+ runs \([0-9]+ %\), 0 failed, 1 of 2 parts' 'and the sum of these'
+
 # ---- progress of a running part ----
 
 sed 's/n=1000/n=20000/' s.json >slow.json
