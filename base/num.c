@@ -269,6 +269,25 @@ size_t num_put_seconds(char out[NUM_SECONDS_MAX], int64_t t_ns)
 	return len;
 }
 
+size_t num_put_int(char out[NUM_INT_MAX], int64_t v)
+{
+	static const char pairs[] = "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
+				    "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+	char text[NUM_INT_MAX], *at = text + sizeof text;
+	uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+	for (; u >= 100; u /= 100)
+		memcpy(at -= 2, pairs + u % 100 * 2, 2);
+	if (u >= 10)
+		memcpy(at -= 2, pairs + u * 2, 2);
+	else
+		*--at = (char)('0' + u);
+	if (v < 0)
+		*--at = '-';
+	size_t n = (size_t)(text + sizeof text - at);
+	memcpy(out, at, n);
+	return n;
+}
+
 int64_t num_add_sat(int64_t a, int64_t b)
 {
 	int64_t sum;

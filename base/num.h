@@ -30,6 +30,10 @@ size_t num_put_seconds(char out[NUM_SECONDS_MAX], int64_t t_ns);
 enum { NUM_REAL_MAX = 32 };
 size_t num_put_real(char out[NUM_REAL_MAX], double v);
 
+/* Writes v in decimal, without a final NUL; returns the length. Several times faster than printf(). */
+enum { NUM_INT_MAX = 20 };
+size_t num_put_int(char out[NUM_INT_MAX], int64_t v);
+
 /* Returns a + b, clamped to int64_t. */
 int64_t num_add_sat(int64_t a, int64_t b);
 

@@ -44,7 +44,7 @@ enum row_key {
 	KEY_POSITION, /* run and position */
 	KEY_FIRST,    /* run and the first column */
 	KEY_LISTED    /* as KEY_POSITION, but the table is a view of lists of rows (lists.h). The columns have the types NAME, TEXT, CLOCK
-		       * and COUNT64: a group, a subject and others. */
+		       * and COUNT64: a group, a subject, numbers, texts. */
 };
 
 struct row_table {

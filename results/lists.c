@@ -2,6 +2,7 @@
 #include "results/lists.h"
 
 #include "base/mem.h"
+#include "base/num.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 static const char doing[] = "storing a run";
 
 /* Rows of a list. Short lists let a reader skip more; long ones need fewer rows of SQLite. */
-enum { LIST_ROWS = 256 };
+enum { LIST_ROWS = 256, TEXTS = 64 };
 
 void lists_create(struct sbuf *sql, const struct row_table *t)
 {
@@ -20,13 +21,25 @@ void lists_create(struct sbuf *sql, const struct row_table *t)
 		t->stored, t->columns[0].name);
 }
 
+/* Returns whether column i is the end of an interval that the column before it begins. A list has the length. */
+static bool is_length(const struct row_table *t, size_t i)
+{
+	return t->columns[i].type == COLUMN_CLOCK && t->columns[i - 1].type == COLUMN_CLOCK;
+}
+
 void lists_select(struct sbuf *sql, const struct row_table *t)
 {
 	size_t at = 0;
 	sbuf_printf(sql, "SELECT l.run, l.position + e.key AS position, l.%s", t->columns[0].name);
-	for (size_t i = 1; i < t->n_columns; i++)
-		if (column_is_stored(&t->columns[i]))
-			sbuf_printf(sql, ", json_extract(e.value, '$[%zu]') AS %s", at++, t->columns[i].name);
+	for (size_t i = 1; i < t->n_columns; i++) {
+		if (!column_is_stored(&t->columns[i]))
+			continue;
+		sbuf_printf(sql, ", json_extract(e.value, '$[%zu]')", at);
+		if (is_length(t, i))
+			sbuf_printf(sql, " + json_extract(e.value, '$[%zu]')", at - 1);
+		sbuf_printf(sql, " AS %s", t->columns[i].name);
+		at++;
+	}
 	sbuf_printf(sql, " FROM %s l, json_each(l.list) e", t->stored);
 }
 
@@ -47,7 +60,9 @@ void lists_convert(struct sbuf *sql, const struct row_table *t)
 		" SELECT run, first, %s, lowest, highest, (SELECT json_group_array(json(row)) FROM (SELECT json_array(%s",
 		group, t->name, t->stored, group, group, subject);
 	for (size_t i = 2; i < t->n_columns; i++)
-		if (column_is_stored(&t->columns[i]))
+		if (is_length(t, i))
+			sbuf_printf(sql, ", %s - %s", t->columns[i].name, t->columns[i - 1].name);
+		else if (column_is_stored(&t->columns[i]))
 			sbuf_printf(sql, ", %s", t->columns[i].name);
 	sbuf_printf(sql,
 		") AS row FROM temp.counted c WHERE c.run = x.run AND c.position BETWEEN first AND last ORDER BY c.position))"
@@ -65,6 +80,11 @@ struct list {
 	size_t len, cap, rows;
 	uint64_t lowest, highest;
 	const char *group;
+	/* Texts of this list that were written last, because most rows repeat one of few. Places are chosen by a hash. */
+	struct {
+		const char *text;
+		size_t at, len;
+	} seen[TEXTS];
 };
 
 static void reserve(struct list *l, size_t more)
@@ -75,38 +95,16 @@ static void reserve(struct list *l, size_t more)
 	l->text = mem_realloc(l->text, l->cap, 1);
 }
 
-static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051"
-			    "525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
-
-/* Appends a number in decimal, at most 20 characters: faster than printf(). */
 static void put_number(struct list *l, int64_t v)
 {
-	char text[20], *at = text + sizeof text;
-	uint64_t u = v < 0 ? -(uint64_t)v : (uint64_t)v;
-	for (; u >= 100; u /= 100)
-		memcpy(at -= 2, pairs + u % 100 * 2, 2);
-	if (u >= 10)
-		memcpy(at -= 2, pairs + u * 2, 2);
-	else
-		*--at = (char)('0' + u);
-	if (v < 0)
-		*--at = '-';
-	size_t n = (size_t)(text + sizeof text - at);
-	memcpy(l->text + l->len, at, n);
-	l->len += n;
+	l->len += num_put_int(l->text + l->len, v);
 }
 
-/* Appends a JSON string; NULL: null. */
-static void put_text(struct list *l, const char *s)
+static void escape(struct list *l, const char *s)
 {
-	size_t n = s ? strlen(s) : 0;
-	reserve(l, n * 6 + 8); /* the longest escape has six characters */
+	size_t n = strlen(s);
+	reserve(l, n * 6 + 4); /* the longest escape has six characters */
 	char *at = l->text + l->len;
-	if (!s) {
-		memcpy(at, "null", 4);
-		l->len += 4;
-		return;
-	}
 	*at++ = '"';
 	for (size_t i = 0; i < n; i++) {
 		unsigned char c = (unsigned char)s[i];
@@ -121,23 +119,59 @@ static void put_text(struct list *l, const char *s)
 	l->len = (size_t)(at - l->text);
 }
 
+/* Appends a JSON string. */
+static void put_text(struct list *l, const char *s)
+{
+	size_t i = (size_t)((uint64_t)(uintptr_t)s * 0x9e3779b97f4a7c15u >> 58); /* < TEXTS */
+	if (l->seen[i].text == s) {
+		reserve(l, l->seen[i].len);
+		memcpy(l->text + l->len, l->text + l->seen[i].at, l->seen[i].len);
+		l->len += l->seen[i].len;
+		return;
+	}
+	l->seen[i].text = s;
+	l->seen[i].at = l->len;
+	escape(l, s);
+	l->seen[i].len = l->len - l->seen[i].at;
+}
+
+/* Appends the nulls that precede a text; those at the end of a row are left out. */
+static void put_nulls(struct list *l, size_t n)
+{
+	reserve(l, n * 5 + 2);
+	for (; n; n--) {
+		memcpy(l->text + l->len, ",null", 5);
+		l->len += 5;
+	}
+}
+
 /* Appends a row. The types of a listed table are texts and whole numbers of 64 bits. */
 static void put_row(struct list *l, const struct row_table *t, const char *row)
 {
+	size_t nulls = 0;
 	reserve(l, 2);
 	l->text[l->len++] = l->rows++ ? ',' : '[';
 	for (size_t i = 1; i < t->n_columns; i++) {
 		const struct column *c = &t->columns[i];
+		const void *cell = row + c->at;
 		if (!column_is_stored(c))
 			continue;
-		reserve(l, 24);
-		l->text[l->len++] = i == 1 ? '[' : ',';
 		if (c->type == COLUMN_TEXT || c->type == COLUMN_NAME) {
 			const char *text;
-			memcpy(&text, row + c->at, sizeof text);
+			memcpy(&text, cell, sizeof text);
+			if (!text) {
+				nulls++;
+				continue;
+			}
+			put_nulls(l, nulls);
+			nulls = 0;
+			l->text[l->len++] = ',';
 			put_text(l, text);
 		} else {
-			put_number(l, *(const int64_t *)(const void *)(row + c->at));
+			int64_t before = is_length(t, i) ? *(const int64_t *)(const void *)(row + t->columns[i - 1].at) : 0;
+			reserve(l, NUM_INT_MAX + 1);
+			l->text[l->len++] = i == 1 ? '[' : ',';
+			put_number(l, *(const int64_t *)cell - before);
 		}
 	}
 	reserve(l, 2);
@@ -149,6 +183,7 @@ static size_t fill(struct list *l, const struct row_table *t, const struct run_r
 {
 	size_t n = rows_count(t, r), i = from;
 	l->len = l->rows = 0;
+	memset(l->seen, 0, sizeof l->seen);
 	l->lowest = UINT64_MAX;
 	l->highest = 0;
 	for (; i < n && l->rows < LIST_ROWS; i++) {

@@ -4,8 +4,8 @@
  *
  * A row of its own costs SQLite far more than a row in a list, so tables of key LISTED are stored in lists, and the table itself is a
  * view that SQLite's json_each() makes of them. A list is a JSON array of rows. A row is an array of its stored columns except the
- * first, in order. All rows of a list have the same first column, the group. `lowest` and `highest` bound the second column, so that a
- * reader of one subject skips most lists.
+ * first, in order; of an interval it has the begin and the length, and NULLs at its end are left out. All rows of a list have the same
+ * first column, the group. `lowest` and `highest` bound the second column, so that a reader of one subject skips most lists.
  *
  * Invariant: the lists of a run in order of `position`, the position of their first row, give its rows in order.
  */

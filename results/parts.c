@@ -2,8 +2,8 @@
 #include "results/parts.h"
 
 #include "base/mem.h"
+#include "base/num.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 static const struct {
@@ -181,7 +181,7 @@ void partlog_close(struct partlog *p, uint64_t subject, int64_t now_ns)
 /* ---- at the end ---- */
 
 /* Texts of the result that were formed last, because most rows repeat one of few. Places are chosen by a hash. */
-enum { TEXTS = 64 };
+enum { TEXTS = 512 };
 struct texts {
 	struct sbuf work;
 	struct {
@@ -197,7 +197,13 @@ struct texts {
 static unsigned hash_of(const char *literal, uint64_t a, uint64_t b)
 {
 	uint64_t h = ((uint64_t)(uintptr_t)literal ^ a * 0x9e3779b97f4a7c15u ^ b << 32) * 0x9e3779b97f4a7c15u;
-	return (unsigned)(h >> 58); /* < TEXTS */
+	return (unsigned)(h >> 55); /* < TEXTS */
+}
+
+static void put_decimal(struct sbuf *text, uint64_t v)
+{
+	char digits[NUM_INT_MAX];
+	sbuf_add(text, digits, num_put_int(digits, (int64_t)v));
 }
 
 static const char *cause_text(struct run_result *r, struct sbuf *text, const struct part *what, partlog_name name, void *ctx)
@@ -206,11 +212,12 @@ static const char *cause_text(struct run_result *r, struct sbuf *text, const str
 		return result_text(r, what->cause);
 	const char *called = name ? name(ctx, what->cause, what->number) : NULL;
 	sbuf_clear(text);
-	sbuf_printf(text, "%s ", what->cause);
+	sbuf_puts(text, what->cause);
+	sbuf_putc(text, ' ');
 	if (called)
 		sbuf_puts(text, called);
 	else
-		sbuf_printf(text, "%" PRIu64, what->number);
+		put_decimal(text, what->number);
 	return result_text(r, sbuf_text(text));
 }
 
@@ -222,7 +229,7 @@ static const char *detail_text(struct run_result *r, struct sbuf *text, const st
 	sbuf_clear(text);
 	for (const char *c = what->detail; *c; c++)
 		if (*c == '%' && k < 3)
-			sbuf_printf(text, "%" PRIu32, what->value[k++]);
+			put_decimal(text, what->value[k++]);
 		else
 			sbuf_putc(text, *c);
 	return result_text(r, sbuf_text(text));

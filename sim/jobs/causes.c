@@ -657,7 +657,10 @@ static const char *name_of(void *ctx, const char *cause, uint64_t number)
 	if (!strcmp(cause, "node"))
 		return w->config->cluster->node[number].name;
 	struct job_row key = { .number = number };
-	const struct job_row *row = w->result->n_jobs ? bsearch(&key, w->result->jobs, w->result->n_jobs, sizeof key, by_number) : NULL;
+	const struct run_result *r = w->result;
+	const struct job_row *row = number < r->n_jobs ? &r->jobs[number] : NULL; /* usual: the result has a row of each job */
+	if (r->n_jobs && (!row || row->number != number))
+		row = bsearch(&key, r->jobs, r->n_jobs, sizeof key, by_number);
 	return row ? row->job_id : NULL;
 }
 

@@ -169,9 +169,22 @@ static void formats(void)
 		"sums are clamped");
 }
 
+/* Expected: printf(). */
+static void written_numbers(void)
+{
+	static const int64_t some[] = { 0, 9, 10, 99, 100, 101, -1, -10, -100, 12345, 1000000, INT64_MAX, INT64_MIN, INT64_MIN + 1 };
+	for (size_t k = 0; k < sizeof some / sizeof *some; k++) {
+		char out[NUM_INT_MAX + 1], want[32];
+		out[num_put_int(out, some[k])] = '\0';
+		snprintf(want, sizeof want, "%" PRId64, some[k]);
+		same_text(out, want, "num_put_int");
+	}
+}
+
 int main(void)
 {
 	whole_numbers();
+	written_numbers();
 	reals();
 	times();
 	formats();
