@@ -58,6 +58,8 @@ struct trace_format {
 	void (*get_extras)(const void *state, double *values);
 	/* Returns the fact with this index; false past the last. May be NULL. */
 	bool (*fact)(const void *state, size_t index, struct trace_fact *out);
+	/* Returns whether the times of this file count from some past date, so that a replay starts with the first row. May be NULL. */
+	bool (*is_dated)(const void *state);
 	/* Returns whether the times of the rows read so far are dates. NULL: as is_absolute and has_no_date say. */
 	bool (*has_dates)(const void *state);
 	/* Returns the number of rows that the reader skipped because of options. NULL: none. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * req_azure.c - requests to Azure's LLM inference service, 2023 and 2024 (Patel et al., ISCA 2024; Stojkovic et al., HPCA 2025)
+ * req_azure.c - requests to Azure's LLM inference service, 2023 to 2025 (Patel et al., ISCA 2024; Stojkovic et al., HPCA 2025)
  *
- * CSV: TIMESTAMP,ContextTokens,GeneratedTokens. Timestamps are UTC with up to nine decimals (2023: seven, so 100 ns) and an
- * optional "+00:00" or "Z". Arrival times start at the first request.
+ * CSV: TIMESTAMP,ContextTokens,GeneratedTokens; 2025 also NumImages, which is ignored. Timestamps are UTC with up to nine decimals (2023:
+ * seven, so 100 ns) and an optional "+00:00" or "Z". Arrival times start at the first request.
  */
 #include "traces/civil.h"
 #include "traces/req_format.h"
@@ -34,7 +34,7 @@ static void *open_azure(struct lines *in, const struct orr_args *args, struct or
 static int64_t parse_time(const char *s, size_t n)
 {
 	enum { WHOLE = 19 };
-	if (n > WHOLE + 6 && !memcmp(s + n - 6, "+00:00", 6))
+	if (n >= WHOLE + 6 && !memcmp(s + n - 6, "+00:00", 6))
 		n -= 6;
 	else if (n > WHOLE && s[n - 1] == 'Z')
 		n--;
@@ -71,7 +71,7 @@ static void close_azure(void *state)
 const struct trace_format format_azure_llm = {
 	.kind = TRACE_REQUESTS,
 	.name = "azure-llm",
-	.doc = "Azure LLM inference 2023 and 2024: TIMESTAMP,ContextTokens,GeneratedTokens",
+	.doc = "Azure LLM inference 2023 to 2025: TIMESTAMP,ContextTokens,GeneratedTokens",
 	.params = params,
 	.is_absolute = true,
 	.sniff = sniff,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * req_mooncake.c - Mooncake's traces of Kimi (Qin et al., FAST 2025)
+ * req_mooncake.c - Mooncake's traces of Kimi (Qin et al., FAST 2025), and Alibaba's traces of Bailian
  *
  * JSON lines: {"timestamp": ms, "input_length": tokens, "output_length": tokens, "hash_ids": [..]}. A hash identifies a
  * block of 512 tokens and all blocks before it, so equal leading hashes are a reusable prefix. There is at most one hash
@@ -8,6 +8,9 @@
  *
  * Arrivals were recorded about every 3 s, with one timestamp per tick. spread=true distributes the n rows of a tick evenly
  * over the time to the next tick, at most `tick`, in file order: row k at t + k/n of that time. This is not in the paper.
+ *
+ * Bailian (Alibaba's qwen-bailian-usagetraces) has the same fields, but seconds and blocks of 16 tokens, and also "chat_id" and
+ * "parent_chat_id" (-1: the first turn). A session is the first turn with all turns that follow from it.
  */
 #include "traces/req_format.h"
 
@@ -34,13 +37,20 @@ struct mooncake {
 	size_t cap;
 	/* Unread rest of the current line. */
 	char *s, *end;
+	int n_fields;
+	/* Bailian: session of each chat, by number of the text of its chat_id. */
+	struct strtab *chats;
+	uint64_t *session;
+	size_t n_sessions;
+	int64_t chat, parent;
 	unsigned seen; /* fields seen so far, a bit per field */
 	struct req_row *row;
 	struct orr_error *err;
 };
 
-enum { FIELD_TIMESTAMP, FIELD_INPUT, FIELD_OUTPUT, FIELD_HASHES, N_FIELDS };
-static const char *const field_name[] = { "timestamp", "input_length", "output_length", "hash_ids", NULL };
+/* The last two are those of Bailian alone. */
+enum { FIELD_TIMESTAMP, FIELD_INPUT, FIELD_OUTPUT, FIELD_HASHES, N_FIELDS, FIELD_CHAT = N_FIELDS, FIELD_PARENT, N_BAILIAN };
+static const char *const field_name[] = { "timestamp", "input_length", "output_length", "hash_ids", "chat_id", "parent_chat_id", NULL };
 
 static bool sniff(const struct trace_head *head)
 {
@@ -52,6 +62,7 @@ static void *open_mooncake(struct lines *in, const struct orr_args *args, struct
 	(void)err;
 	struct mooncake *m = mem_zalloc(1, sizeof *m);
 	m->in = in;
+	m->n_fields = N_FIELDS;
 	m->is_spread = orr_arg_bool(args, "spread");
 	m->tick_ns = orr_arg_time_ns(args, "tick");
 	m->block_tokens = (uint32_t)orr_arg_int(args, "block_tokens");
@@ -141,6 +152,19 @@ static int read_number(struct mooncake *m, int field)
 	size_t n = take_word(m, &text);
 	double v;
 	bool is_number = num_real(text, n, &v);
+	if (field == FIELD_TIMESTAMP && m->n_fields == N_BAILIAN) {
+		if (num_seconds_ns(text, n, &m->row->arrival_ns) && v >= 0 && v <= TRACE_MAX_SECONDS)
+			return ORR_OK;
+		m->s = start;
+		return refuse(m, field_name[field], "seconds from 0 to 4000000000");
+	}
+	if (field >= FIELD_CHAT) {
+		if (num_int(text, n, field == FIELD_CHAT ? &m->chat : &m->parent) && v >= (field == FIELD_CHAT ? 0 : -1) &&
+			v < REQUEST_MAX_SESSION)
+			return ORR_OK;
+		m->s = start;
+		return refuse(m, field_name[field], "a whole number below 1000000000000, or -1 for no parent");
+	}
 	if (field == FIELD_TIMESTAMP) {
 		if (is_number && v >= 0 && v <= TRACE_MAX_SECONDS * 1e3) {
 			int64_t whole;
@@ -195,9 +219,9 @@ static int read_member(struct mooncake *m)
 	if (!take(m, ':'))
 		return refuse(m, NULL, "':' after the name of a field");
 	int field = 0;
-	while (field < N_FIELDS && (strlen(field_name[field]) != n || memcmp(key, field_name[field], n)))
+	while (field < m->n_fields && (strlen(field_name[field]) != n || memcmp(key, field_name[field], n)))
 		field++;
-	if (field == N_FIELDS)
+	if (field == m->n_fields)
 		return skip_value(m, key, n);
 	if (m->seen & 1U << field)
 		return lines_fail(m->in, m->err, "%s: appears twice: expected it once", field_name[field]);
@@ -232,6 +256,34 @@ static int read_line(struct mooncake *m)
 	return ORR_OK;
 }
 
+/* Returns the place of the session of a chat. */
+static uint64_t *session_of(struct mooncake *m, int64_t chat)
+{
+	char text[24];
+	int n = snprintf(text, sizeof text, "%lld", (long long)chat);
+	uint32_t number = strtab_add(m->chats, text, (size_t)n);
+	if (number >= m->n_sessions) {
+		size_t cap = 2 * (size_t)number + 64;
+		m->session = mem_realloc(m->session, cap, sizeof *m->session);
+		memset(m->session + m->n_sessions, 0, (cap - m->n_sessions) * sizeof *m->session);
+		m->n_sessions = cap;
+	}
+	return &m->session[number];
+}
+
+/* A session has the number of its first chat plus 1. The parent of a chat may be older than the trace. */
+static void set_session(struct mooncake *m)
+{
+	uint64_t session = (uint64_t)(m->parent < 0 ? m->chat : m->parent) + 1;
+	if (m->parent >= 0) {
+		uint64_t *of_parent = session_of(m, m->parent);
+		*of_parent = *of_parent ? *of_parent : session;
+		session = *of_parent;
+	}
+	*session_of(m, m->chat) = session;
+	m->row->session = session;
+}
+
 static int next_mooncake(void *state, struct req_row *row, struct orr_error *err)
 {
 	struct mooncake *m = state;
@@ -244,9 +296,18 @@ static int next_mooncake(void *state, struct req_row *row, struct orr_error *err
 		skip_blanks(m);
 	} while (m->s == m->end);
 	m->row = row;
+	m->parent = -1;
 	m->err = err;
 	m->seen = 0;
-	return read_line(m) ? -1 : 1;
+	if (read_line(m))
+		return -1;
+	if (m->n_fields == N_BAILIAN && !(m->seen & 1U << FIELD_CHAT)) {
+		lines_fail(m->in, err, "expected a field \"chat_id\"");
+		return -1;
+	}
+	if (m->n_fields == N_BAILIAN)
+		set_session(m);
+	return 1;
 }
 
 /* ---- ticks ---- */
@@ -276,6 +337,8 @@ static uint32_t block_tokens(const void *state)
 static void close_mooncake(void *state)
 {
 	struct mooncake *m = state;
+	strtab_free(m->chats);
+	mem_free(m->session);
 	mem_free(m->block);
 	mem_free(m);
 }
@@ -290,5 +353,39 @@ const struct trace_format format_mooncake = {
 	.request = next_mooncake,
 	.block_tokens = block_tokens,
 	.arrange = spread,
+	.close = close_mooncake,
+};
+
+/* ---- Bailian ---- */
+
+static const struct orr_param bailian_params[] = {
+	ORR_PARAM_INT("block_tokens", "16", 1, REQUEST_MAX_TOKENS, "tokens per block, for hash_ids"), REQUEST_PARAMS, ORR_PARAM_END
+};
+
+static bool sniff_bailian(const struct trace_head *head)
+{
+	return sniff(head) && strstr(head->line, "\"chat_id\"");
+}
+
+static void *open_bailian(struct lines *in, const struct orr_args *args, struct orr_error *err)
+{
+	(void)err;
+	struct mooncake *m = mem_zalloc(1, sizeof *m);
+	m->in = in;
+	m->n_fields = N_BAILIAN;
+	m->chats = strtab_new();
+	m->block_tokens = (uint32_t)orr_arg_int(args, "block_tokens");
+	return m;
+}
+
+const struct trace_format format_bailian = {
+	.kind = TRACE_REQUESTS,
+	.name = "bailian",
+	.doc = "Alibaba Bailian's JSON lines: as mooncake, with seconds, blocks of 16 tokens, chat_id and parent_chat_id",
+	.params = bailian_params,
+	.sniff = sniff_bailian,
+	.open = open_bailian,
+	.request = next_mooncake,
+	.block_tokens = block_tokens,
 	.close = close_mooncake,
 };

@@ -273,12 +273,12 @@ const char *trace_format_doc(const struct trace *t)
 
 bool trace_is_absolute(const struct trace *t)
 {
-	return t->format->is_absolute;
+	return t->format->is_absolute || (t->format->is_dated && t->format->is_dated(t->state));
 }
 
 static bool trace_has_dates(const struct trace *t)
 {
-	return t->format->has_dates ? t->format->has_dates(t->state) : t->format->is_absolute && !t->format->has_no_date;
+	return t->format->has_dates ? t->format->has_dates(t->state) : trace_is_absolute(t) && !t->format->has_no_date;
 }
 
 int trace_profile_rows(struct trace *t, struct trace_profile *p, struct orr_error *err)

@@ -11,7 +11,7 @@ if ! command -v "$clang" >/dev/null 2>&1; then
   echo "make fuzz needs clang with libFuzzer; there is no $clang here" >&2
   exit 77
 fi
-[ $# -gt 0 ] || set -- auto flow philly tiresias muri gavel openb openb-nodes swf orrery azure-llm mooncake burstgpt splitwise vidur requests bamboo gcp-polls step-curve parcae-counts parcae-segment skypilot availability prices avail-model request-model throughput cluster spec failures model model-spec topology topology-spec netflows graph partitions partitions-text points device-profile served csv csv-requests acme helios itp dlrm spot-gpu slurm philly-raw kubernetes aws-prices
+[ $# -gt 0 ] || set -- auto flow philly tiresias muri gavel openb openb-nodes swf orrery azure-llm mooncake burstgpt splitwise vidur requests bamboo gcp-polls step-curve parcae-counts parcae-segment skypilot availability prices avail-model request-model throughput cluster spec failures model model-spec topology topology-spec netflows graph partitions partitions-text points device-profile served csv csv-requests acme helios itp dlrm spot-gpu slurm philly-raw kubernetes aws-prices bailian
 mkdir -p "$build/fuzz"
 echo "building $build/fuzz/fuzz_trace with $clang"
 "$clang" -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \

@@ -30,7 +30,7 @@ const char *const fuzz_parsers[] = { "auto", "flow", "philly", "tiresias", "muri
 	"parcae-segment", "skypilot", "availability", "prices", "avail-model", "request-model", "throughput", "cluster", "spec", "failures",
 	"model", "model-spec", "topology", "topology-spec", "netflows", "graph", "partitions", "partitions-text", "points",
 	"device-profile", "served", "csv", "csv-requests", "acme", "helios", "itp", "dlrm", "spot-gpu", "slurm", "philly-raw", "kubernetes",
-	"aws-prices", NULL };
+	"aws-prices", "bailian", NULL };
 
 static void require(int is_true)
 {

@@ -145,5 +145,44 @@ is "$(t convert "$d/aws_prices.json" -O product=Windows | tail -1)" "0,price,,us
 sed 's/"0.918000"/"free"/' "$d/aws_prices.json" >"$work/free.json"
 bad "$work/free.json:6: SpotPrice: expected USD per hour as a text such as \"0.087000\", found \"free\"" convert "$work/free.json"
 is "$(t convert "$work/free.json" --repair | wc -l)" 3 "aws-prices: --repair leaves a wrong price out"
+
+# SWF with more than 18 fields: MetaCentrum (Unix times, names of queues), workflows (a line of names, several preceding jobs).
+format metacentrum.swf swf
+rows metacentrum.swf "1,0,1164297,12,1000,,,,1209600,71,,,101,q_2w,1
+2,5,60,1,1000,,,,7200,5,,,102,short,0"
+fact metacentrum.swf "first submission" "2012-12-31 23:31:35"
+format workflows.swf swf
+rows workflows.swf "1,0,10,2,1000,,,,100,0,,,7,1,1
+2,0,20,4,1000,,,,100,10,,,7,1,1
+3,0,5,1,1000,,,,100,30,,,7,1,1"
+fact workflows.swf "several preceding jobs \(first kept\)" 1
+sed '2s/$/ more/' "$d/metacentrum.swf" >"$work/more.swf"
+bad "$work/more.swf:2: expected 21 fields, found 22; extra_fields=ignore reads the first 21" convert "$work/more.swf"
+
+# Requests: Bailian (seconds, 16 tokens a block, sessions by first chat), Azure 2024 (no fraction when it is zero) and 2025, BurstGPT 1.
+requests() { # FILE WANT [OPTION..]: columns arrival_s, prompt_tokens, output_tokens, session, blocks; the same after a second conversion
+  file=$1 want=$2
+  shift 2
+  t convert "$d/$file" -o "$work/r.csv"
+  is "$(tail -n +2 "$work/r.csv" | cut -d, -f2,5,6,9,11)" "$want" "$file: rows"
+  is "$(t convert "$work/r.csv" "$@")" "$(cat "$work/r.csv")" "$file: the converted rows read back the same"
+}
+format bailian.jsonl bailian
+requests bailian.jsonl "61.114,33,132,160,1 2 3
+61.2,16,5,161,9
+70,180,7,160,1 2 3 4 5 6 7 8 10 11 12 13
+90.5,200,1,160,1 2
+91,,1,4," -O block_tokens=16
+format azure_2024.csv azure-llm
+requests azure_2024.csv "0,2162,5,,
+0.00993,10,7,,"
+format azure_2025.csv azure-llm
+requests azure_2025.csv "0,949,126,,
+0.181,5,1,,"
+format burstgpt_1.csv burstgpt
+requests burstgpt_1.csv "5,472,18,,
+118,417,276,,"
+format burstgpt.csv burstgpt
+left burstgpt_1.csv 1
 #end
 tap_done

@@ -54,7 +54,7 @@ is "$(t synth poisson:n=2 | head -n 1 | cut -d, -f1)" "job_id" "synth of a gener
 
 # list
 is "$(t list | awk '/^formats of requests/ { on = 1; next } /^[^ ]/ { on = 0 } on && /^  [a-z]/ { print $1 }' | tr '\n' ' ')" \
-  "azure-llm mooncake burstgpt splitwise vidur requests csv-requests " "list: formats of requests"
+  "azure-llm bailian mooncake burstgpt splitwise vidur requests csv-requests " "list: formats of requests"
 
 # errors
 fails() {
