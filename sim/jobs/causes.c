@@ -3,6 +3,7 @@
 #include "jobs/causes.h"
 
 #include "base/mem.h"
+#include "jobs/lack.h"
 #include "jobs/world.h"
 #include "results/parts.h"
 
@@ -11,9 +12,6 @@
 
 /* Limits on the stretches of one wait, and on the jobs that are blamed in turn for one stretch. */
 enum { MOST_STRETCHES = 48, MOST_IN_TURN = 16 };
-
-/* What a request lacks at the end of an instant. */
-enum lack { LACKS_GPUS, LACKS_CORES, LACKS_MEMORY, IS_FRAGMENTED, FITS };
 
 /* A class of a request, from `since` to the next entry. asked, free: when it was last computed. turned_by: the run whose end gave the
  * request this class; NONE: another event. */
@@ -30,9 +28,10 @@ struct causes_line {
 	uint32_t active_at; /* index in causes.active */
 };
 
-/* A run of a job on its GPUs, or a time in which a node was down (slot NONE, number: of the node). before: the run whose end let it
- * start. */
+/* What holds GPUs: a run of a job (slot), a node that is down, or another world. The number is PART_ALONE for another world, else that of
+ * the job or node. before: the run whose end let it start. */
 struct causes_run {
+	const char *holder;
 	uint64_t number;
 	int64_t start, end;
 	uint32_t before, slot;
@@ -64,7 +63,8 @@ struct reason {
 struct place_use {
 	uint32_t run;    /* the last run that released GPUs of the node; NONE: none */
 	int64_t changed; /* time since which it is up or down */
-	uint32_t jobs;   /* number of jobs on it */
+	uint32_t users;  /* number of jobs and others on it */
+	bool is_down;
 };
 
 struct causes {
@@ -133,36 +133,10 @@ static void count_waiting(struct orr_jobs *w, uint32_t shape, bool is_more)
 	}
 }
 
-static uint32_t to_units(int64_t v, int64_t unit)
+static struct stretch class_of(const struct orr_jobs *w, uint32_t shape)
 {
-	int64_t n = (v + unit / 2) / unit;
-	return n < 0 ? 0 : n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
-}
-
-static struct stretch class_of(struct orr_jobs *w, uint32_t shape)
-{
-	const struct pool_request *r = &w->shapes.shape[shape].request;
-	const struct pool *p = w->pool;
-	struct stretch s = { .since = eng_now(w->engine), .lack = LACKS_GPUS, .asked = r->gpus, .turned_by = w->causes->last_release };
-	for (uint32_t t = 0; t < w->config->cluster->n_types; t++)
-		if (r->types >> t & 1 && p->free[t] > s.free)
-			s.free = p->free[t];
-	bool is_whole = r->gpus && r->gpu_milli == 1000;
-	if (is_whole && s.free < r->gpus)
-		return s;
-	if (pool_fits(w->pool, r)) {
-		s.lack = FITS;
-	} else if (r->cpu_milli > p->cpu_free) {
-		s.lack = LACKS_CORES;
-		s.asked = to_units(r->cpu_milli, 1000);
-		s.free = to_units(p->cpu_free, 1000);
-	} else if (r->mem_mib > p->mem_free) {
-		s.lack = LACKS_MEMORY;
-		s.asked = to_units(r->mem_mib, 1024);
-		s.free = to_units(p->mem_free, 1024);
-	} else if (is_whole || !r->gpus || s.free) {
-		s.lack = IS_FRAGMENTED;
-	}
+	struct stretch s = { .since = eng_now(w->engine), .turned_by = w->causes->last_release };
+	s.lack = lack_of(w, shape, &s.asked, &s.free);
 	return s;
 }
 
@@ -284,11 +258,7 @@ static void put_holders(struct division *d, const struct causes *x, const struct
 	for (int k = 0; to > from; k++) {
 		bool is_over = r == NONE || k == MOST_IN_TURN || d->n >= MOST_STRETCHES;
 		const struct causes_run *run = is_over ? NULL : &x->run[r];
-		struct part p = part_of(PART_QUEUED,
-			run ? run->slot == NONE ? "node" : "job"
-			: k ? in_turn
-			    : others,
-			run ? run->number : PART_ALONE);
+		struct part p = part_of(PART_QUEUED, run ? run->holder : k ? in_turn : others, run ? run->number : PART_ALONE);
 		int64_t begin = run && run->start > from ? run->start : from;
 		if (!k)
 			add_numbers(&p, s);
@@ -368,7 +338,7 @@ static int64_t interruption(const struct orr_jobs *w, const struct account *a, c
 	const struct causes *x = w->causes;
 	int64_t until = first_change(l, a->since, now);
 	if (a->is_preempted && a->taker != NONE) {
-		*what = part_of(PART_PREEMPTED, "job", x->run[a->taker].number);
+		*what = part_of(PART_PREEMPTED, x->run[a->taker].holder, x->run[a->taker].number);
 		return least(until, x->run[a->taker].end);
 	}
 	if (a->is_evicted && a->lost_node != NONE) {
@@ -429,14 +399,14 @@ void causes_arrives(struct orr_jobs *w, const struct job *job)
 	count_waiting(w, job->shape, true);
 }
 
-/* Returns the run or the failure whose end freed the last of the job's nodes; marks the job that lost its GPUs to this one. */
-static uint32_t freed_by(struct orr_jobs *w, const struct job *job, uint32_t mine)
+/* Returns what freed the last of the nodes of run `mine` by its end; marks the job that lost its GPUs to this run. */
+static uint32_t freed_by(struct orr_jobs *w, const struct pool_alloc *alloc, uint32_t mine)
 {
 	struct causes *x = w->causes;
-	const struct pool_piece *piece = pool_pieces(&job->alloc);
+	const struct pool_piece *piece = pool_pieces(alloc);
 	int64_t now = eng_now(w->engine);
 	uint32_t latest = NONE;
-	for (uint32_t i = 0; i < job->alloc.n; i++) {
+	for (uint32_t i = 0; i < alloc->n; i++) {
 		uint32_t r = x->node[piece[i].node].run;
 		if (r == NONE)
 			continue;
@@ -445,7 +415,7 @@ static uint32_t freed_by(struct orr_jobs *w, const struct job *job, uint32_t min
 			latest = r;
 		struct account *loser = run->slot != NONE && run->slot < x->n_accounts ? &x->account[run->slot] : NULL;
 		if (loser && run->end == now && loser->run == r && loser->is_preempted && loser->taker == NONE &&
-			run->number != job->number)
+			run->slot != x->run[mine].slot)
 			loser->taker = mine;
 	}
 	return latest;
@@ -454,20 +424,20 @@ static uint32_t freed_by(struct orr_jobs *w, const struct job *job, uint32_t min
 static void note_node(struct orr_jobs *w, uint32_t node, bool is_up)
 {
 	struct causes *x = w->causes;
-	struct part p = part_of(!is_up ? PART_DOWN : x->node[node].jobs ? PART_IN_USE : PART_IDLE, NULL, PART_ALONE);
+	struct part p = part_of(!is_up ? PART_DOWN : x->node[node].users ? PART_IN_USE : PART_IDLE, NULL, PART_ALONE);
 	int64_t now = eng_now(w->engine);
 	partlog_change(x->nodes, node, now < x->begin ? x->begin : now, &p);
 }
 
-static void count_on_nodes(struct orr_jobs *w, const struct job *job, uint32_t change)
+static void count_on_nodes(struct orr_jobs *w, const struct pool_alloc *alloc, uint32_t change)
 {
 	struct causes *x = w->causes;
-	const struct pool_piece *piece = pool_pieces(&job->alloc);
-	for (uint32_t i = 0; i < job->alloc.n; i++) {
+	const struct pool_piece *piece = pool_pieces(alloc);
+	for (uint32_t i = 0; i < alloc->n; i++) {
 		struct place_use *n = &x->node[piece[i].node];
-		bool was_used = n->jobs != 0;
-		n->jobs += change;
-		if (was_used != (n->jobs != 0))
+		bool was_used = n->users != 0;
+		n->users += change;
+		if (was_used != (n->users != 0) && !n->is_down)
 			note_node(w, piece[i].node, true);
 	}
 }
@@ -477,12 +447,12 @@ void causes_starts(struct orr_jobs *w, const struct job *job)
 	struct causes *x = w->causes;
 	if (!x)
 		return;
-	uint32_t mine = add_run(x, &(struct causes_run){ job->number, eng_now(w->engine), INT64_MAX, NONE, slot_of(w, job) });
-	uint32_t before = freed_by(w, job, mine);
+	uint32_t mine = add_run(x, &(struct causes_run){ "job", job->number, eng_now(w->engine), INT64_MAX, NONE, slot_of(w, job) });
+	uint32_t before = freed_by(w, &job->alloc, mine);
 	close_wait(w, job, before);
 	x->run[mine].before = before;
 	account_of(w, job)->run = mine;
-	count_on_nodes(w, job, 1);
+	count_on_nodes(w, &job->alloc, 1);
 }
 
 /* Returns floor(v x part / whole); part <= whole < 2^63. */
@@ -526,23 +496,48 @@ static void close_run(struct orr_jobs *w, const struct job *job, int64_t done, i
 	}
 }
 
+static void release(struct orr_jobs *w, const struct pool_alloc *alloc, uint32_t r)
+{
+	struct causes *x = w->causes;
+	const struct pool_piece *piece = pool_pieces(alloc);
+	x->run[r].end = eng_now(w->engine);
+	for (uint32_t i = 0; i < alloc->n; i++)
+		x->node[piece[i].node].run = r;
+	x->last_release = r;
+	count_on_nodes(w, alloc, UINT32_MAX);
+}
+
+/* ---- GPUs of other worlds ---- */
+
+uint32_t jobs_others_take(struct orr_jobs *w, const struct pool_alloc *alloc, const char *holder)
+{
+	struct causes *x = w->causes;
+	if (!x)
+		return NONE;
+	uint32_t r = add_run(x, &(struct causes_run){ holder, PART_ALONE, eng_now(w->engine), INT64_MAX, NONE, NONE });
+	x->run[r].before = freed_by(w, alloc, r);
+	count_on_nodes(w, alloc, 1);
+	return r;
+}
+
+void jobs_others_give(struct orr_jobs *w, const struct pool_alloc *alloc, uint32_t hold)
+{
+	if (w->causes && hold != NONE)
+		release(w, alloc, hold);
+}
+
 void causes_leaves(struct orr_jobs *w, const struct job *job, int64_t done, int64_t kept)
 {
 	struct causes *x = w->causes;
 	if (!x)
 		return;
-	uint32_t r = account_of(w, job)->run;
 	const struct pool_piece *piece = pool_pieces(&job->alloc);
 	close_run(w, job, done, kept);
-	x->run[r].end = eng_now(w->engine);
-	for (uint32_t i = 0; i < job->alloc.n; i++)
-		x->node[piece[i].node].run = r;
-	x->last_release = r;
+	release(w, &job->alloc, account_of(w, job)->run);
 	account_of(w, job)->lost_node = NONE;
 	for (uint32_t i = 0; i < job->alloc.n; i++)
 		if (piece[i].node == w->nodes.going)
 			account_of(w, job)->lost_node = piece[i].node;
-	count_on_nodes(w, job, UINT32_MAX);
 }
 
 void causes_waits(struct orr_jobs *w, const struct job *job, int64_t work, bool is_evicted)
@@ -595,9 +590,10 @@ void causes_node(struct orr_jobs *w, uint32_t node, bool is_up)
 	if (!x)
 		return;
 	struct place_use *n = &x->node[node];
+	n->is_down = !is_up;
 	note_node(w, node, is_up);
 	if (is_up) {
-		n->run = add_run(x, &(struct causes_run){ node, n->changed, now, n->run, NONE });
+		n->run = add_run(x, &(struct causes_run){ "node", node, n->changed, now, n->run, NONE });
 		x->last_release = n->run;
 	}
 	n->changed = now;
@@ -622,6 +618,7 @@ void causes_begin(struct orr_jobs *w)
 	w->nodes.going = NONE;
 	for (uint32_t i = 0; i < n; i++) {
 		x->node[i].changed = x->begin;
+		x->node[i].is_down = !w->pool->node[i].is_up;
 		note_node(w, i, w->pool->node[i].is_up);
 	}
 }

@@ -404,7 +404,7 @@ static const struct orr_param keys[] = {
 	SCENARIO_KEY_WARM_UP,
 	ORR_PARAM_BOOL("drop_unfit", false, "leave out jobs that can never be placed"),
 	ORR_PARAM_BOOL("completed_only", false, "exclude jobs that the trace records as failed, killed or not ended from all means"),
-	SCENARIO_KEY_RECORD_OR_EXPLAIN,
+	SCENARIO_KEY_RECORD,
 	ORR_PARAM_END
 };
 static const struct world_object objects[] = {

@@ -124,6 +124,10 @@ uint64_t jobs_given(const struct orr_jobs *w);   /* number of times that a job h
 double jobs_part_done(const struct orr_jobs *w); /* returns 0..1; 0 if the trace has no known length */
 void jobs_starving(struct orr_jobs *w); /* fails the run with an error that names the policy, because jobs wait and no event is left */
 void jobs_capacity(struct orr_jobs *w); /* reports that another world took or freed GPUs */
+/* For --record explain: another world has taken GPUs, or is about to free them. Waits are blamed on the holder, a text that outlives the
+ * run, such as "replicas". Returns the hold, for the second function. Both do nothing if the run records no parts. */
+uint32_t jobs_others_take(struct orr_jobs *w, const struct pool_alloc *alloc, const char *holder);
+void jobs_others_give(struct orr_jobs *w, const struct pool_alloc *alloc, uint32_t hold);
 /* Reports that a node goes down or comes up. Evicts its jobs; the caller calls pool_node_down() or pool_node_up() afterwards. why:
  * reason in the rows of events, "node-failed", "preempted" (a lent node left) or "notice" (it left after its notice); NULL: the node
  * comes up. */

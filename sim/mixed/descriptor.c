@@ -335,12 +335,16 @@ static int run_mixed(
 		.check = s->output->check,
 		.progress = progress,
 		.progress_ctx = ctx };
+	if (s->record == RECORD_EXPLAIN && !s->output->db)
+		return orr_fail(err, ORR_EINPUT, "record: parts of times are kept in a database: expected --db FILE with --record explain");
 	capacity.replication = k;
 	configure_halves(m, i, &c);
 	c.compare = c.placement == placement_find("consolidate") ? NULL : placement_find("consolidate");
 	c.jobs.replication = c.serve.replication = k;
 	c.jobs.record_jobs &= !k;
 	c.serve.record_requests &= !k;
+	c.jobs.explain &= !k;
+	c.serve.explain &= !k;
 	int rc = mixed_run(&c, s->policy[i].label, r, err);
 	if (!rc && prices->note)
 		result_note(r, "prices", prices->note);

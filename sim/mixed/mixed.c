@@ -26,9 +26,12 @@ static bool take(void *ctx, const struct pool_request *r, struct pool_alloc *out
 	m->holding.others_milli += INT64_C(1000) * out->gpus;
 	m->holding.serve[out->type] += out->gpus;
 	MEM_GROW(m->held, m->n_held, m->cap_held);
-	m->held[m->n_held++] = *out;
-	if (m->jobs)
+	MEM_GROW(m->hold, m->n_held, m->cap_hold);
+	if (m->jobs) {
+		m->hold[m->n_held] = jobs_others_take(m->jobs, out, "replicas");
 		jobs_capacity(m->jobs);
+	}
+	m->held[m->n_held++] = *out;
 	return true;
 }
 
@@ -46,7 +49,10 @@ static void give(void *ctx, struct pool_alloc *a)
 	m->holding.serve[a->type] -= a->gpus;
 	for (size_t i = 0; i < m->n_held; i++)
 		if (is_same(&m->held[i], a)) {
+			if (m->jobs)
+				jobs_others_give(m->jobs, a, m->hold[i]);
 			m->held[i] = m->held[--m->n_held];
+			m->hold[i] = m->hold[m->n_held];
 			break;
 		}
 	pool_give(m->pool, a);
@@ -362,6 +368,7 @@ static void mixed_free(struct mixed *m)
 	result_free(m->of_serve);
 	mem_free(m->blocks);
 	mem_free(m->held);
+	mem_free(m->hold);
 	mem_free(m);
 }
 

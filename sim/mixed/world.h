@@ -29,7 +29,8 @@ struct mixed {
 
 	/* replicas */
 	struct pool_alloc *held; /* copies of the jobs' allocations */
-	size_t n_held, cap_held;
+	uint32_t *hold;          /* [held]: what jobs_others_take() returned */
+	size_t n_held, cap_held, cap_hold;
 	bool is_serve_short; /* a replica waits because no GPUs are free */
 	uint64_t given;      /* number of times that replicas released GPUs */
 	uint64_t seen_given; /* sum of `given` and jobs_given() at the last attempt to place replicas */

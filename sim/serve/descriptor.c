@@ -269,7 +269,7 @@ static const struct orr_param keys[] = {
 	ORR_PARAM_TEXT("kv_blocks", "", "blocks of KV cache of a replica, of every deployment"),
 	SCENARIO_KEY_UNTIL,
 	SCENARIO_KEY_WARM_UP,
-	SCENARIO_KEY_RECORD_OR_EXPLAIN,
+	SCENARIO_KEY_RECORD,
 	ORR_PARAM_END
 };
 static const struct world_object objects[] = {

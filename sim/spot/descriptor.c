@@ -524,7 +524,7 @@ static const struct orr_param keys[] = {
 	ORR_PARAM_TEXT("format", "auto", "auto, bamboo, gcp-polls, step-curve, parcae-counts, parcae-segment, skypilot or availability"),
 	ORR_PARAM_TEXT("prices", "", "spot prices over time: a file or a generator; empty: those of the trace, else spot.price"),
 	SCENARIO_KEY_UNTIL,
-	SCENARIO_KEY_RECORD_OR_EXPLAIN,
+	SCENARIO_KEY_RECORD,
 	ORR_PARAM_END
 };
 static const struct world_object objects[] = {

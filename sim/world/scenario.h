@@ -70,9 +70,8 @@ extern const struct orr_param scenario_keys[];
 #define SCENARIO_KEY_UNTIL ORR_PARAM_TEXT("until", "", "time at which the simulation ends (30d, 12h); empty: at the end of the work")
 #define SCENARIO_KEY_WARM_UP \
 	ORR_PARAM_TEXT("warm_up", "none", "initial transient removed from means, quantiles and their intervals: none, mser5, or a time (2h)")
-#define SCENARIO_KEY_RECORD ORR_PARAM_CHOICE("record", "all", "summary|sample|all|metrics", "rows that are kept; metrics: metrics and notes only")
-/* SCENARIO_KEY_RECORD in a world that records parts of times (results/parts.h). */
-#define SCENARIO_KEY_RECORD_OR_EXPLAIN \
+/* Parts of times: results/parts.h. */
+#define SCENARIO_KEY_RECORD \
 	ORR_PARAM_CHOICE("record", "all", "summary|sample|all|metrics|explain", \
 		"rows that are kept; metrics: metrics and notes only; explain: all, and parts of times by cause")
 #define SCENARIO_FLAG_WARM_UP \
