@@ -7,6 +7,7 @@
 #include "base/param.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,6 +96,15 @@ void rowset_loaded(struct rowset *s, const struct trace *t)
 	s->repaired = trace_repaired(t, &first);
 	s->first_wrong = s->repaired ? mem_strdup(first) : NULL;
 	memcpy(s->hash, trace_hash(t), sizeof s->hash);
+	/* Files that options name are part of the rows. */
+	const struct orr_param *p = args_table(trace_args(t));
+	for (size_t i = 0; p[i].kind != ORR_KIND_END; i++) {
+		char both[2 * BYTES_HASH_SIZE];
+		if (p[i].kind != ORR_KIND_FILE || !*args_file_hash(trace_args(t), i))
+			continue;
+		int n = snprintf(both, sizeof both, "%s%s", s->hash, args_file_hash(trace_args(t), i));
+		bytes_hash_text(both, (size_t)n, s->hash);
+	}
 }
 
 /* Copies the key by memcpy(), because no record has a key as a member. */

@@ -8,7 +8,7 @@ liborrery_a_SOURCES += traces/map_names.c traces/map_names.h traces/mapped.c tra
 # one file per format, and the table of them
 liborrery_a_SOURCES += traces/format.h traces/head.c traces/philly.c traces/tiresias.c traces/muri.c traces/gavel.c traces/openb.c \
 	traces/openb_nodes.c traces/swf.c traces/orrery.c traces/flow.h traces/flow.c traces/flow_read.c traces/flow_unshared.c \
-	traces/flow_format.c traces/csv.c traces/job_lists.c traces/slurm.c traces/philly_raw.c traces/kubernetes.c traces/req_mapped.c \
+	traces/flow_format.c traces/csv.c traces/job_lists.c traces/slurm.c traces/philly_raw.c traces/kubernetes.c traces/pai.c traces/req_mapped.c \
 	traces/req_format.h traces/req_azure.c traces/req_mooncake.c traces/req_burstgpt.c traces/req_splitwise.c traces/req_vidur.c \
 	traces/req_csv.c traces/avail_format.h traces/av_events.c traces/av_counts.c traces/av_json.c traces/av_aws.c \
 	traces/formats.c traces/formats.def

@@ -184,5 +184,24 @@ requests burstgpt_1.csv "5,472,18,,
 118,417,276,,"
 format burstgpt.csv burstgpt
 left burstgpt_1.csv 1
+
+# PAI: two tables without headers; plans in percent of one instance; times with a decimal; jobs that wait or run are left out.
+pai="-O tasks=$d/pai_task.csv"
+# shellcheck disable=SC2086 # two words
+rows pai_job.csv "4f057009a5d481acec67b088,0,38,1,500,6,30000,MISC,,62,,,58540f191766,,Terminated
+cccc,400,200,2,1000,3,3072,T4,,0,,,u3,,Failed
+4b3f04b66a525d2df903eb16,2811779,526,8,1000,56,260480,V100,,11,,,58540f191766,,Terminated" $pai
+# shellcheck disable=SC2086
+left pai_job.csv 2 $pai
+bad "$d/pai_job.csv:1: a table of PAI jobs has neither GPUs nor starts: expected the table of tasks too, option tasks=pai_task_table.csv" info "$d/pai_job.csv"
+{ echo job_name,inst_id,user,status,start_time,end_time; cat "$d/pai_job.csv"; } >"$work/named.csv"
+# shellcheck disable=SC2086
+is "$(t convert "$work/named.csv" $pai)" "$(t convert "$d/pai_job.csv" $pai)" "pai: a line of names is skipped"
+sed '3s/8.0/x/' "$d/pai_task.csv" >"$work/task.csv"
+bad "$work/task.csv:3: inst_num: expected a whole number from 0 to 1000000, found \"x\"" convert "$d/pai_job.csv" -O tasks="$work/task.csv"
+"$ORRERY" jobs "$d/pai_job.csv" --set trace_options.tasks="$d/pai_task.csv" --cluster 2x8 --drop-unfit --policy fifo --db "$work/p.db" >"$work/out" 2>&1
+sed '3s/8.0/4.0/' "$d/pai_task.csv" >"$work/task.csv"
+"$ORRERY" jobs "$d/pai_job.csv" --set trace_options.tasks="$work/task.csv" --cluster 2x8 --drop-unfit --policy fifo --db "$work/p.db" >"$work/out2" 2>&1
+is "$(sqlite3 "$work/p.db" 'select count(*) from runs' 2>/dev/null || echo 2)" 2 "pai: another table of tasks is another run"
 #end
 tap_done

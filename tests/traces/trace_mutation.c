@@ -39,7 +39,7 @@ static const struct {
 	{ "philly-raw", "philly_raw.json", ':' }, { "kubernetes", "kubernetes.json", ',' }, { "aws-prices", "aws_prices.json", ',' },
 	{ "bailian", "bailian.jsonl", ',' }, { "bailian", "bailian.jsonl", ':' }, { "swf", "metacentrum.swf", ' ' },
 	{ "swf", "workflows.swf", '\t' }, { "azure-llm", "azure_2024.csv", ',' }, { "azure-llm", "azure_2025.csv", ',' },
-	{ "burstgpt", "burstgpt_1.csv", ',' },
+	{ "burstgpt", "burstgpt_1.csv", ',' }, { "pai", "pai_job.csv", ',', "tasks=pai_task.csv" },
 	{ "csv", "own.csv", ';', "map=job_id=id,submit=created_at,gpus=num_gpu,duration=elapsed,user=owner,mem=ram,cpus=cores,limit=most" },
 	{ "csv-requests", "own_requests.tsv", '\t', "map=arrival=when,prompt_tokens=in,output_tokens=out,session=chat,slo=within" } };
 
@@ -239,7 +239,9 @@ int main(void)
 		if (!ok(text != NULL, "%s is there %s", fixtures[i].file, err.text))
 			continue;
 		unsigned long before = cases;
-		option[0] = fixtures[i].option;
+		char tasks[600];
+		snprintf(tasks, sizeof tasks, "tasks=%s/tests/data/traces/pai_task.csv", srcdir ? srcdir : ".");
+		option[0] = strcmp(fixtures[i].format, "pai") ? fixtures[i].option : tasks;
 		replace_fields(fixtures[i].format, text, n, fixtures[i].separator);
 		replace_by_a_megabyte(fixtures[i].format, text, n);
 		cut(fixtures[i].format, text, n);

@@ -158,7 +158,7 @@ static void errors(void)
 		"no trace format \"phily\": expected one of flow, philly, muri, tiresias, openb, openb-nodes, orrery, "
 		"azure-llm, bailian, mooncake, burstgpt, splitwise, vidur, requests, bamboo, gcp-polls, "
 		"parcae-counts, step-curve, parcae-segment, skypilot, availability, prices, gavel, swf, acme, helios, "
-		"itp, dlrm, spot-gpu, slurm, philly-raw, kubernetes, aws-prices, csv, csv-requests, auto",
+		"itp, dlrm, spot-gpu, slurm, philly-raw, pai, kubernetes, aws-prices, csv, csv-requests, auto",
 		"formats are listed");
 	same_text(error_of("openb-nodes", "sn,cpu_milli,memory_mib,gpu,model\nn,1,1,1,T4\n", NULL),
 		"t:1: format openb-nodes contains nodes: expected jobs: give it to --cluster",
