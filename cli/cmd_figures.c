@@ -2,6 +2,7 @@
 /* orrery figures */
 #include "cli/cli.h"
 #include "study/figures.h"
+#include "study/shown.h"
 #include "cli/series.h"
 
 #include "base/mem.h"
@@ -20,6 +21,7 @@ static const char help[] = "usage: orrery figures NAME|FOLDER/ [OPTIONS]\n\n"
 			   "  --no-figures         data and tables only, no gnuplot\n"
 			   "  --db FILE            store the runs in this database; an existing one is reused\n"
 			   "  --fresh              repeat runs that the database already has\n"
+			   "  --table FORMAT       form of the printed table: text, markdown, latex, csv or json\n"
 			   "  --check              verify the conservation laws at run time\n"
 			   "  -j N                 number of runs in parallel (default: all cores)\n"
 			   "  -q                   errors only: no table, no progress\n"
@@ -74,7 +76,7 @@ static int make(struct book *b, const struct figures_request *r, const char *dir
 	if (!rc)
 		rc = book_run_all(b, &r->output, err);
 	if (!rc)
-		rc = book_tables(b, dir, &table, err);
+		rc = book_tables(b, dir, (struct report_style){ r->output.table, shown_width() }, &table, err);
 	if (!rc) {
 		rc = book_draw(b, dir, r->no_figures, err);
 		has_tables = !rc || rc == ORR_EDEVICE; /* without gnuplot, data and tables are complete */

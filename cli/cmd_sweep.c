@@ -22,6 +22,7 @@ static const char help[] =
 	"  --retry              repeat runs that failed; else the database keeps them as failed\n"
 	"  --check              verify the conservation laws at run time\n"
 	"  --json               print JSON instead of the table\n"
+	"  --table FORMAT       form of the printed table: text, markdown, latex, csv or json (as --json)\n"
 	"  -j N                 number of runs in parallel (default: all cores)\n"
 	"  -q                   errors only: no table, no progress\n"
 	"  --shard K/N          run the K-th of N equal parts of the study, into DB.shard-K-of-N\n"

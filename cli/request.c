@@ -18,6 +18,7 @@ enum {
 	OPT_OUT,
 	OPT_NO_FIGURES,
 	OPT_JSON,
+	OPT_TABLE,
 	OPT_CHECK,
 	OPT_KEY,
 	OPT_FLAG /* first option number of the flags of worlds */
@@ -50,6 +51,7 @@ static const struct common_flag {
 	{ "out", "DIR", OPT_OUT, NULL, "write CSV files, summary.csv and figures (PDF, SVG, PNG)" },
 	{ "no-figures", NULL, OPT_NO_FIGURES, NULL, "with --out: no figures" },
 	{ "json", NULL, OPT_JSON, NULL, "results as JSON on standard output" },
+	{ "table", "FORMAT", OPT_TABLE, NULL, "form of the printed table: text, markdown, latex, csv or json (as --json)" },
 	{ "check", NULL, OPT_CHECK, NULL, "verify the conservation laws at run time" },
 	{ "policy-timeout", "S", OPT_KEY, "policy_timeout", "limit on the duration of one policy call, in s (default 60)" },
 };
@@ -170,6 +172,8 @@ static int take_common(struct request *r, int opt, const char *name, struct orr_
 	case OPT_JSON:
 		r->output.json = true;
 		return ORR_OK;
+	case OPT_TABLE:
+		return grid_format_named(optarg, &r->output.table, err);
 	case OPT_CHECK:
 		r->output.check = true;
 		return ORR_OK;

@@ -3,9 +3,10 @@
 
 #include "cli/request.h"
 
-enum { OPT_DB = 256, OPT_FRESH, OPT_CHECK, MOST_OPTIONS = 32 };
+enum { OPT_DB = 256, OPT_FRESH, OPT_CHECK, OPT_TABLE, MOST_OPTIONS = 32 };
 
-static const struct option common[] = { { "db", 1, NULL, OPT_DB }, { "fresh", 0, NULL, OPT_FRESH }, { "check", 0, NULL, OPT_CHECK } };
+static const struct option common[] = { { "db", 1, NULL, OPT_DB }, { "fresh", 0, NULL, OPT_FRESH }, { "check", 0, NULL, OPT_CHECK },
+	{ "table", 1, NULL, OPT_TABLE } };
 
 int series_parse(
 	int argc, char **argv, const struct series_flags *s, struct world_output *out, const char **argument, struct orr_error *err)
@@ -28,6 +29,8 @@ int series_parse(
 			out->fresh = true;
 		else if (opt == OPT_CHECK)
 			out->check = true;
+		else if (opt == OPT_TABLE)
+			rc = grid_format_named(optarg, &out->table, err);
 		else if (opt == 'q')
 			out->quiet = true;
 		else if (opt == 'j')

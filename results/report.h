@@ -13,22 +13,30 @@
 
 #include "base/sbuf.h"
 #include "results/form.h"
+#include "results/grid.h"
 #include "results/report_compare.h"
 #include "results/result.h"
+
+/* The printed table: its form, and its width for a terminal. */
+struct report_style {
+	enum grid_format format;
+	size_t width; /* most characters of a line of text if labels allow it (further columns go into another table); 0: no limit */
+};
 
 /* Appends the table, one line per run, then the paired differences of mean JCT to the first run, the comparisons x over replications
  * (NULL: none), and the choices of a step policy.
  * Assumptions and remarks follow: once if all runs have them, else after the names of the runs that have them. Columns without a
- * value in any run are left out. Lines are at most `width` characters long if the labels allow it (further columns go into another
- * table); 0: no limit. */
-void report_table(struct sbuf *out, const struct run_result *const *runs, size_t n, const struct report_comparisons *x, int width);
+ * value in any run are left out. A column has one unit: beside each value in text, in the title in Markdown and LaTeX. CSV has the
+ * metrics' names, the units of the database, and ends of intervals as columns of their own; CSV has no comparisons and remarks. */
+void report_table(struct sbuf *out, const struct run_result *const *runs, size_t n, const struct report_comparisons *x,
+	struct report_style style);
 
 /* Returns the column of that metric in the table of a world's runs; NULL: none. */
 const struct report_column *report_column_of(const char *world, const char *metric);
 
 /* Appends one object: {"runs": [{"label": .., "assumptions": [TEXT], "remarks": [TEXT],
  * "metrics": {NAME: {"value", "ci_low", "ci_high"}}}]}, and "comparisons" (docs/reference/schema.md) unless x is NULL or empty;
- * numbers have 17 significant digits, missing values are null. */
+ * numbers have the fewest of 15, 16 or 17 digits that read back as the same number, missing values are null. */
 void report_json(struct sbuf *out, const struct run_result *const *runs, size_t n, const struct report_comparisons *x);
 
 /* Creates dir with its parents. Writes summary.csv, notes.csv (assumptions and remarks) and files per run. Jobs: LABEL.jobs.csv and

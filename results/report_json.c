@@ -2,6 +2,7 @@
 #include "results/report.h"
 
 #include "base/mem.h"
+#include "base/num.h"
 #include "results/form.h"
 
 #include <cjson/cJSON.h>
@@ -12,12 +13,12 @@
 
 static void add_real(cJSON *to, const char *name, double v)
 {
-	char text[32];
+	char text[NUM_REAL_MAX];
 	if (!isfinite(v)) {
 		cJSON_AddNullToObject(to, name);
 		return;
 	}
-	snprintf(text, sizeof text, "%.17g", v);
+	num_put_real(text, v);
 	cJSON_AddRawToObject(to, name, text);
 }
 

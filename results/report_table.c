@@ -2,6 +2,7 @@
 #include "results/report.h"
 
 #include "base/mem.h"
+#include "base/num.h"
 #include "results/form.h"
 #include "results/report_compare.h"
 #include "results/report_text.h"
@@ -11,19 +12,6 @@
 #include <string.h>
 
 enum { MOST_COLUMNS = 64 };
-
-/* The cells of the table as strings; row 0 holds the titles, column 0 the names.
- * Columns without a value in any run are left out. */
-struct grid {
-	size_t rows, columns;
-	char **cell; /* array of rows * (MOST_COLUMNS + 1) strings */
-	size_t width[MOST_COLUMNS + 1];
-};
-
-static char **cell_at(const struct grid *g, size_t row, size_t column)
-{
-	return &g->cell[row * (MOST_COLUMNS + 1) + column];
-}
 
 static bool is_known(const struct run_result *const *runs, size_t n, const char *name)
 {
@@ -46,25 +34,6 @@ static bool is_repeated(const struct run_result *const *runs, size_t n, const st
 	return c->beside != NULL;
 }
 
-static void set_cell(struct grid *g, size_t row, size_t column, char *text)
-{
-	size_t w = report_text_width(text);
-	*cell_at(g, row, column) = text;
-	g->width[column] = w > g->width[column] ? w : g->width[column];
-}
-
-static void add_column(struct grid *g, const struct report_column *c, const struct run_result *const *runs, size_t n)
-{
-	if (!is_known(runs, n, c->metric) || is_repeated(runs, n, c))
-		return;
-	set_cell(g, 0, ++g->columns, mem_strdup(c->title));
-	for (size_t i = 0; i < n; i++) {
-		struct sbuf b = { 0 };
-		report_put_metric(&b, result_find(runs[i], c->metric), c->kind);
-		set_cell(g, i + 1, g->columns, sbuf_steal(&b));
-	}
-}
-
 static const struct report_form *form_of(const struct run_result *r)
 {
 	static const struct report_form unknown;
@@ -81,48 +50,86 @@ const struct report_column *report_column_of(const char *world, const char *metr
 	return NULL;
 }
 
-static struct grid grid_new(const struct run_result *const *runs, size_t n)
+/* Sets the cells of a column. Text has the unit beside each value, other formats have it in the title. */
+static void put_cells(struct grid *g, size_t column, const struct report_column *c, const struct run_result *const *runs, size_t n,
+	enum grid_format format)
 {
-	struct grid g = { .rows = n + 1, .cell = mem_zalloc((n + 1) * (MOST_COLUMNS + 1), sizeof(char *)) };
-	set_cell(&g, 0, 0, mem_strdup("policy"));
+	const struct metric **m = mem_zalloc(n + 1, sizeof *m);
+	struct sbuf b = { 0 };
 	for (size_t i = 0; i < n; i++)
-		set_cell(&g, i + 1, 0, report_name_of(runs[i]));
-	const struct report_column *column = n ? form_of(runs[0])->columns : NULL;
+		m[i] = result_find(runs[i], c->metric);
+	struct report_scale by = report_scale_of(c->kind, m, n);
+	bool has_unit = format == GRID_TEXT;
+	sbuf_puts(&b, c->title);
+	if (!has_unit && *by.unit)
+		sbuf_printf(&b, " (%s)", by.unit);
+	*grid_cell(g, 0, column) = sbuf_steal(&b);
+	for (size_t i = 0; i < n; i++) {
+		report_put_metric(&b, m[i], c->kind, by, has_unit);
+		*grid_cell(g, i + 1, column) = sbuf_steal(&b);
+	}
+	mem_free(m);
+}
+
+static struct grid grid_of(const struct run_result *const *runs, size_t n, enum grid_format format)
+{
+	const struct report_column *column = n ? form_of(runs[0])->columns : NULL, *shown[MOST_COLUMNS];
+	size_t columns = 0;
 	for (size_t k = 0; column && column[k].metric && k < MOST_COLUMNS; k++)
-		add_column(&g, &column[k], runs, n);
+		if (is_known(runs, n, column[k].metric) && !is_repeated(runs, n, &column[k]))
+			shown[columns++] = &column[k];
+	struct grid g = grid_new(n + 1, columns + 1, 1);
+	g.is_text[0] = true;
+	*grid_cell(&g, 0, 0) = mem_strdup("policy");
+	for (size_t i = 0; i < n; i++)
+		*grid_cell(&g, i + 1, 0) = report_name_of(runs[i]);
+	for (size_t k = 0; k < columns; k++)
+		put_cells(&g, k + 1, shown[k], runs, n, format);
 	return g;
 }
 
-static void grid_free(struct grid *g)
+/* Returns the number that a CSV cell shows; empty for a missing one. */
+static char *exact(double v)
 {
-	for (size_t i = 0; i < g->rows * (MOST_COLUMNS + 1); i++)
-		mem_free(g->cell[i]);
-	mem_free(g->cell);
+	char text[NUM_REAL_MAX] = "";
+	if (isfinite(v))
+		num_put_real(text, v);
+	return mem_strdup(text);
 }
 
-static void put_columns(struct sbuf *out, const struct grid *g, size_t from, size_t to)
+/* Sets the columns NAME, NAME_ci_low and NAME_ci_high of a metric. */
+static void fill_exact(struct grid *g, size_t column, const char *name, const struct run_result *const *runs, size_t n)
 {
-	for (size_t row = 0; row < g->rows; row++) {
-		report_pad(out, *cell_at(g, row, 0), g->width[0], false);
-		for (size_t c = from; c < to; c++) {
-			sbuf_puts(out, "  ");
-			report_pad(out, *cell_at(g, row, c), g->width[c], true);
+	static const char *const suffix[] = { "", "_ci_low", "_ci_high" };
+	for (size_t k = 0; k < 3; k++) {
+		struct sbuf b = { 0 };
+		sbuf_printf(&b, "%s%s", name, suffix[k]);
+		*grid_cell(g, 0, column + k) = sbuf_steal(&b);
+		for (size_t i = 0; i < n; i++) {
+			const struct metric *m = result_find(runs[i], name);
+			*grid_cell(g, i + 1, column + k) = exact(!m ? NAN : k == 0 ? m->value : k == 1 ? m->ci_low : m->ci_high);
 		}
-		sbuf_putc(out, '\n');
 	}
 }
 
-static void put_grid(struct sbuf *out, const struct grid *g, int width)
+/* The table's metrics with all digits. */
+static struct grid exact_grid_of(const struct run_result *const *runs, size_t n)
 {
-	size_t limit = width > 0 ? (size_t)width : SIZE_MAX;
-	for (size_t from = 1, to; from <= g->columns; from = to) {
-		size_t used = g->width[0];
-		for (to = from; to <= g->columns && (to == from || used + 2 + g->width[to] <= limit); to++)
-			used += 2 + g->width[to];
-		if (from > 1)
-			sbuf_putc(out, '\n');
-		put_columns(out, g, from, to);
-	}
+	const struct report_column *column = n ? form_of(runs[0])->columns : NULL;
+	size_t columns = 0;
+	for (size_t k = 0; column && column[k].metric; k++)
+		columns += is_known(runs, n, column[k].metric);
+	struct grid g = grid_new(n + 1, 1 + 3 * columns, 1);
+	g.is_text[0] = true;
+	*grid_cell(&g, 0, 0) = mem_strdup("policy");
+	for (size_t i = 0; i < n; i++)
+		*grid_cell(&g, i + 1, 0) = mem_strdup(runs[i]->label ? runs[i]->label : "");
+	for (size_t k = 0, at = 1; column && column[k].metric; k++)
+		if (is_known(runs, n, column[k].metric)) {
+			fill_exact(&g, at, column[k].metric, runs, n);
+			at += 3;
+		}
+	return g;
 }
 
 /* Paired comparisons with the first policy. */
@@ -356,15 +363,21 @@ static void put_assumptions_and_remarks(struct sbuf *out, const struct run_resul
 				put_note(out, runs, n, i, kinds[kind], text);
 }
 
-void report_table(struct sbuf *out, const struct run_result *const *runs, size_t n, const struct report_comparisons *x, int width)
+/* Appends what stands below the table. */
+static void put_sentences(struct sbuf *out, const struct run_result *const *runs, size_t n, const struct report_comparisons *x)
 {
-	struct grid g = grid_new(runs, n);
 	const char *source = common_source(runs, n);
-	put_grid(out, &g, width);
+	size_t width = strlen("policy");
+	for (size_t i = 0; i < n; i++) {
+		char *name = report_name_of(runs[i]);
+		size_t w = report_text_width(name);
+		width = w > width ? w : width;
+		mem_free(name);
+	}
 	if (n) {
-		put_differences(out, runs, n, g.width[0]);
-		report_put_comparisons(out, x, runs, g.width[0]);
-		put_ratios(out, runs, n, g.width[0]);
+		put_differences(out, runs, n, width);
+		report_put_comparisons(out, x, runs, width);
+		put_ratios(out, runs, n, width);
 	}
 	for (size_t i = 0; i < n; i++) {
 		put_remarks(out, runs[i]);
@@ -384,5 +397,16 @@ void report_table(struct sbuf *out, const struct run_result *const *runs, size_t
 			break;
 		}
 	put_assumptions_and_remarks(out, runs, n);
+}
+
+void report_table(
+	struct sbuf *out, const struct run_result *const *runs, size_t n, const struct report_comparisons *x, struct report_style style)
+{
+	struct sbuf sentences = { 0 };
+	struct grid g = style.format == GRID_CSV ? exact_grid_of(runs, n) : grid_of(runs, n, style.format);
+	grid_put(out, &g, style.format, style.width);
+	put_sentences(&sentences, runs, n, x);
+	grid_put_notes(out, sbuf_text(&sentences), style.format, style.width);
+	sbuf_free(&sentences);
 	grid_free(&g);
 }

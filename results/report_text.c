@@ -96,20 +96,50 @@ struct report_scale report_scale_for(enum report_kind kind, double value)
 	}
 }
 
-void report_put_metric(struct sbuf *b, const struct metric *m, enum report_kind kind)
+/* Returns the next smaller unit of the kind; the same one if there is none. */
+static struct report_scale smaller_scale(enum report_kind kind, struct report_scale by)
+{
+	const struct unit *list = kind == REPORT_TIME ? units : short_units;
+	if (kind == REPORT_BYTES && by.divisor > 0x1p10)
+		return report_scale_for(kind, by.divisor / 0x1p10);
+	for (size_t i = 1; (kind == REPORT_TIME || kind == REPORT_SHORT_TIME) && list[i - 1].up_to < INFINITY; i++)
+		if (!strcmp(list[i].name, by.unit))
+			return (struct report_scale){ list[i - 1].name, list[i - 1].seconds };
+	return by;
+}
+
+struct report_scale report_scale_of(enum report_kind kind, const struct metric *const *m, size_t n)
+{
+	double least = INFINITY, largest = 0;
+	for (size_t i = 0; i < n; i++) {
+		double v = m[i] ? fabs(m[i]->value) : NAN;
+		if (!isfinite(v))
+			continue;
+		largest = v > largest ? v : largest;
+		least = v > 0 && v < least ? v : least;
+	}
+	struct report_scale by = report_scale_for(kind, largest);
+	for (struct report_scale next; least < 0.1 * by.divisor; by = next) {
+		next = smaller_scale(kind, by);
+		if (next.divisor >= by.divisor)
+			break;
+	}
+	return by;
+}
+
+void report_put_metric(struct sbuf *b, const struct metric *m, enum report_kind kind, struct report_scale by, bool has_unit)
 {
 	if (!m || !isfinite(m->value)) {
 		sbuf_putc(b, '-');
 		return;
 	}
-	struct report_scale by = report_scale_for(kind, m->value);
 	if (kind == REPORT_PRECISE) {
 		sbuf_printf(b, "%.3g", m->value);
 		return;
 	}
 	report_put_number(b, m->value / by.divisor);
 	put_interval(b, m, by.divisor);
-	if (*by.unit)
+	if (has_unit && *by.unit)
 		sbuf_printf(b, " %s", by.unit);
 }
 

@@ -19,8 +19,10 @@ struct report_scale report_scale_for(enum report_kind kind, double value);
 
 /* Appends three significant digits; a whole number without decimals. */
 void report_put_number(struct sbuf *b, double v);
-/* Appends value, interval and unit; "-" for a missing metric. */
-void report_put_metric(struct sbuf *b, const struct metric *m, enum report_kind kind);
+/* Returns the one unit of a column: that of its largest value, or a smaller one if its smallest value other than 0 would be below 0.1. */
+struct report_scale report_scale_of(enum report_kind kind, const struct metric *const *m, size_t n);
+/* Appends value and interval, then the unit if has_unit; "-" for a missing metric. */
+void report_put_metric(struct sbuf *b, const struct metric *m, enum report_kind kind, struct report_scale by, bool has_unit);
 /* Appends a text of a policy or user without control characters, which a terminal would interpret. */
 void report_put_plain(struct sbuf *b, const char *s);
 /* Returns the width on a terminal, in code points (exact except for East Asian text). */

@@ -16,6 +16,7 @@
 #include "study/search.h"
 #include "study/study.h"
 #include "plots/chart.h"
+#include "results/report.h"
 
 #include <stdio.h>
 
@@ -181,8 +182,8 @@ int book_spans(struct book *b, const cJSON *figure, const char *where, const cha
 	struct orr_error *err);
 /* Writes FILE.pdf, .svg, .png and .csv of each figure. */
 int book_draw(struct book *b, const char *out_dir, bool no_figures, struct orr_error *err);
-/* Writes table.csv and table.txt; also appends the text to out. */
-int book_tables(struct book *b, const char *out_dir, struct sbuf *out, struct orr_error *err);
+/* Writes table.csv and table.txt; also appends the table to out in the given style. */
+int book_tables(struct book *b, const char *out_dir, struct report_style style, struct sbuf *out, struct orr_error *err);
 
 /* ---- for the files of the book ---- */
 

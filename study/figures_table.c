@@ -124,14 +124,6 @@ static int write_csv(const struct listing *t, const char *dir, struct orr_error 
 
 enum { COLUMNS = 8 };
 
-static size_t text_width(const char *s)
-{
-	size_t w = 0;
-	for (; *s; s++)
-		w += ((unsigned char)*s & 0xc0) != 0x80;
-	return w;
-}
-
 static char *real_text(double v, const char *format)
 {
 	struct sbuf b = { 0 };
@@ -171,7 +163,7 @@ static char *shortened(const char *s)
 	return sbuf_steal(&b);
 }
 
-static void fill_cells(char *cell[COLUMNS], const struct row *r)
+static void fill_cells(char **cell, const struct row *r)
 {
 	cell[0] = mem_strdup(r->id);
 	cell[1] = shortened(r->what);
@@ -183,39 +175,37 @@ static void fill_cells(char *cell[COLUMNS], const struct row *r)
 	cell[7] = real_text(100 * error_of(r->simulated, r->closed), "%.2g %%");
 }
 
-/* Prints the listing without empty columns. */
-static void put_listing(struct sbuf *out, const struct listing *t)
+/* Returns whether a column of the listing has anything to say. */
+static bool says(const struct grid *g, size_t column)
+{
+	for (size_t i = 1; i < g->rows; i++)
+		if (strcmp(*grid_cell(g, i, column), "-") && **grid_cell(g, i, column))
+			return true;
+	return false;
+}
+
+/* Puts the listing without empty columns. */
+static void put_listing(struct sbuf *out, const struct listing *t, struct report_style style)
 {
 	static const char *const titles[COLUMNS] = { "id", "what", "published", "simulated", "error", "bounds", "closed form",
 		"off it by" };
-	char *(*cell)[COLUMNS] = mem_zalloc(t->n + 1, sizeof *cell);
-	size_t width[COLUMNS] = { 0 };
-	bool says[COLUMNS] = { false };
+	struct grid all = grid_new(t->n + 1, COLUMNS, 2), g;
+	size_t n = 0, shown[COLUMNS];
 	for (size_t c = 0; c < COLUMNS; c++)
-		cell[0][c] = mem_strdup(titles[c]);
+		*grid_cell(&all, 0, c) = mem_strdup(titles[c]);
 	for (size_t i = 0; i < t->n; i++)
-		fill_cells(cell[i + 1], &t->row[i]);
+		fill_cells(grid_cell(&all, i + 1, 0), &t->row[i]);
+	for (size_t c = 0; c < COLUMNS; c++)
+		if (c < 2 || says(&all, c))
+			shown[n++] = c;
+	g = grid_new(t->n + 1, n, 2);
 	for (size_t i = 0; i <= t->n; i++)
-		for (size_t c = 0; c < COLUMNS; c++) {
-			size_t w = text_width(cell[i][c]);
-			width[c] = w > width[c] ? w : width[c];
-			says[c] |= i && strcmp(cell[i][c], "-") && *cell[i][c];
-		}
-	for (size_t i = 0; i <= t->n; i++) {
-		struct sbuf line = { 0 };
-		for (size_t c = 0; c < COLUMNS; c++) {
-			int gap = (int)(width[c] - text_width(cell[i][c]));
-			if (says[c]) /* names to the left, numbers to the right */
-				sbuf_printf(
-					&line, "%s%*s%s%*s", line.len ? "  " : "", c < 2 ? 0 : gap, "", cell[i][c], c < 2 ? gap : 0, "");
-			mem_free(cell[i][c]);
-		}
-		while (line.len && line.text[line.len - 1] == ' ')
-			line.text[--line.len] = '\0';
-		sbuf_printf(out, "%s\n", sbuf_text(&line));
-		sbuf_free(&line);
-	}
-	mem_free(cell);
+		for (size_t c = 0; c < n; c++)
+			*grid_cell(&g, i, c) = mem_strdup(*grid_cell(&all, i, shown[c]));
+	g.is_text[0] = g.is_text[1] = true;
+	grid_put(out, &g, style.format, style.width);
+	grid_free(&g);
+	grid_free(&all);
 }
 
 static int write_text(const char *dir, const char *text, struct orr_error *err)
@@ -228,7 +218,7 @@ static int write_text(const char *dir, const char *text, struct orr_error *err)
 	return outfile_close(&f, false, err);
 }
 
-int book_tables(struct book *b, const char *out_dir, struct sbuf *out, struct orr_error *err)
+int book_tables(struct book *b, const char *out_dir, struct report_style style, struct sbuf *out, struct orr_error *err)
 {
 	static const char *const known[] = { "id", "what", "each", "where", "simulated", "closed", "published", NULL };
 	struct listing t = { 0 };
@@ -244,11 +234,11 @@ int book_tables(struct book *b, const char *out_dir, struct sbuf *out, struct or
 	}
 	if (!rc && t.n) {
 		struct sbuf text = { 0 };
-		put_listing(&text, &t);
+		put_listing(&text, &t, (struct report_style){ 0 });
 		rc = write_csv(&t, out_dir, err);
 		if (!rc)
 			rc = write_text(out_dir, sbuf_text(&text), err);
-		sbuf_puts(out, sbuf_text(&text));
+		put_listing(out, &t, style);
 		sbuf_free(&text);
 	}
 	for (size_t k = 0; k < t.n; k++) {

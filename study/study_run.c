@@ -7,29 +7,21 @@
 #include "base/utf8.h"
 #include "plots/figure.h"
 #include "results/report.h"
+#include "study/shown.h"
 
 #include <stdio.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-
-static int terminal_width(void)
-{
-	struct winsize size;
-	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
-		return 0;
-	return size.ws_col;
-}
 
 static int show_results(const struct world_output *o, const struct run_result *const *runs, size_t n, const struct report_comparisons *x,
 	struct orr_error *err)
 {
 	struct sbuf text = { 0 };
 	struct sbuf shown_text = { 0 };
-	if (o->json)
+	bool is_json = o->json || o->table == GRID_JSON;
+	if (is_json)
 		report_json(&text, runs, n, x);
 	else if (!o->quiet)
-		report_table(&text, runs, n, x, terminal_width());
-	(o->json ? utf8_put_valid : utf8_put_shown)(&shown_text, sbuf_text(&text), text.len);
+		report_table(&text, runs, n, x, (struct report_style){ o->table, shown_width() });
+	(is_json ? utf8_put_valid : utf8_put_shown)(&shown_text, sbuf_text(&text), text.len);
 	fputs(sbuf_text(&shown_text), stdout);
 	sbuf_free(&shown_text);
 	sbuf_free(&text);

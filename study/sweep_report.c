@@ -9,6 +9,7 @@
 #include "results/report.h"
 #include "results/report_text.h"
 #include "results/store.h"
+#include "study/shown.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -172,41 +173,6 @@ static const struct metric *metric_of(const struct sweep_row *x, const char *nam
 
 /* ---- the table ---- */
 
-struct grid {
-	char **cell;
-	size_t rows, columns;
-	bool *is_text; /* by column: aligned to the left */
-};
-
-static char **cell_at(const struct grid *g, size_t row, size_t column)
-{
-	return &g->cell[row * g->columns + column];
-}
-
-static void print_grid(struct sbuf *out, const struct grid *g)
-{
-	size_t *width = mem_zalloc(g->columns + 1, sizeof *width);
-	for (size_t i = 0; i < g->rows * g->columns; i++) {
-		size_t n = report_text_width(g->cell[i] ? g->cell[i] : "");
-		width[i % g->columns] = n > width[i % g->columns] ? n : width[i % g->columns];
-	}
-	for (size_t r = 0; r < g->rows; r++) {
-		size_t last = g->columns;
-		while (last && !*(*cell_at(g, r, last - 1) ? *cell_at(g, r, last - 1) : ""))
-			last--;
-		for (size_t c = 0; c < last; c++) {
-			const char *text = *cell_at(g, r, c) ? *cell_at(g, r, c) : "";
-			sbuf_puts(out, c ? "  " : "");
-			if (c + 1 == last && g->is_text[c])
-				sbuf_puts(out, text);
-			else
-				report_pad(out, text, width[c], !g->is_text[c]);
-		}
-		sbuf_putc(out, '\n');
-	}
-	mem_free(width);
-}
-
 /* Which columns the table has. */
 struct columns {
 	bool has_run, has_number;
@@ -262,15 +228,6 @@ static struct columns columns_of(const struct sweep_rows *w, const struct book *
 	return l;
 }
 
-static char *metric_text(const struct sweep_row *x, const char *name)
-{
-	const struct metric *m = metric_of(x, name);
-	const struct report_column *c = x->world ? report_column_of(x->world, name) : NULL;
-	struct sbuf b = { 0 };
-	report_put_metric(&b, m, c ? c->kind : REPORT_NUMBER);
-	return sbuf_steal(&b);
-}
-
 static const char *title_of(const struct sweep_rows *w, const char *metric)
 {
 	for (size_t i = 0; i < w->n; i++) {
@@ -316,15 +273,62 @@ static bool is_number(const struct book_axis *a)
 	return is;
 }
 
-static void put_table(struct sbuf *out, const struct sweep_rows *w, const struct book *b)
+static enum report_kind kind_of(const struct sweep_rows *w, const char *metric)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		const struct report_column *c = w->row[i].world ? report_column_of(w->row[i].world, metric) : NULL;
+		if (c)
+			return c->kind;
+	}
+	return REPORT_NUMBER;
+}
+
+/* Returns the cell of a metric in CSV: all digits. */
+static char *exact(const struct metric *m)
+{
+	char text[NUM_REAL_MAX] = "";
+	if (m && isfinite(m->value))
+		num_put_real(text, m->value);
+	return mem_strdup(text);
+}
+
+/* Sets the cells of a metric. A column has one unit: beside each value in text, in the title in Markdown and LaTeX; CSV has the
+ * metric's name and all digits. */
+static void fill_metric(struct grid *g, size_t column, const struct sweep_rows *w, const char *name, bool is_first, enum grid_format format)
+{
+	const struct metric **m = mem_zalloc(w->n + 1, sizeof *m);
+	struct sbuf b = { 0 };
+	for (size_t i = 0; i < w->n; i++)
+		m[i] = metric_of(&w->row[i], name);
+	enum report_kind kind = kind_of(w, name);
+	struct report_scale by = report_scale_of(kind, m, w->n);
+	bool has_unit = format == GRID_TEXT;
+	report_put_plain(&b, format == GRID_CSV ? name : title_of(w, name));
+	if (!has_unit && format != GRID_CSV && *by.unit)
+		sbuf_printf(&b, " (%s)", by.unit);
+	*grid_cell(g, 0, column) = sbuf_steal(&b);
+	for (size_t i = 0; i < w->n; i++) {
+		char **cell = grid_cell(g, i + 1, column);
+		if (w->row[i].error) {
+			*cell = plain(is_first ? "failed" : "");
+		} else if (format == GRID_CSV) {
+			*cell = exact(m[i]);
+		} else {
+			report_put_metric(&b, m[i], kind, by, has_unit);
+			*cell = sbuf_steal(&b);
+		}
+	}
+	mem_free(m);
+}
+
+static void put_table(struct sbuf *out, const struct sweep_rows *w, const struct book *b, struct report_style style)
 {
 	struct columns l = columns_of(w, b);
-	struct grid g = { .rows = w->n + 1, .columns = (l.has_run ? 1 : 0) + l.n_axes + 1 + l.n_metrics + (l.has_number ? 1 : 0) };
-	g.cell = mem_zalloc(g.rows * g.columns, sizeof *g.cell);
-	g.is_text = mem_zalloc(g.columns, sizeof *g.is_text);
+	size_t keys = (l.has_run ? 1 : 0) + l.n_axes + 1;
+	struct grid g = grid_new(w->n + 1, keys + l.n_metrics + (l.has_number ? 1 : 0), keys);
 	for (size_t r = 0; r <= w->n; r++) {
 		const struct sweep_row *x = r ? &w->row[r - 1] : NULL;
-		char **cell = cell_at(&g, r, 0);
+		char **cell = grid_cell(&g, r, 0);
 		size_t c = 0;
 		if (l.has_run) {
 			g.is_text[c] = true;
@@ -336,18 +340,13 @@ static void put_table(struct sbuf *out, const struct sweep_rows *w, const struct
 		}
 		g.is_text[c] = true;
 		cell[c++] = plain(x ? x->label : "policy");
-		for (size_t i = 0; i < l.n_metrics; i++)
-			cell[c++] = !x         ? plain(title_of(w, l.metric[i]))
-				    : x->error ? plain(i ? "" : "failed")
-					       : metric_text(x, l.metric[i]);
 		if (l.has_number)
-			cell[c++] = x ? number_text(x->number) : plain("stored run");
+			cell[c + l.n_metrics] = x ? number_text(x->number) : plain("stored run");
 	}
-	print_grid(out, &g);
-	for (size_t i = 0; i < g.rows * g.columns; i++)
-		mem_free(g.cell[i]);
-	mem_free(g.cell);
-	mem_free(g.is_text);
+	for (size_t i = 0; i < l.n_metrics; i++)
+		fill_metric(&g, keys + i, w, l.metric[i], !i, style.format);
+	grid_put(out, &g, style.format, style.width);
+	grid_free(&g);
 }
 
 /* ---- answers and failures ---- */
@@ -653,10 +652,13 @@ static int write_csv(const struct sweep_rows *w, const struct book *b, const cha
 int sweep_print(const struct sweep_rows *w, const struct book *b, const struct world_output *o, struct orr_error *err)
 {
 	struct sbuf out = { 0 };
-	if (o->json) {
+	bool is_json = o->json || o->table == GRID_JSON;
+	if (is_json) {
 		put_json(&out, w, b);
 	} else if (!o->quiet) {
-		put_table(&out, w, b);
+		struct report_style style = { o->table, shown_width() };
+		struct sbuf table = { 0 };
+		put_table(&table, w, b, style);
 		for (size_t i = 0; i < w->n_answers; i++)
 			put_answer(&out, w, b, &w->answer[i]);
 		put_over_seeds(&out, w, b);
@@ -665,9 +667,12 @@ int sweep_print(const struct sweep_rows *w, const struct book *b, const struct w
 			sbuf_puts(&out, "failed runs are not tried again with this database: --retry repeats them\n");
 		if (o->db)
 			sbuf_printf(&out, "a row again: orrery run --from %s --run N, N being its stored run\n", o->db);
+		grid_put_notes(&table, sbuf_text(&out), style.format, style.width);
+		sbuf_free(&out);
+		out = table;
 	}
 	struct sbuf shown = { 0 };
-	(o->json ? utf8_put_valid : utf8_put_shown)(&shown, sbuf_text(&out), out.len);
+	(is_json ? utf8_put_valid : utf8_put_shown)(&shown, sbuf_text(&out), out.len);
 	fputs(sbuf_text(&shown), stdout);
 	sbuf_free(&shown);
 	sbuf_free(&out);

@@ -16,6 +16,7 @@
 #include "base/sbuf.h"
 #include "hwmodel/embedded.h"
 #include "results/form.h"
+#include "results/grid.h"
 #include "results/result.h"
 
 struct scenario;
@@ -36,6 +37,7 @@ struct world_output {
 	bool is_series; /* one of many scenarios: no remarks on its costs */
 	bool is_shown;  /* the scenario is only shown: nothing will run */
 	bool has_spans; /* runs of the step world keep their spans */
+	enum grid_format table; /* form of the printed table (GRID_TEXT) */
 	int threads;    /* number of threads; 0: one per core */
 	const struct world_extra *extra;
 	size_t n_extras;

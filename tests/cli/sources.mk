@@ -1,2 +1,2 @@
 # make check-cli
-SCRIPT_TESTS += tests/cli/calib_beside.sh tests/cli/cli_commands.sh tests/cli/cli_db.sh tests/cli/cli_explain.sh tests/cli/db_inspect.sh tests/cli/cli_measures.sh tests/cli/cli_scenario.sh tests/cli/cli_shown.sh tests/cli/cli_outputs.sh tests/cli/cli_signals.sh tests/cli/cli_inputs.sh tests/cli/cli_limits.sh
+SCRIPT_TESTS += tests/cli/calib_beside.sh tests/cli/cli_commands.sh tests/cli/cli_db.sh tests/cli/cli_explain.sh tests/cli/db_inspect.sh tests/cli/cli_measures.sh tests/cli/cli_scenario.sh tests/cli/cli_shown.sh tests/cli/tables.sh tests/cli/cli_outputs.sh tests/cli/cli_signals.sh tests/cli/cli_inputs.sh tests/cli/cli_limits.sh

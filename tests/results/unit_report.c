@@ -191,11 +191,11 @@ static void tables(void)
 	runs[1]->metrics[0] = (struct metric){ "jct_mean", 7200 * 30, 3600, 7200 * 40 };
 	result_metric(runs[1], "jct_diff", -20, -30, 1);
 	struct sbuf out = { 0 };
-	report_table(&out, v, 2, NULL, 65);
+	report_table(&out, v, 2, NULL, (struct report_style){ .width = 65 });
 	same_text(sbuf_text(&out),
-		"policy                     JCT mean  JCT median  makespan\n"
-		"fifo                       50 ± 5 s     0.333 s    2.01 h\n"
-		"srtf (oracle)  2.50 [0.042, 3.33] d           -    2.01 h\n"
+		"policy                    JCT mean  JCT median  makespan\n"
+		"fifo             0.833 ± 0.083 min     0.333 s    2.01 h\n"
+		"srtf (oracle)  3600 [60, 4800] min           -    2.01 h\n"
 		"\n"
 		"policy         utilisation\n"
 		"fifo                  50 %\n"
@@ -208,10 +208,10 @@ static void tables(void)
 		"oracle: the policy knows true durations, unlike real schedulers\n",
 		"a table: units, intervals, differences, oracles, and what the means leave out");
 	sbuf_clear(&out);
-	report_table(&out, v, 2, NULL, 65);
+	report_table(&out, v, 2, NULL, (struct report_style){ .width = 65 });
 	ok(longest_line(sbuf_text(&out)) <= 66, "the table is at most as wide as the terminal");
 	sbuf_clear(&out);
-	report_table(&out, v, 1, NULL, 0);
+	report_table(&out, v, 1, NULL, (struct report_style){ 0 });
 	ok(!strstr(sbuf_text(&out), "against") && !strstr(sbuf_text(&out), "oracle"), "one run alone is compared with no other");
 	sbuf_free(&out);
 	result_free(runs[0]);
@@ -240,7 +240,7 @@ static void notes(void)
 	for (int i = 0; i < 100; i++)
 		result_event(runs[0], (struct event_row){ .time_ns = i, .kind = "node-fail", .detail = "n0" });
 	result_note(runs[0], "remark", "of one");
-	report_table(&out, v, 3, NULL, 0);
+	report_table(&out, v, 3, NULL, (struct report_style){ 0 });
 	const char *at = strstr(sbuf_text(&out), "placement");
 	same_text(at ? at : "", "placement?[2J: count\njobs.x has no effect\nfifo: of one\nsrtf, las: of, two\n",
 		"assumptions, then remarks, last in the table; without control characters");
@@ -278,7 +278,7 @@ static void digits(void)
 		const struct run_result *v = r;
 		struct sbuf out = { 0 };
 		r->metrics[0] = (struct metric){ "jct_mean", cases[i].seconds, NAN, NAN };
-		report_table(&out, &v, 1, NULL, 0);
+		report_table(&out, &v, 1, NULL, (struct report_style){ 0 });
 		ok(strstr(sbuf_text(&out), cases[i].text) != NULL, "%g s is printed as%s", cases[i].seconds, cases[i].text);
 		sbuf_free(&out);
 		result_free(r);

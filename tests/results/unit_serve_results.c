@@ -232,7 +232,7 @@ static void table(void)
 	}
 	result_metric(s, "completion_diff", -0.02, -0.03, -0.01);
 	result_metric(s, "ratio_completion_mean", 2, 1.9, 2.1);
-	report_table(&b, runs, 2, NULL, 0);
+	report_table(&b, runs, 2, NULL, (struct report_style){ 0 });
 	same_text(sbuf_text(&b),
 		"policy  completed  requests/s  end-to-end mean  per sample\n"
 		"one             4          25            40 ms       30 ms\n"

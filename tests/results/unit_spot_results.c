@@ -168,7 +168,7 @@ static void table(void)
 	result_metric(r[1], "replications", 8, NAN, NAN);
 	result_metric(r[1], "ratio_samples_per_s", 2, 1.6, 2.5);
 	result_metric(r[1], "ratio_value", 4, NAN, NAN);
-	report_table(&out, runs, 2, NULL, 0);
+	report_table(&out, runs, 2, NULL, (struct report_style){ 0 });
 	same_text(sbuf_text(&out),
 		"policy  samples/s    useful\n"
 		"first          60  25 ± 1 %\n"
