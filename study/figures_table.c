@@ -190,19 +190,22 @@ static void put_listing(struct sbuf *out, const struct listing *t, struct report
 	static const char *const titles[COLUMNS] = { "id", "what", "published", "simulated", "error", "bounds", "closed form",
 		"off it by" };
 	struct grid all = grid_new(t->n + 1, COLUMNS, 2), g;
-	size_t n = 0, shown[COLUMNS];
+	size_t n = 0, keys = 0, shown[COLUMNS];
 	for (size_t c = 0; c < COLUMNS; c++)
 		*grid_cell(&all, 0, c) = mem_strdup(titles[c]);
 	for (size_t i = 0; i < t->n; i++)
 		fill_cells(grid_cell(&all, i + 1, 0), &t->row[i]);
 	for (size_t c = 0; c < COLUMNS; c++)
-		if (c < 2 || says(&all, c))
+		if (says(&all, c)) {
+			keys += c < 2;
 			shown[n++] = c;
-	g = grid_new(t->n + 1, n, 2);
+		}
+	g = grid_new(t->n + 1, n, keys);
 	for (size_t i = 0; i <= t->n; i++)
 		for (size_t c = 0; c < n; c++)
 			*grid_cell(&g, i, c) = mem_strdup(*grid_cell(&all, i, shown[c]));
-	g.is_text[0] = g.is_text[1] = true;
+	for (size_t c = 0; c < keys; c++)
+		g.is_text[c] = true;
 	grid_put(out, &g, style.format, style.width);
 	grid_free(&g);
 	grid_free(&all);
