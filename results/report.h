@@ -28,8 +28,8 @@ struct report_style {
  * Assumptions and remarks follow: once if all runs have them, else after the names of the runs that have them. Columns without a
  * value in any run are left out. A column has one unit: beside each value in text, in the title in Markdown and LaTeX. CSV has the
  * metrics' names, the units of the database, and ends of intervals as columns of their own; CSV has no comparisons and remarks. */
-void report_table(struct sbuf *out, const struct run_result *const *runs, size_t n, const struct report_comparisons *x,
-	struct report_style style);
+void report_table(
+	struct sbuf *out, const struct run_result *const *runs, size_t n, const struct report_comparisons *x, struct report_style style);
 
 /* Returns the column of that metric in the table of a world's runs; NULL: none. */
 const struct report_column *report_column_of(const char *world, const char *metric);

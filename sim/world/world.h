@@ -34,11 +34,11 @@ struct world_extra {
 struct world_output {
 	const char *db, *out_dir; /* NULL: none */
 	bool json, check, quiet, fresh, no_figures;
-	bool is_series; /* one of many scenarios: no remarks on its costs */
-	bool is_shown;  /* the scenario is only shown: nothing will run */
-	bool has_spans; /* runs of the step world keep their spans */
+	bool is_series;         /* one of many scenarios: no remarks on its costs */
+	bool is_shown;          /* the scenario is only shown: nothing will run */
+	bool has_spans;         /* runs of the step world keep their spans */
 	enum grid_format table; /* form of the printed table (GRID_TEXT) */
-	int threads;    /* number of threads; 0: one per core */
+	int threads;            /* number of threads; 0: one per core */
 	const struct world_extra *extra;
 	size_t n_extras;
 };
