@@ -52,7 +52,7 @@ static void test_rows(void)
 	struct sbuf text = { 0 };
 	put_file("published.csv", published, false);
 	struct book *b = book_ran(rows, &err);
-	ok(b && !book_tables(b, book_dir, &text, &err), "a table is made: %s", err.text);
+	ok(b && !book_tables(b, book_dir, (struct report_style){ 0 }, &text, &err), "a table is made: %s", err.text);
 	book_free(b);
 	char *csv = get_file("table.csv"), *txt = get_file("table.txt");
 	if (!csv || !txt)
@@ -110,19 +110,19 @@ static void test_columns(void)
 		"{" RUNS
 		", 'table': [{'id': 'a', 'published': false, 'simulated': 2}, {'id': 'longer', 'published': false, 'simulated': 'N'}]}",
 		&err);
-	ok(b && book_tables(b, book_dir, &text, &err) == ORR_EINPUT, "N has no value outside each");
+	ok(b && book_tables(b, book_dir, (struct report_style){ 0 }, &text, &err) == ORR_EINPUT, "N has no value outside each");
 	book_free(b);
 	b = book_ran(
 		"{" RUNS
 		", 'table': [{'id': 'a', 'published': false, 'simulated': 2}, {'id': 'longer', 'published': false, 'simulated': 1e7}]}",
 		&err);
-	ok(b && !book_tables(b, book_dir, &text, &err), "a table of values alone");
+	ok(b && !book_tables(b, book_dir, (struct report_style){ 0 }, &text, &err), "a table of values alone");
 	same_text(sbuf_text(&text), "id      simulated\na               2\nlonger      1e+07\n", "has two columns");
 	book_free(b);
 	sbuf_free(&text);
 	struct sbuf none = { 0 };
 	b = book_ran("{" RUNS "}", &err);
-	ok(b && !book_tables(b, book_dir, &none, &err) && !none.len, "a book without a table prints none");
+	ok(b && !book_tables(b, book_dir, (struct report_style){ 0 }, &none, &err) && !none.len, "a book without a table prints none");
 	book_free(b);
 	sbuf_free(&none);
 }
@@ -159,7 +159,7 @@ static void test_table_refusals(void)
 		snprintf(text, sizeof text, "{" RUNS ", 'table': %s}", wrong[i].table);
 		struct book *b = book_ran(text, &err);
 		if (b)
-			book_tables(b, book_dir, &out, &err);
+			book_tables(b, book_dir, (struct report_style){ 0 }, &out, &err);
 		refusal(&err, wrong[i].said, wrong[i].table);
 		ok(!out.len, "nothing is printed");
 		book_free(b);

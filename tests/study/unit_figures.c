@@ -51,7 +51,7 @@ static const char *try(const cJSON *json, int *done_well)
 	struct book *b = book_open(dir, &err);
 	int rc = b ? book_run_all(b, &o, &err) : err.code;
 	if (!rc)
-		rc = book_tables(b, dir, &table, &err);
+		rc = book_tables(b, dir, (struct report_style){ 0 }, &table, &err);
 	if (!rc)
 		rc = book_draw(b, dir, true, &err);
 	*done_well += !rc;
