@@ -142,7 +142,7 @@ static bool count_in(struct optimus *o, struct orr_jobs *w, const struct orr_job
 	o->member[o->n++] = (struct member){ .job = j,
 		.size = sizes,
 		.n_sizes = n,
-		.left_ns = o->by_time && n > 1 ? (double)orr_job_estimate_ns(w, j, o->estimate, o->factor) : 0,
+		.left_ns = o->by_time && n > 1 ? (double)orr_job_estimate_run_ns(w, j, o->estimate, o->factor) : 0,
 		.since = orr_now(w) };
 	return true;
 }

@@ -144,19 +144,29 @@ double orr_job_iterations_left(const struct orr_jobs *w, orr_job j)
 	return left < job->duration ? job->iterations * ((double)left / (double)job->duration) : job->iterations;
 }
 
-int64_t orr_job_estimate_ns(struct orr_jobs *w, orr_job j, enum orr_estimate how, double factor)
+/* Returns the user's limit, or an estimate of `work` from the truth. */
+static int64_t estimate_of(struct orr_jobs *w, const struct job *job, int64_t work, enum orr_estimate how, double factor)
 {
-	const struct job *job = job_of(w, j);
-	if (!job)
-		return 0;
 	if (how == ORR_ESTIMATE_LIMIT && job->limit >= 0)
 		return job->limit;
 	w->policy.saw_truth = true; /* the estimate is derived from the true duration */
-	int64_t needs = num_add_sat(job->duration, w->options.start_cost);
+	int64_t needs = num_add_sat(work, w->options.start_cost);
 	if (how == ORR_ESTIMATE_LIMIT || factor == 1)
 		return needs; /* a double would round durations above 104 days */
 	double ns = (double)needs * factor;
 	return ns < 9e18 ? llrint(ns) : INT64_MAX / 2;
+}
+
+int64_t orr_job_estimate_ns(struct orr_jobs *w, orr_job j, enum orr_estimate how, double factor)
+{
+	const struct job *job = job_of(w, j);
+	return job ? estimate_of(w, job, job->duration, how, factor) : 0;
+}
+
+int64_t orr_job_estimate_run_ns(struct orr_jobs *w, orr_job j, enum orr_estimate how, double factor)
+{
+	const struct job *job = job_of(w, j);
+	return job ? estimate_of(w, job, job->work.left, how, factor) : 0;
 }
 
 double orr_job_rate_on(const struct orr_jobs *w, orr_job j, uint32_t gpu_type)

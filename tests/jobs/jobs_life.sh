@@ -57,6 +57,13 @@ run "a job on two nodes needs both; jobs on other nodes are unaffected" "15 10" 
 for p in fjf srtf las easy-backfill; do
   run "the same under $p" "15 10" --cluster 3x1 --policy $p --failures f.csv
 done
+# Job a has 45 s left when it restarts at 55 s, so b's reservation is at 100 s, before which c does not end.
+printf '%s\na,0,100,1\nb,60,50,2\nc,61,80,1\n' $header >t.csv
+changes '55,n0,fail 56,n0,repair'
+for p in easy-backfill conservative-backfill; do
+  run "$p plans a restarted job with the work that its checkpoints lack" "100 150 230" --cluster 2x1 --policy $p --failures f.csv \
+    --set jobs.checkpoint=5s
+done
 printf '%s,gpu_types\na,0,10,1,a\nb,0,10,1,b\n' $header >t.csv
 changes '2,n0,fail'
 run "the only node of a GPU type is lost: a never ends" "- 10" --cluster 1x1:a,1x1:b --policy fjf --failures f.csv
