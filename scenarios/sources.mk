@@ -29,6 +29,8 @@ nobase_dist_pkgdata_DATA += scenarios/spot-field/figures.json scenarios/spot-fie
 	scenarios/spot-field/gpt2.json scenarios/spot-field/bert.json scenarios/spot-field/parcae.json scenarios/spot-field/late.json \
 	scenarios/spot-field/workloads.json scenarios/spot-field/daly.json scenarios/spot-field/market.json scenarios/spot-field/bids.json \
 	scenarios/spot-field/market.csv
+nobase_dist_pkgdata_DATA += scenarios/philly/figures.json scenarios/philly/published.csv scenarios/philly/README.md \
+	scenarios/philly/failing.json
 nobase_dist_pkgdata_DATA += scenarios/saec/figures.json scenarios/saec/published.csv scenarios/saec/README.md scenarios/saec/table.json \
 	scenarios/saec/full.json scenarios/saec/both.json scenarios/saec/codes.json scenarios/saec/server.json
 nobase_dist_pkgdata_DATA += scenarios/crossbow/figures.json scenarios/crossbow/published.csv scenarios/crossbow/README.md \

@@ -194,9 +194,19 @@ void life_stop(struct orr_jobs *w, struct job *job, int64_t cost, const char *ki
 	w->slots.waiting++;
 }
 
+/* Returns the GPU time of the work that an eviction undoes: as large a share of the run's time after its start cost as the lost share
+ * of the run's work. */
+static double lost_gpu_ns(const struct orr_jobs *w, const struct job *job, int64_t done, int64_t saved)
+{
+	int64_t ran = eng_now(w->engine) - job->last_start;
+	double progress = ran > job->start_cost ? (double)(ran - job->start_cost) : 0;
+	return done > 0 ? progress * ((double)(done - saved) / (double)done) * (double)gpu_milli_of(job, job->held) / 1000 : 0;
+}
+
 void life_evict(struct orr_jobs *w, struct job *job, const char *why)
 {
 	int64_t done = work_done(w, job), saved = work_saved(w, job);
+	w->totals.lost_gpu_ns += lost_gpu_ns(w, job, done, saved);
 	w->totals.used |= saved > 0 ? JOBS_USED_CHECKPOINT : 0;
 	job->work.asked = num_add_sat(job->work.asked, done - saved);
 	job->restarts++;

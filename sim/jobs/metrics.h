@@ -13,6 +13,7 @@ struct totals {
 	uint64_t preemptions, migrations, restarts;
 	int64_t first_submit, last_end;
 	timeline_sum job_milli_ns; /* time held x GPUs of jobs (1/1000) */
+	double lost_gpu_ns;        /* GPU time of work that node failures undid */
 	timeline_sum live_ns;      /* ns x jobs */
 	double ftf_sum, ftf_max;   /* finish-time fairness */
 	uint64_t ftf_n;

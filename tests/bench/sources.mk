@@ -32,7 +32,7 @@ bench-peers-simgrid: libtests.a liborrery.a tests/bench/bench_net$(EXEEXT)
 		`pkg-config --libs simgrid` $(PEER_LIBS) && \
 		$(BASH_OR_SH) $(srcdir)/tests/bench/peers_net.sh ./bench_peer_simgrid tests/bench/bench_net$(EXEEXT); fi
 
-.PHONY: bench-sweep bench-runs study-cloud
+.PHONY: bench-sweep bench-runs study-cloud study-philly
 # a study on two threads against one: about a minute
 bench-sweep: orrery$(EXEEXT)
 	ORRERY=./orrery$(EXEEXT) bash $(srcdir)/tests/bench/sweep.sh
@@ -42,3 +42,8 @@ bench-runs: orrery$(EXEEXT)
 # one clock, 100,000 GPUs, 1 million jobs, 100 million requests: about 10 minutes
 study-cloud: orrery$(EXEEXT)
 	bash -c 'time ./orrery$(EXEEXT) run $(srcdir)/tests/bench/cloud.json'
+# the Philly trace, 8 policies, 3 sizes, 10 seeds of failures: about 5 minutes; keeps the figures and the database
+study-philly: orrery$(EXEEXT)
+	@rm -rf study-philly.db study-philly
+	bash -c 'time ./orrery$(EXEEXT) figures $(srcdir)/scenarios/philly/ --db study-philly.db --out study-philly'
+	@ls -l study-philly.db

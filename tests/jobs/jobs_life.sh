@@ -28,7 +28,9 @@ changes '4,n0,fail 6,n0,repair'
 run "a failure takes all work since the start: 6 + 10" 16 --cluster 1x1 --policy fifo --failures f.csv
 is "$(cut -d, -f7 out/fifo.jobs.csv | tail -1) $(metric restarts) $(metric preemptions)" "2.000000000 1 0" \
   "a job whose node failed: 2 s of wait, one restart, no preemption"
+is "$(metric lost_gpu_hours | awk '{ print $1 * 3600 }')" 4 "4 GPU seconds of work are lost"
 run "checkpoints every 3 s save 3 of 4 s: 6 + 7" 13 --cluster 1x1 --policy fifo --failures f.csv --set jobs.checkpoint=3s
+is "$(metric lost_gpu_hours | awk '{ print $1 * 3600 }')" 1 "1 of them is lost"
 run "a start cost of 1 s: 3 s done by 4, all saved: 6 + 1 + 7" 14 --cluster 1x1 --policy fifo --failures f.csv \
   --set jobs.checkpoint=3s --set jobs.start_cost=1s
 run "an interval longer than the run saves nothing" 16 --cluster 1x1 --policy fifo --failures f.csv --set jobs.checkpoint=5s
