@@ -248,9 +248,58 @@ static void causes(void)
 	sbuf_free(&b);
 }
 
+/* Steps of 10 s with one and 8 s with two pipelines of two instances. */
+static const char two_pipelines[] = "{\"name\":\"two\",\"source\":\"a test\",\"samples_per_step\":1,\"steps\":1000,\"state_bytes\":1e9,"
+				    "\"points\":[[1,2,10000],[2,2,8000]]}";
+
+static void job_of(const struct orr_policy *policy, const char *rows, const char *settings, const char *want, const char *what)
+{
+	struct orr_error e;
+	struct sbuf b = { 0 };
+	struct spot_trial t = { .policy = policy,
+		.rows = rows,
+		.job = two_pipelines,
+		.settings = settings,
+		.options = "startup=10s",
+		.seed = 1,
+		.until_ns = 1000 * ORR_SECOND,
+		.check = true,
+		.explain = true };
+	struct run_result *r = spot_try(&t, &e);
+	size_t n = 0;
+	while (r && n < r->n_parts && is_entity(&r->parts[n], "job"))
+		n++;
+	if (n)
+		part_sentence(&b, "0", r->parts, n);
+	same_text(sbuf_text(&b), want, what);
+	if (!r)
+		printf("# %s\n", e.text);
+	sbuf_free(&b);
+	result_free(r);
+}
+
+static void by_other_policies(void)
+{
+	/* Ready at 10 s, rendezvous until 40 s. 95 steps until 990 s, of which a fifth is redundant; the step in flight at 1000 s is lost.
+	 */
+	job_of(&orr_policy_spot_bamboo, no_loss, "depth=2 pipelines=1 redundant=0.2 global_timer=30s",
+		"job 0 waited 40 s: 30 s for the policy (3 ready, 2 needed), 10 s for instances (0 ready, 2 needed); ran 16 min: 12 min 40 "
+		"s "
+		"useful, 3 min 10 s redundant, 10 s wasted because of the end of the run",
+		"redundant");
+	/* Two pipelines of two are configured until 15 s. 23 steps until 199 s; the next is lost at 205 s. Three instances are too few. */
+	job_of(&orr_policy_spot_oobleck, "0,add,a\n0,add,b\n0,add,c\n0,add,d\n205000,remove,a\n",
+		"f=1 reconfigure_time=5s ckpt_interval=0 min_nodes=2",
+		"job 0 waited 13 min 25 s: 13 min 15 s for the policy (3 ready, 2 needed), 10 s for instances (0 ready, 2 needed); ran 3 "
+		"min "
+		"15 s: 3 min 04 s useful, 6 s wasted because of instance 0 (preempted), 5 s reconfiguration because of instance 3 (ready)",
+		"reconfigure");
+}
+
 int main(void)
 {
 	every_policy();
 	causes();
+	by_other_policies();
 	return done();
 }
