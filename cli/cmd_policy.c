@@ -93,7 +93,7 @@ static int show(const char *spec, const struct world *of, struct orr_error *err)
 {
 	struct registry_entry e, other;
 	struct orr_error none = { 0 };
-	int rc = registry_find(spec, of, &e, err);
+	int rc = registry_describe(spec, of, &e, err);
 	if (rc)
 		return rc;
 	show_one(&e);

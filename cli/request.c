@@ -15,6 +15,7 @@ enum {
 	OPT_SCENARIO,
 	OPT_DB,
 	OPT_FRESH,
+	OPT_IN_PROCESS,
 	OPT_OUT,
 	OPT_NO_FIGURES,
 	OPT_JSON,
@@ -53,6 +54,7 @@ static const struct common_flag {
 	{ "json", NULL, OPT_JSON, NULL, "results as JSON on standard output" },
 	{ "table", "FORMAT", OPT_TABLE, NULL, "form of the printed table: text, markdown, latex, csv or json (as --json)" },
 	{ "check", NULL, OPT_CHECK, NULL, "verify the conservation laws at run time" },
+	{ "in-process", NULL, OPT_IN_PROCESS, NULL, "plugins run in the process of orrery, for a debugger; default: each run in its own" },
 	{ "policy-timeout", "S", OPT_KEY, "policy_timeout", "limit on the duration of one policy call, in s (default 60)" },
 };
 enum { COMMON = sizeof common_flags / sizeof *common_flags, MOST_FLAGS = 128 };
@@ -162,6 +164,9 @@ static int take_common(struct request *r, int opt, const char *name, struct orr_
 		return ORR_OK;
 	case OPT_FRESH:
 		r->output.fresh = true;
+		return ORR_OK;
+	case OPT_IN_PROCESS:
+		r->output.in_process = true;
 		return ORR_OK;
 	case OPT_OUT:
 		r->output.out_dir = optarg;

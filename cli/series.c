@@ -3,10 +3,10 @@
 
 #include "cli/request.h"
 
-enum { OPT_DB = 256, OPT_FRESH, OPT_CHECK, OPT_TABLE, MOST_OPTIONS = 32 };
+enum { OPT_DB = 256, OPT_FRESH, OPT_CHECK, OPT_TABLE, OPT_IN_PROCESS, MOST_OPTIONS = 32 };
 
 static const struct option common[] = { { "db", 1, NULL, OPT_DB }, { "fresh", 0, NULL, OPT_FRESH }, { "check", 0, NULL, OPT_CHECK },
-	{ "table", 1, NULL, OPT_TABLE } };
+	{ "table", 1, NULL, OPT_TABLE }, { "in-process", 0, NULL, OPT_IN_PROCESS } };
 
 int series_parse(
 	int argc, char **argv, const struct series_flags *s, struct world_output *out, const char **argument, struct orr_error *err)
@@ -31,6 +31,8 @@ int series_parse(
 			out->check = true;
 		else if (opt == OPT_TABLE)
 			rc = grid_format_named(optarg, &out->table, err);
+		else if (opt == OPT_IN_PROCESS)
+			out->in_process = true;
 		else if (opt == 'q')
 			out->quiet = true;
 		else if (opt == 'j')

@@ -12,6 +12,7 @@
 #include "engine/watch.h"
 #include "results/failed.h"
 #include "results/store.h"
+#include "world/isolate.h"
 #include "world/precision.h"
 #include "world/run.h"
 
@@ -265,8 +266,8 @@ static void carry_out(struct study *t, size_t task)
 	struct reporter reporter = { t->progress, i };
 	bool has_own = t->progress && x->n_wanted == 1;
 	double wall = clock_s(CLOCK_MONOTONIC), cpu = clock_s(CLOCK_THREAD_CPUTIME_ID);
-	trial_run(x->trial, x->n_begun + (uint32_t)(task - x->first_task), has_own ? report : NULL, &reporter);
-	cpu = clock_s(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	double other_s = trial_run(x->trial, x->n_begun + (uint32_t)(task - x->first_task), has_own ? report : NULL, &reporter);
+	cpu = clock_s(CLOCK_THREAD_CPUTIME_ID) - cpu + other_s;
 #pragma omp critical(orr_store)
 	{
 		note_time(t, x, wall, cpu);
@@ -461,6 +462,15 @@ static int first_error(const struct study *t, struct orr_error *err)
 	return ORR_OK;
 }
 
+/* Returns whether a run needs a process of its own. */
+static bool has_isolated(const struct study *t)
+{
+	for (size_t i = 0; i < t->n_runs; i++)
+		if (!t->run[i].is_done && isolate_has(policy_of(t, i)))
+			return true;
+	return false;
+}
+
 static int run_or_reuse(struct study *t, const char *what, struct orr_error *err)
 {
 	for (size_t i = 0; i < t->n_runs; i++) {
@@ -469,10 +479,13 @@ static int run_or_reuse(struct study *t, const char *what, struct orr_error *err
 			return rc;
 		tell(t, &t->run[i]);
 	}
+	if (has_isolated(t) && isolate_start(err))
+		return err->code;
 	t->progress = progress_new(what, t->n_runs, t->o->quiet);
 	watchdog_start(end_on_timeout);
 	run_all(t);
 	watchdog_stop();
+	isolate_stop();
 	progress_free(t->progress);
 	return ORR_OK;
 }

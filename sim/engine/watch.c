@@ -13,6 +13,7 @@ struct watch {
 	const char *label, *noun;
 	double timeout_s;
 	_Atomic(const char *) what; /* the current callback; NULL: none */
+	_Atomic(const char *) last; /* the last callback entered */
 	_Atomic(uint64_t) count;    /* of callbacks entered */
 	_Atomic(int64_t) now;
 	_Atomic(uint64_t) job;
@@ -27,10 +28,13 @@ static struct watch *watches;
 static pthread_t thread;
 static bool is_going, must_end;
 static void (*timed_out)(const char *text);
+static struct watch *place; /* memory of the next watch, shared with another process; NULL: none */
+static bool is_placed;      /* a watch lies there */
 
 struct watch *watch_new(const char *label, double timeout_s)
 {
-	struct watch *x = mem_zalloc(1, sizeof *x);
+	struct watch *x = place && !is_placed ? place : mem_zalloc(1, sizeof *x);
+	is_placed |= x == place;
 	x->label = label;
 	x->noun = "job";
 	x->timeout_s = timeout_s;
@@ -57,7 +61,10 @@ void watch_free(struct watch *x)
 			break;
 		}
 	pthread_mutex_unlock(&lock);
-	mem_free(x);
+	if (x == place)
+		is_placed = false;
+	else
+		mem_free(x);
 }
 
 void watch_enter(struct watch *x, const char *what, int64_t now, uint64_t job_number)
@@ -65,6 +72,7 @@ void watch_enter(struct watch *x, const char *what, int64_t now, uint64_t job_nu
 	atomic_store_explicit(&x->now, now, memory_order_relaxed);
 	atomic_store_explicit(&x->job, job_number, memory_order_relaxed);
 	atomic_store_explicit(&x->count, atomic_load_explicit(&x->count, memory_order_relaxed) + 1, memory_order_relaxed);
+	atomic_store_explicit(&x->last, what, memory_order_relaxed);
 	atomic_store_explicit(&x->what, what, memory_order_release);
 }
 
@@ -78,6 +86,57 @@ void watch_leave(struct watch *x)
 	atomic_store_explicit(&x->what, NULL, memory_order_release);
 }
 
+/* ---- a watch that another process reads ---- */
+
+size_t watch_size(void)
+{
+	return sizeof(struct watch);
+}
+
+void watch_place(void *memory)
+{
+	place = memory;
+	is_placed = false;
+}
+
+/* Bounds of the program, from the linker. */
+extern const char __executable_start[], edata[];
+
+/* Copies a literal of this program, whose address another process wrote, up to its first unusual character. */
+static void copy_literal(char *out, size_t size, const char *text)
+{
+	size_t n = 0;
+	if ((uintptr_t)text >= (uintptr_t)__executable_start && (uintptr_t)text < (uintptr_t)edata - size)
+		while (n + 1 < size && ((text[n] >= 'a' && text[n] <= 'z') || text[n] == '_')) {
+			out[n] = text[n];
+			n++;
+		}
+	out[n] = '\0';
+}
+
+void watch_read(const void *memory, struct watch_view *out)
+{
+	const struct watch *x = memory;
+	const char *what = atomic_load_explicit(&x->what, memory_order_acquire);
+	*out = (struct watch_view){ .is_within = what != NULL,
+		.count = atomic_load_explicit(&x->count, memory_order_relaxed),
+		.now_ns = atomic_load_explicit(&x->now, memory_order_relaxed),
+		.number = atomic_load_explicit(&x->job, memory_order_relaxed) };
+	copy_literal(out->what, sizeof out->what, what ? what : atomic_load_explicit(&x->last, memory_order_relaxed));
+	copy_literal(out->noun, sizeof out->noun, x->noun);
+}
+
+void watch_where(char *out, size_t size, const char *label, const struct watch_view *v)
+{
+	char time[NUM_SECONDS_MAX], job[64] = "";
+	num_put_seconds(time, v->now_ns);
+	if (v->number != UINT64_MAX)
+		snprintf(job, sizeof job, "%.20s %llu ", v->noun, (unsigned long long)v->number);
+	snprintf(out, size, "policy %.100s: %sat %s s: ", label, job, time);
+}
+
+/* ---- the watchdog ---- */
+
 static void look(struct watch *x, const struct timespec *t)
 {
 	const char *what = atomic_load_explicit(&x->what, memory_order_acquire);
@@ -90,13 +149,11 @@ static void look(struct watch *x, const struct timespec *t)
 	double s = (double)(t->tv_sec - x->since.tv_sec) + (double)(t->tv_nsec - x->since.tv_nsec) / 1e9;
 	if (s < x->timeout_s)
 		return;
-	char text[320], time[NUM_SECONDS_MAX], job[64] = "";
-	uint64_t number = atomic_load_explicit(&x->job, memory_order_relaxed);
-	num_put_seconds(time, atomic_load_explicit(&x->now, memory_order_relaxed));
-	if (number != UINT64_MAX)
-		snprintf(job, sizeof job, "%.20s %llu ", x->noun, (unsigned long long)number);
-	snprintf(text, sizeof text, "policy %.100s: %sat %s s: %s() has not returned for %g s (--policy-timeout sets the limit)", x->label,
-		job, time, what, x->timeout_s);
+	struct watch_view view;
+	char text[320], where[200];
+	watch_read(x, &view);
+	watch_where(where, sizeof where, x->label, &view);
+	snprintf(text, sizeof text, "%s%s() has not returned for %g s (--policy-timeout sets the limit)", where, what, x->timeout_s);
 	timed_out(text);
 }
 

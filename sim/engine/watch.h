@@ -12,6 +12,8 @@
 #ifndef ORR_ENGINE_WATCH_H
 #define ORR_ENGINE_WATCH_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct watch;
@@ -25,6 +27,26 @@ void watch_noun(struct watch *x, const char *noun);
 void watch_enter(struct watch *x, const char *what, int64_t now_ns, uint64_t number);
 void watch_job(struct watch *x, uint64_t number); /* sets the number that the callback now handles */
 void watch_leave(struct watch *x);
+
+/*
+ * ---- a watch that another process reads ----
+ *
+ * The first watch that a process makes after watch_place() lies in the given memory, which processes share, until it is freed. A process
+ * that was forked before may read it at any time, even while the contents are damaged.
+ */
+struct watch_view {
+	char what[24], noun[24]; /* name of the callback that runs, or ran last; "": none did */
+	bool is_within;          /* the callback has not returned */
+	uint64_t count;          /* of callbacks entered */
+	int64_t now_ns;
+	uint64_t number; /* UINT64_MAX: none */
+};
+size_t watch_size(void);
+/* Sets the memory: watch_size() bytes, all zero, aligned like a pointer. */
+void watch_place(void *memory);
+void watch_read(const void *memory, struct watch_view *out);
+/* Writes "policy LABEL: job 3 at 12.000000000 s: ". */
+void watch_where(char *out, size_t size, const char *label, const struct watch_view *v);
 
 /* Starts the watchdog. on_timeout is called in the watchdog's thread with a message; it must not return. */
 void watchdog_start(void (*on_timeout)(const char *text));

@@ -11,6 +11,7 @@
 #include "results/batches.h"
 #include "traces/status.h"
 #include "world/cost_samples.h"
+#include "world/isolate.h"
 #include "world/remarks.h"
 #include "world/run.h"
 
@@ -312,6 +313,49 @@ static int run_jobs(
 	return !rc && has_draws && !k ? draw_costs(t, p, r, err) : rc;
 }
 
+/* What a run leaves in the state. The counts are those of say_step_runs(). */
+struct left_by_run {
+	unsigned used;
+	bool has_blocks;
+	uint64_t count[STEP_COUNTS];
+};
+
+static void give_jobs(const struct scenario *s, size_t i, struct sbuf *out)
+{
+	const struct jobs_state *t = s->state;
+	const struct jobs_blocks *blocks = t->blocks[i];
+	struct left_by_run left;
+	memset(&left, 0, sizeof left);
+	left.used = atomic_load(&t->used[i]);
+	left.has_blocks = blocks != NULL;
+	if (t->rates) {
+		steprate_count(t->rates, &left.count[0], &left.count[1], &left.count[2]);
+		steprate_outside(t->rates, &left.count[3], &left.count[4]);
+	}
+	sbuf_add(out, (const char *)&left, sizeof left);
+	if (blocks)
+		sbuf_add(out, (const char *)blocks, sizeof *blocks);
+}
+
+static bool take_jobs(struct scenario *s, size_t i, const char *bytes, size_t n)
+{
+	struct jobs_state *t = s->state;
+	struct left_by_run left;
+	if (n < sizeof left)
+		return false;
+	memcpy(&left, bytes, sizeof left);
+	if (n != sizeof left + (left.has_blocks ? sizeof *t->blocks[i] : 0))
+		return false;
+	atomic_fetch_or(&t->used[i], left.used);
+	for (int k = 0; k < STEP_COUNTS; k++)
+		atomic_fetch_add(&t->step_count[k], left.count[k]);
+	if (left.has_blocks) {
+		t->blocks[i] = mem_alloc(sizeof *t->blocks[i]);
+		memcpy(t->blocks[i], bytes + sizeof left, sizeof *t->blocks[i]);
+	}
+	return true;
+}
+
 static void reused_jobs(struct scenario *s, size_t i, const struct run_result *r)
 {
 	struct jobs_state *t = s->state;
@@ -322,7 +366,7 @@ static void reused_jobs(struct scenario *s, size_t i, const struct run_result *r
 		mem_free(blocks);
 }
 
-/* Prints the counts over all policies, because they share the cached rates. */
+/* Prints the counts over all policies, because they share the cached rates. Runs in processes of their own have rates of their own. */
 static void say_step_runs(const struct scenario *s)
 {
 	const struct jobs_state *t = s->state;
@@ -330,12 +374,17 @@ static void say_step_runs(const struct scenario *s)
 	if (!t->rates || s->output->quiet || s->output->is_series)
 		return;
 	steprate_count(t->rates, &alone, &together, &unsettled);
+	alone += t->step_count[0];
+	together += t->step_count[1];
+	unsettled += t->step_count[2];
 	fprintf(stderr, "orrery: step times simulated for %llu distinct placements", (unsigned long long)alone);
 	if (together)
 		fprintf(stderr, " and %llu sets of jobs (%llu not in steady state)", (unsigned long long)together,
 			(unsigned long long)unsettled);
 	fputc('\n', stderr);
 	steprate_outside(t->rates, &by_law, &outside);
+	by_law += t->step_count[3];
+	outside += t->step_count[4];
 	if (outside)
 		fprintf(stderr, "orrery: outside the range of their profile's laws: %llu of %llu kernels\n", (unsigned long long)outside,
 			(unsigned long long)by_law);
@@ -509,6 +558,8 @@ const struct world world_jobs = { .name = "jobs",
 	.is_random = are_jobs_random,
 	.size = size_of_jobs,
 	.run = run_jobs,
+	.give = give_jobs,
+	.take = take_jobs,
 	.reused = reused_jobs,
 	.finish = finish_jobs,
 	.close = close_jobs };

@@ -19,6 +19,7 @@
 #include "world/inputs_capacity.h"
 
 /* The state of an open scenario. Read-only except for the blocks: threads may run policies in parallel. */
+enum { STEP_COUNTS = 5 };
 struct jobs_state {
 	struct jobset *jobs;
 	struct flowset *unshared; /* jobs.unshared: replaces the flows of the jobset; NULL: it has them */
@@ -36,6 +37,7 @@ struct jobs_state {
 	struct jobs_config config;
 	struct jobs_blocks **blocks; /* by policy, of several policies; NULL: the run has none */
 	size_t n_blocks;
+	_Atomic(uint64_t) step_count[STEP_COUNTS]; /* step times simulated for runs in processes of their own (descriptor.c) */
 	atomic_uint *used; /* inputs used, by policy: enum jobs_use */
 };
 

@@ -26,6 +26,7 @@
 struct mixed_state {
 	cJSON *of_jobs, *of_serve;     /* complete scenarios of the two worlds; NULL: none */
 	struct scenario *jobs, *serve; /* open; NULL: none */
+	struct world_output output;    /* of the parts */
 	struct serve_prices prices;    /* prices if no requests are served */
 	struct failures *failures;
 	struct inputs_capacity capacity;
@@ -176,11 +177,13 @@ static int blame(const char *half, struct orr_error *err)
 
 static int open_halves(const struct scenario *s, struct mixed_state *m, struct orr_error *err)
 {
-	if (m->of_jobs && !(m->jobs = scenario_open(m->of_jobs, s->output, err)))
+	m->output = *s->output;
+	m->output.in_process = true; /* the policies of a pair run together */
+	if (m->of_jobs && !(m->jobs = scenario_open(m->of_jobs, &m->output, err)))
 		return blame("jobs", err);
 	if (!m->of_serve)
 		return serve_prices_read(&m->prices, s->given, s->cluster, NULL, err);
-	if (!(m->serve = scenario_open(m->of_serve, s->output, err)))
+	if (!(m->serve = scenario_open(m->of_serve, &m->output, err)))
 		return blame("serve", err);
 	return ORR_OK;
 }

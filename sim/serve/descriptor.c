@@ -4,6 +4,7 @@
 #include "results/batches.h"
 #include "serve/find_rate.h"
 #include "serve/scenario.h"
+#include "world/isolate.h"
 #include "world/registry.h"
 #include "world/run.h"
 
@@ -183,6 +184,16 @@ static int run_serve(
 	if (!rc && t->prices.note)
 		result_note(r, "prices", t->prices.note);
 	return rc;
+}
+
+static void give_serve(const struct scenario *s, size_t i, struct sbuf *out)
+{
+	isolate_give_bits(&((const struct serve_state *)s->state)->used[i], out);
+}
+
+static bool take_serve(struct scenario *s, size_t i, const char *bytes, size_t n)
+{
+	return isolate_take_bits(&((struct serve_state *)s->state)->used[i], bytes, n);
 }
 
 /* Fills the blocks of completion times of the requests; returns false if some rows are missing. */
@@ -392,6 +403,9 @@ const struct world world_serve = { .name = "serve",
 	.is_random = is_serve_random,
 	.size = size_of_requests,
 	.run = run_serve,
+	.give = give_serve,
+	.take = take_serve,
+	.flag_in_process = "find-rate",
 	.finish = finish_serve,
 	.close = close_serve,
 	.instead = instead };

@@ -14,6 +14,7 @@
 #include "spot/speeds.h"
 #include "spot/spot.h"
 #include "world/inputs_capacity.h"
+#include "world/isolate.h"
 #include "world/remarks.h"
 #include "world/run.h"
 
@@ -287,6 +288,16 @@ static void compare_plainly(struct run_result *const *runs, size_t n)
 			if (first && m && m->value > 0)
 				result_metric(runs[i], name, first->value / m->value, NAN, NAN);
 		}
+}
+
+static void give_spot(const struct scenario *s, size_t i, struct sbuf *out)
+{
+	isolate_give_bits(&((const struct spot_state *)s->state)->used[i], out);
+}
+
+static bool take_spot(struct scenario *s, size_t i, const char *bytes, size_t n)
+{
+	return isolate_take_bits(&((struct spot_state *)s->state)->used[i], bytes, n);
 }
 
 /* ---- assumptions and remarks ---- */
@@ -603,6 +614,8 @@ const struct world world_spot = { .name = "spot",
 	.open = open_spot,
 	.is_random = is_spot_random,
 	.run = run_spot,
+	.give = give_spot,
+	.take = take_spot,
 	.effects = effects,
 	.used = used_by_spot,
 	.note = note_spot,

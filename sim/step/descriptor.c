@@ -18,6 +18,7 @@
 #include "step/scenario.h"
 #include "step/trace_event.h"
 #include "world/cost_samples.h"
+#include "world/isolate.h"
 #include "world/gpu_types.h"
 #include "world/run.h"
 
@@ -239,6 +240,16 @@ static int run_step(
 	return err->code;
 }
 
+static void give_step(const struct scenario *s, size_t i, struct sbuf *out)
+{
+	isolate_give_bits(&((const struct step_state *)s->state)->used[i], out);
+}
+
+static bool take_step(struct scenario *s, size_t i, const char *bytes, size_t n)
+{
+	return isolate_take_bits(&((struct step_state *)s->state)->used[i], bytes, n);
+}
+
 /* --timeline FILE */
 static int write_timeline(const struct scenario *s, const char *path, struct run_result *const *runs, size_t n, struct orr_error *err)
 {
@@ -357,6 +368,9 @@ const struct world world_step = { .name = "step",
 	.is_random = is_step_random,
 	.size = size_of_training,
 	.run = run_step,
+	.give = give_step,
+	.take = take_step,
+	.flag_in_process = "timeline",
 	.effects = step_effects,
 	.used = step_used,
 	.finish = finish_step,

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/param.h"
 #include "base/sbuf.h"
+#include "world/probe.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -99,17 +100,10 @@ static int check_plugin(const char *path, const struct orr_plugin *x, struct orr
 	return check_ops(path, p, err);
 }
 
-static int load(const char *path, struct registry_entry *out, struct orr_error *err)
+/* Loads a shared object into this process. */
+static int load(const char *path, const struct orr_policy **out, struct orr_error *err)
 {
 	char *with_slash = NULL;
-	struct stat st;
-	size_t n;
-	if (!stat(path, &st) && !S_ISREG(st.st_mode))
-		return orr_fail(err, ORR_EINPUT, "%s: is no regular file: expected a compiled plugin (docs/policies.md)", path);
-	char *bytes = bytes_read_file(path, 1u << 30, &n, out->plugin_hash, err);
-	if (!bytes)
-		return ORR_EINPUT;
-	mem_free(bytes);
 	if (!strchr(path, '/')) { /* otherwise dlopen() would search the library path */
 		with_slash = mem_alloc(strlen(path) + 3);
 		sprintf(with_slash, "./%s", path);
@@ -125,19 +119,37 @@ static int load(const char *path, struct registry_entry *out, struct orr_error *
 			": end the source with the macro of the world's header (docs/policies.md)",
 			path);
 	int rc = check_plugin(path, x, err);
-	if (rc)
-		return rc;
-	out->policy = x->policy;
-	registry_display_name(x->policy->name, out->name, sizeof out->name);
-	return ORR_OK;
+	*out = rc ? NULL : x->policy;
+	return rc;
 }
 
-int registry_find(const char *spec, const struct world *of, struct registry_entry *out, struct orr_error *err)
+static int find_plugin(const char *path, bool is_described, struct registry_entry *out, struct orr_error *err)
+{
+	size_t n;
+	struct stat st;
+	if (!stat(path, &st) && !S_ISREG(st.st_mode))
+		return orr_fail(err, ORR_EINPUT, "%s: is no regular file: expected a compiled plugin (docs/policies.md)", path);
+	char *bytes = bytes_read_file(path, 1u << 30, &n, out->plugin_hash, err);
+	if (!bytes)
+		return ORR_EINPUT;
+	mem_free(bytes);
+	int rc = is_described ? probe_plugin(path, out->plugin_hash, load, &out->policy, err) : load(path, &out->policy, err);
+	if (!rc)
+		registry_display_name(out->policy->name, out->name, sizeof out->name);
+	return rc;
+}
+
+bool registry_is_described(const struct registry_entry *e)
+{
+	return *e->plugin_hash && !e->policy->ops;
+}
+
+static int find(const char *spec, const struct world *of, bool is_described, struct registry_entry *out, struct orr_error *err)
 {
 	size_t len = strlen(spec);
 	*out = (struct registry_entry){ 0 };
 	if (strchr(spec, '/') || (len > 3 && !strcmp(spec + len - 3, ".so"))) {
-		int rc = load(spec, out, err);
+		int rc = find_plugin(spec, is_described, out, err);
 		return rc ? rc : check_world(out, of, err);
 	}
 	char name[128];
@@ -150,4 +162,14 @@ int registry_find(const char *spec, const struct world *of, struct registry_entr
 				out->policy = (*w)->policies[i];
 		}
 	return out->policy ? check_world(out, of, err) : unknown(spec, of, err);
+}
+
+int registry_find(const char *spec, const struct world *of, struct registry_entry *out, struct orr_error *err)
+{
+	return find(spec, of, false, out, err);
+}
+
+int registry_describe(const char *spec, const struct world *of, struct registry_entry *out, struct orr_error *err)
+{
+	return find(spec, of, true, out, err);
 }

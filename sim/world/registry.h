@@ -2,7 +2,8 @@
 /*
  * registry.h - policies by name, built in or from a shared object
  *
- * A plugin stays loaded until the program ends, because results refer to its policy.
+ * A plugin stays loaded until the program ends, because results refer to its policy. The constructors of a plugin can do harm, so a
+ * program that runs plugins in other processes (world/isolate.h) only describes them.
  */
 #ifndef ORR_WORLD_REGISTRY_H
 #define ORR_WORLD_REGISTRY_H
@@ -18,6 +19,12 @@ struct registry_entry {
 /* Finds a policy by "las-gpu" or "./mine.so" (a file if it has a '/' or ends in .so). A policy of another world than `of` (NULL:
  * any) is an error. */
 int registry_find(const char *spec, const struct world *of, struct registry_entry *out, struct orr_error *err);
+
+/* Same, but a plugin is loaded in a child process only, which reports name, kind, flags and parameters: the policy has no functions
+ * (ops NULL). Safe in any thread. */
+int registry_describe(const char *spec, const struct world *of, struct registry_entry *out, struct orr_error *err);
+/* Returns whether the policy was only described. */
+bool registry_is_described(const struct registry_entry *e);
 
 /* '_' to '-'. */
 void registry_display_name(const char *ident, char *out, size_t size);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "results/columns.h"
+#include "world/isolate.h"
 #include "world/remarks.h"
 #include "world/precision.h"
 #include "world/replications.h"
@@ -65,16 +66,19 @@ static void keep_error(struct trial *t, uint32_t k, const struct orr_error *err)
 	}
 }
 
-void trial_run(struct trial *t, uint32_t k, world_progress progress, void *ctx)
+double trial_run(struct trial *t, uint32_t k, world_progress progress, void *ctx)
 {
 	struct orr_error err = { 0 };
+	double cpu_s = 0;
 	if (!is_needed(t, k))
-		return;
+		return 0;
 	struct run_result *r = k ? result_new() : t->result;
 	char name[120];
 	snprintf(name, sizeof name, "policy %.100s", t->s->policy ? t->s->policy[t->policy].label : "");
 	limits_begin_input(name);
-	int rc = t->s->world->run(t->s, t->policy, k, r, progress, ctx, &err);
+	bool is_isolated = t->s->policy && isolate_has(&t->s->policy[t->policy]);
+	int rc = is_isolated ? isolate_run(t->s, t->policy, k, r, progress, ctx, &cpu_s, &err)
+			     : t->s->world->run(t->s, t->policy, k, r, progress, ctx, &err);
 	limits_begin_input("");
 	if (rc)
 		keep_error(t, k, &err);
@@ -82,6 +86,7 @@ void trial_run(struct trial *t, uint32_t k, world_progress progress, void *ctx)
 		replications_add(t->all, k, r);
 	if (k)
 		result_free(r);
+	return cpu_s;
 }
 
 int trial_end(struct trial *t, struct orr_error *err)

@@ -13,8 +13,9 @@ struct trial;
 /* Makes a trial. r already has its labels and belongs to the caller. */
 struct trial *trial_new(struct scenario *s, size_t policy, struct run_result *r);
 void trial_free(struct trial *t);
-/* Runs replication k: each once, from any thread and in any order. progress may be NULL. */
-void trial_run(struct trial *t, uint32_t k, world_progress progress, void *ctx);
+/* Runs replication k: each once, from any thread and in any order. progress may be NULL. Returns the CPU time that another process
+ * spent on it, s. */
+double trial_run(struct trial *t, uint32_t k, world_progress progress, void *ctx);
 /* Fills in the result once replications 0 to n-1 are complete, or returns the error of the first that failed. */
 int trial_end(struct trial *t, struct orr_error *err);
 /* Returns the total number of replications of each policy to run next, after n; n: no more are needed. n 0: the initial number.

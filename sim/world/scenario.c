@@ -223,6 +223,13 @@ static int read_cluster(struct scenario *s, struct orr_error *err)
 
 /* ---- policies ---- */
 
+/* Returns whether plugins run in this process. */
+static bool runs_here(const struct scenario *s)
+{
+	const struct world *w = s->world;
+	return s->output->in_process || !w->give || (w->flag_in_process && world_extra(s->output, w->flag_in_process));
+}
+
 static int resolve_policy(const cJSON *o, struct scenario *s, struct orr_error *err)
 {
 	struct scenario_policy *p = &s->policy[s->n_policies++];
@@ -237,7 +244,7 @@ static int resolve_policy(const cJSON *o, struct scenario *s, struct orr_error *
 				s->n_policies - 1, m->string);
 	int rc = scenario_text_at(o, "policy", "", &p->spec, err);
 	if (!rc)
-		rc = registry_find(p->spec, s->world, &p->entry, err);
+		rc = (runs_here(s) ? registry_find : registry_describe)(p->spec, s->world, &p->entry, err);
 	if (rc)
 		return rc;
 	p->label = mem_strdup(cJSON_IsString(label) && *label->valuestring ? label->valuestring : p->entry.name);

@@ -46,7 +46,7 @@ static bool is_policy(const cJSON *entry, const char *key, const char *name, siz
 		n -= 3;
 	struct registry_entry plugin;
 	return same_name(file, n, name, len) ||
-	       (is_file && !registry_find(s, NULL, &plugin, NULL) && same_name(plugin.name, strlen(plugin.name), name, len));
+	       (is_file && !registry_describe(s, NULL, &plugin, NULL) && same_name(plugin.name, strlen(plugin.name), name, len));
 }
 
 /* Returns whether this names an entry of "policies": its label, else its policy's name. */

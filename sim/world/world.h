@@ -36,6 +36,7 @@ struct world_output {
 	bool json, check, quiet, fresh, no_figures;
 	bool is_series;         /* one of many scenarios: no remarks on its costs */
 	bool is_shown;          /* the scenario is only shown: nothing will run */
+	bool in_process;        /* plugins run in this process, as a debugger needs it */
 	bool has_spans;         /* runs of the step world keep their spans */
 	enum grid_format table; /* form of the printed table (GRID_TEXT) */
 	int threads;            /* number of threads; 0: one per core */
@@ -163,6 +164,14 @@ struct world {
 	 * progress may be NULL. The result already has its labels. */
 	int (*run)(
 		struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err);
+	/* Data of the state, beyond the result, of a run in a process of its own (world/isolate.h): give() appends the data of run i, and
+	 * take() adds them to the state here, in any thread; false: the bytes are damaged. NULL: plugins of this world run in this
+	 * process. */
+	void (*give)(const struct scenario *s, size_t i, struct sbuf *out);
+	bool (*take)(struct scenario *s, size_t i, const char *bytes, size_t n);
+	/* Name of the flag (struct world_extra) with which plugins run in this process all the same, because they leave more data. NULL:
+	 * none. */
+	const char *flag_in_process;
 	const struct world_effect *effects; /* effects; may be NULL; ends with a NULL key */
 	/* Returns the bits for the column `use` of the effects, over all replications of run i. May be NULL. */
 	unsigned (*used)(const struct scenario *s, size_t i);

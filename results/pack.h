@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * pack.h - the contents of a result as bytes, for another process of the same program
+ *
+ * The bytes hold what a world fills in: every table of columns.def, series, rows_total and is_oracle. Labels, hash and times stay with
+ * the caller. Rows are copied as they lie in memory, with texts replaced by their numbers, so a new column needs no code here. The
+ * format is that of one build on one machine: it is not stored.
+ */
+#ifndef ORR_RESULTS_PACK_H
+#define ORR_RESULTS_PACK_H
+
+#include <orrery/api.h>
+
+#include "base/sbuf.h"
+#include "results/result.h"
+
+/* Appends the contents of r. */
+void result_pack(struct sbuf *out, const struct run_result *r);
+/* Fills in r, whose tables are empty, from n bytes. Returns ORR_EFAIL if the bytes are damaged; r is then incomplete but can be freed. */
+int result_unpack(struct run_result *r, const char *bytes, size_t n, struct orr_error *err);
+
+#endif

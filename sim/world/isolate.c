@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The helper process, and the side that asks it for runs. */
+#include "world/isolate.h"
+
+#include "base/mem.h"
+#include "results/pack.h"
+#include "world/child.h"
+#include "world/isolated.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What the helper tells when a child has ended. */
+struct ending {
+	int status; /* of waitpid() */
+	bool is_late, is_unborn;
+	double cpu_s;
+};
+
+/* ---- the helper ---- */
+
+struct child {
+	pid_t pid;
+	int done; /* pipe for the ending */
+	struct isolated_page *page;
+	double timeout_s;
+	struct timespec since; /* time since which the current call of the policy is the same */
+	struct ending ending;
+	uint64_t seen;
+	struct child *next;
+};
+static struct child *children;
+
+/* Receives a task with its two files. Returns false if the asking process has ended. */
+static bool receive(int from, struct isolated_task *t, int file[2])
+{
+	union {
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec part = { t, sizeof *t };
+	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes };
+	ssize_t n = recvmsg(from, &m, MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = n == (ssize_t)sizeof *t ? CMSG_FIRSTHDR(&m) : NULL;
+	if (!c || c->cmsg_type != SCM_RIGHTS)
+		return false;
+	memcpy(file, CMSG_DATA(c), 2 * sizeof *file);
+	return true;
+}
+
+static void tell(struct child *c)
+{
+	ssize_t n = write(c->done, &c->ending, sizeof c->ending);
+	(void)n; /* the asking thread sees the end of the pipe */
+	close(c->done);
+	munmap(c->page, sizeof *c->page);
+	mem_free(c);
+}
+
+static void start_child(const struct isolated_task *t, const int file[2])
+{
+	struct child *c = mem_zalloc(1, sizeof *c);
+	c->done = file[1];
+	c->timeout_s = t->scenario->policy_timeout_s;
+	c->page = mmap(NULL, sizeof *c->page, PROT_READ | PROT_WRITE, MAP_SHARED, file[0], 0);
+	clock_gettime(CLOCK_MONOTONIC, &c->since);
+	c->pid = c->page == MAP_FAILED ? -1 : fork();
+	if (!c->pid)
+		isolated_main(t, file[0]);
+	close(file[0]);
+	if (c->pid < 0) {
+		c->ending.is_unborn = true;
+		tell(c);
+		return;
+	}
+	c->next = children;
+	children = c;
+}
+
+/* Tells of children that have ended. A child that stops is killed. */
+static void reap(void)
+{
+	int status;
+	struct rusage use;
+	pid_t pid;
+	while ((pid = wait4(-1, &status, WNOHANG | WUNTRACED, &use)) > 0) {
+		struct child **at = &children;
+		while (*at && (*at)->pid != pid)
+			at = &(*at)->next;
+		struct child *c = *at;
+		if (!c)
+			continue;
+		if (!c->ending.status)
+			c->ending.status = status;
+		if (WIFSTOPPED(status)) {
+			kill(pid, SIGKILL);
+			continue;
+		}
+		c->ending.cpu_s = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+				  (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
+		*at = c->next;
+		tell(c);
+	}
+}
+
+/* Kills children whose policy has not returned from a call for too long. */
+static void kill_late(void)
+{
+	struct timespec now;
+	struct watch_view v;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	for (struct child *c = children; c; c = c->next) {
+		watch_read(c->page->watch, &v);
+		if (!v.is_within || v.count != c->seen) {
+			c->seen = v.count;
+			c->since = now;
+			continue;
+		}
+		double s = (double)(now.tv_sec - c->since.tv_sec) + (double)(now.tv_nsec - c->since.tv_nsec) / 1e9;
+		if (s >= c->timeout_s && !c->ending.is_late) {
+			c->ending.is_late = true;
+			kill(c->pid, SIGKILL);
+		}
+	}
+}
+
+static void on_child(int number)
+{
+	(void)number; /* its arrival ends ppoll() */
+}
+
+static _Noreturn void help(int from)
+{
+	struct sigaction a = { .sa_handler = on_child };
+	struct pollfd p = { .fd = CHILD_FD, .events = POLLIN };
+	sigset_t blocked, waiting;
+	child_begin(from);
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &blocked, &waiting);
+	sigaction(SIGCHLD, &a, NULL);
+	for (;;) {
+		static const struct timespec look = { 0, 200000000 };
+		struct isolated_task t;
+		int file[2];
+		p.revents = 0;
+		ppoll(&p, 1, children ? &look : NULL, &waiting);
+		reap();
+		kill_late();
+		if (!p.revents)
+			continue;
+		if (!receive(CHILD_FD, &t, file))
+			_exit(0);
+		start_child(&t, file);
+	}
+}
+
+/* ---- the process that asks ---- */
+
+static int to_helper = -1;
+static pid_t helper;
+
+bool isolate_has(const struct scenario_policy *p)
+{
+	return registry_is_described(&p->entry);
+}
+
+int isolate_start(struct orr_error *err)
+{
+	int end[2];
+	if (to_helper >= 0)
+		return ORR_OK;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, end))
+		return orr_fail(err, ORR_EFAIL, "cannot start the process for plugins: %s", strerror(errno));
+	fflush(NULL); /* else a child that calls exit() writes the text again */
+	helper = fork();
+	if (!helper)
+		help(end[1]);
+	close(end[1]);
+	to_helper = end[0];
+	if (helper > 0)
+		return ORR_OK;
+	int why = errno;
+	close(to_helper);
+	to_helper = -1;
+	return orr_fail(err, ORR_EFAIL, "cannot start the process for plugins: %s", strerror(why));
+}
+
+void isolate_stop(void)
+{
+	if (to_helper < 0)
+		return;
+	close(to_helper);
+	to_helper = -1;
+	while (waitpid(helper, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+static bool ask(const struct isolated_task *t, const int file[2])
+{
+	union {
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
+		struct cmsghdr align;
+	} control = { { 0 } };
+	struct isolated_task copy = *t;
+	struct iovec part = { &copy, sizeof copy };
+	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(2 * sizeof *file);
+	memcpy(CMSG_DATA(c), file, 2 * sizeof *file);
+	return sendmsg(to_helper, &m, MSG_NOSIGNAL) == (ssize_t)sizeof copy;
+}
+
+/* Waits for the end of the run. Returns false if the helper has ended. */
+static bool await(int done, const struct isolated_page *page, world_progress progress, void *ctx, struct ending *out)
+{
+	for (;;) {
+		struct pollfd p = { .fd = done, .events = POLLIN };
+		int rc = poll(&p, 1, progress ? 100 : -1);
+		if (rc < 0 && errno != EINTR)
+			return false;
+		if (rc > 0)
+			return read(done, out, sizeof *out) == (ssize_t)sizeof *out;
+		double share = atomic_load_explicit(&page->done, memory_order_relaxed);
+		if (progress && share >= 0 && share <= 1)
+			progress(ctx, share);
+	}
+}
+
+/* Fills in the error of a process that ended without results. */
+static int explain(const struct scenario_policy *p, double timeout_s, const struct isolated_page *page, const struct ending *e,
+	struct orr_error *err)
+{
+	struct watch_view v;
+	char where[200], call[80], how[100];
+	watch_read(page->watch, &v);
+	watch_where(where, sizeof where, p->label, &v);
+	if (!*v.what)
+		snprintf(where, sizeof where, "policy %.100s: ", p->label);
+	snprintf(call, sizeof call, "%s%s%s", !*v.what ? "before the first call of the policy" : v.is_within ? "in " : "after ", v.what,
+		*v.what ? "()" : "");
+	if (e->is_late)
+		return orr_fail(
+			err, ORR_EFAIL, "%s%s() has not returned for %g s (--policy-timeout sets the limit)", where, v.what, timeout_s);
+	child_end_text(e->status, how, sizeof how);
+	return orr_fail(err, ORR_EFAIL, "%s%s, the process of the policy %s%s: expected a policy that returns (--in-process, for a debugger)",
+		where, call, how, page->is_overflow ? ", because its stack overflowed" : "");
+}
+
+static int read_results(struct scenario *s, size_t i, int memory, const struct isolated_page *page, struct run_result *r, struct orr_error *err)
+{
+	struct stat st;
+	uint64_t state = page->state_bytes, results = page->result_bytes, begin = ISOLATED_BEGIN;
+	if (fstat(memory, &st) || state > (uint64_t)st.st_size || results > (uint64_t)st.st_size ||
+		begin + state + results > (uint64_t)st.st_size)
+		return orr_fail(err, ORR_EFAIL, "the results of the run are damaged");
+	size_t n = (size_t)(begin + state + results);
+	const char *bytes = mmap(NULL, n, PROT_READ, MAP_PRIVATE, memory, 0);
+	if (bytes == MAP_FAILED)
+		return orr_fail(err, ORR_EFAIL, "the results of the run cannot be read: %s", strerror(errno));
+	int rc = s->world->take(s, i, bytes + begin, (size_t)state) ? result_unpack(r, bytes + begin + state, (size_t)results, err)
+								    : orr_fail(err, ORR_EFAIL, "the results of the run are damaged");
+	munmap((void *)(uintptr_t)bytes, n);
+	return rc;
+}
+
+static int conclude(struct scenario *s, size_t i, int memory, const struct isolated_page *page, const struct ending *e, struct run_result *r,
+	struct orr_error *err)
+{
+	const struct scenario_policy *p = &s->policy[i];
+	int outcome = atomic_load(&page->outcome);
+	struct orr_error why = { 0 };
+	if (outcome == ISOLATED_RESULT && !read_results(s, i, memory, page, r, &why))
+		return ORR_OK;
+	if (outcome == ISOLATED_RESULT)
+		return orr_fail(err, ORR_EFAIL, "policy %.100s: %s", p->label, why.text);
+	if (outcome != ISOLATED_ERROR)
+		return explain(p, s->policy_timeout_s, page, e, err);
+	why = page->error;
+	why.text[sizeof why.text - 1] = '\0';
+	return orr_fail(err, why.code ? why.code : ORR_EFAIL, "%s", why.text);
+}
+
+int isolate_run(struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, double *cpu_s,
+	struct orr_error *err)
+{
+	struct isolated_task t = { s, i, k };
+	struct ending e = { .is_unborn = true };
+	int memory = memfd_create("orrery-run", MFD_CLOEXEC), done[2] = { -1, -1 };
+	struct isolated_page *page = memory < 0 || ftruncate(memory, ISOLATED_BEGIN) || pipe2(done, O_CLOEXEC)
+					     ? MAP_FAILED
+					     : mmap(NULL, sizeof *page, PROT_READ, MAP_SHARED, memory, 0);
+	bool is_asked = page != MAP_FAILED && ask(&t, (const int[]){ memory, done[1] });
+	close(done[1]);
+	bool is_told = is_asked && await(done[0], page, progress, ctx, &e);
+	int rc = is_told && !e.is_unborn
+			 ? conclude(s, i, memory, page, &e, r, err)
+			 : orr_fail(err, ORR_EFAIL, "policy %.100s: %s: expected memory and processes for it (ulimit -v, -u)", s->policy[i].label,
+				   is_asked && !is_told ? "the process that starts its runs has ended" : "its process cannot be started");
+	*cpu_s = e.cpu_s;
+	if (page != MAP_FAILED)
+		munmap(page, sizeof *page);
+	close(done[0]);
+	close(memory);
+	return rc;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * isolate.h - runs of plugins in processes of their own
+ *
+ * A helper process is a copy of this one, made while no other thread works, so that no lock is held in it. For each run it forks a child,
+ * which has all inputs in memory, loads the plugin and runs the whole replication. Results come back through shared memory
+ * (results/pack.h), and the data of the world's state through world.give() and world.take(). Whatever the plugin does to its process is
+ * one error of its run: the other runs and the database are not reached.
+ *
+ * The helper also looks whether the current call of the policy has exceeded the time limit, and then kills the child.
+ */
+#ifndef ORR_WORLD_ISOLATE_H
+#define ORR_WORLD_ISOLATE_H
+
+#include "world/scenario.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+/* Returns whether the policy runs in a process of its own. */
+bool isolate_has(const struct scenario_policy *p);
+/* Starts the helper, once all scenarios are open. Call it outside parallel regions, before other threads are started. */
+int isolate_start(struct orr_error *err);
+/* Ends the helper, and with it all children. No-op if it was not started. */
+void isolate_stop(void);
+/* Does what world.run() does, in a child. Safe in several threads. *cpu_s: CPU time of the child. */
+int isolate_run(struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, double *cpu_s,
+	struct orr_error *err);
+
+/* For worlds whose state holds bits of used inputs for each run (world.used()). */
+static inline void isolate_give_bits(const atomic_uint *used, struct sbuf *out)
+{
+	unsigned bits = atomic_load(used);
+	sbuf_add(out, (const char *)&bits, sizeof bits);
+}
+static inline bool isolate_take_bits(atomic_uint *used, const char *bytes, size_t n)
+{
+	unsigned bits;
+	if (n != sizeof bits)
+		return false;
+	memcpy(&bits, bytes, sizeof bits);
+	atomic_fetch_or(used, bits);
+	return true;
+}
+
+#endif

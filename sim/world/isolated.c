@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The child: one run of a plugin. */
+#include "world/isolated.h"
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "results/pack.h"
+#include "world/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fenv.h>
+#include <locale.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct isolated_page *page;
+
+/* ---- the state that a policy must not change ---- */
+
+struct before {
+	char locale[256];
+	int rounding;
+	int output; /* end of the pipe that is standard output, for reading */
+	ino_t memory;
+};
+
+/* Standard output becomes a pipe that does not block: the output of orrery must stay what it is. */
+static void watch_output(struct before *b)
+{
+	int fd[2];
+	b->output = -1;
+	if (pipe2(fd, O_CLOEXEC | O_NONBLOCK))
+		return;
+	dup2(fd[1], STDOUT_FILENO);
+	close(fd[1]);
+	b->output = fd[0];
+}
+
+static ino_t file_of_results(void)
+{
+	struct stat st;
+	return fstat(CHILD_FD, &st) ? 0 : st.st_ino;
+}
+
+static void remember(struct before *b)
+{
+	snprintf(b->locale, sizeof b->locale, "%s", setlocale(LC_ALL, NULL));
+	b->rounding = fegetround();
+	b->memory = file_of_results();
+	watch_output(b);
+}
+
+static int refuse_output(const struct before *b, const char *label, struct orr_error *err)
+{
+	char text[41];
+	int waiting = 0;
+	fflush(stdout);
+	if (b->output < 0 || ioctl(b->output, FIONREAD, &waiting) || waiting <= 0)
+		return ORR_OK;
+	ssize_t n = read(b->output, text, sizeof text - 1);
+	text[n > 0 ? n : 0] = '\0';
+	text[strcspn(text, "\r\n")] = '\0';
+	return orr_fail(err, ORR_EFAIL,
+		"policy %.100s: wrote to standard output (\"%s\"), which is for results: expected messages on standard error", label, text);
+}
+
+/* Returns an error if the policy has changed the process in a way that reaches beyond the policy. */
+static int refuse_changes(const struct before *b, const char *label, struct orr_error *err)
+{
+	if (file_of_results() != b->memory || fcntl(STDOUT_FILENO, F_GETFD) < 0 || fcntl(STDERR_FILENO, F_GETFD) < 0)
+		return orr_fail(err, ORR_EFAIL, "policy %.100s: closed files that it had not opened: expected it to close only its own", label);
+	if (waitpid(-1, NULL, WNOHANG) >= 0 || errno != ECHILD)
+		return orr_fail(err, ORR_EFAIL,
+			"policy %.100s: left a process that it had started with fork(): expected waitpid() before destroy() returns", label);
+	if (strcmp(setlocale(LC_ALL, NULL), b->locale) != 0)
+		return orr_fail(err, ORR_EFAIL, "policy %.100s: changed the locale to %.60s: expected no call of setlocale()", label,
+			setlocale(LC_ALL, NULL));
+	if (fegetround() != b->rounding)
+		return orr_fail(err, ORR_EFAIL,
+			"policy %.100s: changed the rounding of floating-point numbers: expected fesetround() with the earlier mode before it returns",
+			label);
+	return refuse_output(b, label, err);
+}
+
+/* ---- stack overflow ---- */
+
+static char *stack_low;
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+	enum { BELOW = 1 << 20, ABOVE = 1 << 16 };
+	(void)context;
+	uintptr_t at = (uintptr_t)info->si_addr, low = (uintptr_t)stack_low;
+	page->is_overflow = at + BELOW >= low && at < low + ABOVE;
+	signal(number, SIG_DFL); /* the instruction faults again */
+}
+
+static void watch_stack(void)
+{
+	static char own[16384];
+	stack_t other = { .ss_sp = own, .ss_size = sizeof own };
+	struct sigaction a = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+	pthread_attr_t attr;
+	void *low = NULL;
+	size_t size;
+	if (pthread_getattr_np(pthread_self(), &attr))
+		return;
+	pthread_attr_getstack(&attr, &low, &size);
+	pthread_attr_destroy(&attr);
+	stack_low = low;
+	if (!sigaltstack(&other, NULL))
+		sigaction(SIGSEGV, &a, NULL);
+}
+
+/* ---- the run ---- */
+
+static void report(void *ctx, double done)
+{
+	(void)ctx;
+	atomic_store_explicit(&page->done, done, memory_order_relaxed);
+}
+
+/* Returns whether all bytes are written. */
+static bool put(const struct sbuf *b, uint64_t at)
+{
+	for (size_t done = 0; done < b->len;) {
+		ssize_t n = pwrite(CHILD_FD, b->text + done, b->len - done, (off_t)(at + done));
+		if (n <= 0)
+			return false;
+		done += (size_t)n;
+	}
+	return true;
+}
+
+static int hand_over(const struct isolated_task *t, const struct run_result *r, struct orr_error *err)
+{
+	struct sbuf state = { 0 }, results = { 0 };
+	t->scenario->world->give(t->scenario, t->policy, &state);
+	result_pack(&results, r);
+	page->state_bytes = state.len;
+	page->result_bytes = results.len;
+	if (put(&state, ISOLATED_BEGIN) && put(&results, ISOLATED_BEGIN + state.len))
+		return ORR_OK;
+	return orr_fail(err, ORR_EFAIL, "policy %.100s: its results cannot be handed over: %s", r->label, strerror(errno));
+}
+
+static int run(const struct isolated_task *t, struct orr_error *err)
+{
+	struct scenario *s = t->scenario;
+	struct scenario_policy *p = &s->policy[t->policy];
+	struct run_result *r = result_new();
+	struct before before;
+	char name[120];
+	r->label = mem_strdup(p->label);
+	r->policy = mem_strdup(p->spec);
+	r->world = mem_strdup(s->world->name);
+	snprintf(name, sizeof name, "policy %.100s", p->label);
+	limits_begin_input(name);
+	remember(&before);
+	watch_stack();
+	int rc = registry_find(p->spec, s->world, &p->entry, err);
+	if (!rc)
+		rc = s->world->run(s, t->policy, t->replication, r, report, NULL, err);
+	if (!rc)
+		rc = refuse_changes(&before, p->label, err);
+	return rc ? rc : hand_over(t, r, err);
+}
+
+_Noreturn void isolated_main(const struct isolated_task *t, int memory)
+{
+	struct orr_error err = { 0 };
+	child_begin(memory);
+	page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, CHILD_FD, 0);
+	if (page == MAP_FAILED)
+		_exit(1);
+	/* A copy of this process that the policy makes by fork() ends at the next call: only one may hand over results. */
+	madvise(page, sizeof *page, MADV_DONTFORK);
+	watch_place(page->watch);
+	if (run(t, &err))
+		page->error = err;
+	atomic_store(&page->outcome, err.code ? ISOLATED_ERROR : ISOLATED_RESULT);
+	_exit(0);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * isolated.h - what a run in a process of its own and the process that reads it share; only for isolate.c and isolated.c
+ */
+#ifndef ORR_WORLD_ISOLATED_H
+#define ORR_WORLD_ISOLATED_H
+
+#include "engine/watch.h"
+#include "world/scenario.h"
+
+#include <stdalign.h>
+#include <stdatomic.h>
+
+enum isolated_outcome { ISOLATED_NONE, ISOLATED_RESULT, ISOLATED_ERROR };
+
+/* The beginning of the shared memory. The state of the world, then the results, follow at ISOLATED_BEGIN. */
+struct isolated_page {
+	atomic_int outcome;      /* enum isolated_outcome */
+	_Atomic(double) done;    /* completed share */
+	atomic_bool is_overflow; /* the stack overflowed */
+	uint64_t state_bytes, result_bytes;
+	struct orr_error error;
+	alignas(16) char watch[256];
+};
+enum { ISOLATED_BEGIN = 4096 };
+
+struct isolated_task {
+	struct scenario *scenario;
+	size_t policy;
+	uint32_t replication;
+};
+
+/* Runs the task in this process, a fresh child, and ends the process. memory: file that begins with a struct isolated_page, all zero. */
+_Noreturn void isolated_main(const struct isolated_task *t, int memory);
+
+#endif
