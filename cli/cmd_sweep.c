@@ -21,6 +21,7 @@ static const char help[] =
 	"  --fresh              repeat runs that the database already has\n"
 	"  --retry              repeat runs that failed; else the database keeps them as failed\n"
 	"  --check              verify the conservation laws at run time\n"
+	"  --in-process         plugins run in the process of orrery, for a debugger\n"
 	"  --json               print JSON instead of the table\n"
 	"  --table FORMAT       form of the printed table: text, markdown, latex, csv or json (as --json)\n"
 	"  -j N                 number of runs in parallel (default: all cores)\n"
@@ -103,6 +104,7 @@ static int by_slurm(struct sweep_command *c, struct orr_error *err)
 	c->slurm.is_retry = c->request.is_retry;
 	c->slurm.is_fresh = c->request.output.fresh;
 	c->slurm.is_check = c->request.output.check;
+	c->slurm.is_in_process = c->request.output.in_process;
 	if (!c->slurm.db)
 		return orr_fail(err, ORR_EINPUT, "--slurm: expected --db FILE, in a folder that all nodes see");
 	if (!c->request.is_dry)

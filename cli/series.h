@@ -19,7 +19,7 @@ struct series_flags {
 	void *ctx;
 };
 
-/* Parses --db, --fresh, --check, -j and -q into *out, own flags by take(), and at most one argument (NULL: none). */
+/* Parses --db, --fresh, --check, --in-process, -j and -q into *out, own flags by take(), and at most one argument (NULL: none). */
 int series_parse(
 	int argc, char **argv, const struct series_flags *s, struct world_output *out, const char **argument, struct orr_error *err);
 

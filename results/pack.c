@@ -14,63 +14,96 @@ static bool is_text(const struct column *c)
 
 /* ---- writing ---- */
 
-static void put_number(struct sbuf *out, uint64_t v)
+struct writer {
+	char *at;
+	struct strtab *texts;
+	const char *last; /* the last text, and its number: neighbouring rows often have the same */
+	uintptr_t last_number;
+};
+
+static void put_bytes(struct writer *x, const void *bytes, size_t n)
 {
-	sbuf_add(out, (const char *)&v, sizeof v);
+	if (n)
+		memcpy(x->at, bytes, n);
+	x->at += n;
 }
 
-/* Appends the number of a text plus 1; 0: NULL. It takes the place of a pointer. */
-static uintptr_t number_of(struct strtab *texts, const char *text)
+static void put_number(struct writer *x, uint64_t v)
 {
-	return text ? (uintptr_t)strtab_add_z(texts, text) + 1 : 0;
+	put_bytes(x, &v, sizeof v);
 }
 
-static void put_rows(struct sbuf *out, struct strtab *texts, const struct row_table *t, const struct run_result *r)
+/* Returns the number of a text plus 1; 0: NULL. It takes the place of a pointer. */
+static uintptr_t number_of(struct writer *x, const char *text)
 {
-	size_t n = rows_count(t, r), begin;
-	put_number(out, n);
-	if (!n)
-		return;
-	begin = out->len;
-	sbuf_add(out, rows_get(t, r, 0), n * t->row_size);
+	if (!text)
+		return 0;
+	if (text != x->last) {
+		x->last = text;
+		x->last_number = (uintptr_t)strtab_add_z(x->texts, text) + 1;
+	}
+	return x->last_number;
+}
+
+static void put_rows(struct writer *x, const struct row_table *t, const struct run_result *r)
+{
+	size_t n = rows_count(t, r);
+	char *rows;
+	put_number(x, n);
+	rows = x->at;
+	put_bytes(x, n ? rows_get(t, r, 0) : NULL, n * t->row_size);
 	for (size_t k = 0; k < t->n_columns; k++) {
 		if (!is_text(&t->columns[k]))
 			continue;
 		for (size_t i = 0; i < n; i++) {
-			char *at = out->text + begin + i * t->row_size + t->columns[k].at;
+			char *at = rows + i * t->row_size + t->columns[k].at;
 			const char *text;
 			memcpy(&text, at, sizeof text);
-			uintptr_t number = number_of(texts, text);
+			uintptr_t number = number_of(x, text);
 			memcpy(at, &number, sizeof number);
 		}
 	}
 }
 
-void result_pack(struct sbuf *out, const struct run_result *r)
+size_t result_pack_size(const struct run_result *r)
 {
-	struct strtab *texts = strtab_new();
-	struct sbuf body = { 0 };
-	put_number(&body, r->rows_total);
-	put_number(&body, r->is_oracle);
+	size_t n = 3 * sizeof(uint64_t);
 	for (size_t i = 0; i < n_row_tables; i++)
-		put_rows(&body, texts, &row_tables[i], r);
-	put_number(&body, r->n_series);
+		n += sizeof(uint64_t) + rows_count(&row_tables[i], r) * row_tables[i].row_size;
+	for (size_t i = 0; i < r->n_series; i++)
+		n += 2 * sizeof(uint64_t) + r->series[i].n * (sizeof *r->series->time_ns + sizeof *r->series->value);
+	return n;
+}
+
+static void put_texts(struct sbuf *out, const struct strtab *texts)
+{
+	uint64_t n = strtab_count(texts);
+	sbuf_add(out, (const char *)&n, sizeof n);
+	for (uint32_t i = 0; i < n; i++) {
+		const char *text = strtab_text(texts, i);
+		uint64_t length = strlen(text);
+		sbuf_add(out, (const char *)&length, sizeof length);
+		sbuf_add(out, text, length);
+	}
+}
+
+void result_pack(char *body, struct sbuf *texts, const struct run_result *r)
+{
+	struct writer x = { .at = body, .texts = strtab_new() };
+	put_number(&x, r->rows_total);
+	put_number(&x, r->is_oracle);
+	for (size_t i = 0; i < n_row_tables; i++)
+		put_rows(&x, &row_tables[i], r);
+	put_number(&x, r->n_series);
 	for (size_t i = 0; i < r->n_series; i++) {
 		const struct series *s = &r->series[i];
-		put_number(&body, number_of(texts, s->name));
-		put_number(&body, s->n);
-		sbuf_add(&body, (const char *)s->time_ns, s->n * sizeof *s->time_ns);
-		sbuf_add(&body, (const char *)s->value, s->n * sizeof *s->value);
+		put_number(&x, number_of(&x, s->name));
+		put_number(&x, s->n);
+		put_bytes(&x, s->time_ns, s->n * sizeof *s->time_ns);
+		put_bytes(&x, s->value, s->n * sizeof *s->value);
 	}
-	put_number(out, strtab_count(texts));
-	for (uint32_t i = 0; i < strtab_count(texts); i++) {
-		const char *text = strtab_text(texts, i);
-		put_number(out, strlen(text));
-		sbuf_add(out, text, strlen(text));
-	}
-	sbuf_add(out, sbuf_text(&body), body.len);
-	sbuf_free(&body);
-	strtab_free(texts);
+	put_texts(texts, x.texts);
+	strtab_free(x.texts);
 }
 
 /* ---- reading ---- */
@@ -200,10 +233,12 @@ static void get_series(struct reader *x)
 	}
 }
 
-int result_unpack(struct run_result *r, const char *bytes, size_t n, struct orr_error *err)
+int result_unpack(struct run_result *r, const char *body, size_t n_body, const char *texts, size_t n_texts, struct orr_error *err)
 {
-	struct reader x = { .at = bytes, .end = bytes + n, .r = r };
+	struct reader x = { .at = texts, .end = texts + n_texts, .r = r };
 	get_texts(&x);
+	x.at = body;
+	x.end = body + n_body;
 	r->rows_total = get_number(&x);
 	r->is_oracle = get_number(&x) != 0;
 	for (size_t i = 0; i < n_row_tables && !x.is_bad; i++)

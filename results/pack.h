@@ -14,9 +14,11 @@
 #include "base/sbuf.h"
 #include "results/result.h"
 
-/* Appends the contents of r. */
-void result_pack(struct sbuf *out, const struct run_result *r);
-/* Fills in r, whose tables are empty, from n bytes. Returns ORR_EFAIL if the bytes are damaged; r is then incomplete but can be freed. */
-int result_unpack(struct run_result *r, const char *bytes, size_t n, struct orr_error *err);
+/* Returns the number of bytes of the contents, without their texts. */
+size_t result_pack_size(const struct run_result *r);
+/* Writes the contents to body, result_pack_size() bytes, and appends their texts to *texts. */
+void result_pack(char *body, struct sbuf *texts, const struct run_result *r);
+/* Fills in r, whose tables are empty. Returns ORR_EFAIL if the bytes are damaged; r is then incomplete but can be freed. */
+int result_unpack(struct run_result *r, const char *body, size_t n_body, const char *texts, size_t n_texts, struct orr_error *err);
 
 #endif

@@ -118,7 +118,8 @@ void slurm_script(struct sbuf *out, const struct slurm_job *j)
 		sbuf_printf(out, "#SBATCH --cpus-per-task=%d\n", j->threads);
 	sbuf_puts(out, "#SBATCH --output=slurm-%A_%a.out\n");
 	put_sweep(out, j);
-	sbuf_printf(out, "%s%s%s", j->is_retry ? " --retry" : "", j->is_fresh ? " --fresh" : "", j->is_check ? " --check" : "");
+	sbuf_printf(out, "%s%s%s%s", j->is_retry ? " --retry" : "", j->is_fresh ? " --fresh" : "", j->is_check ? " --check" : "",
+		j->is_in_process ? " --in-process" : "");
 	limits_put_options(out);
 	sbuf_printf(out, " -q -j \"${SLURM_CPUS_PER_TASK:-1}\" --shard \"$SLURM_ARRAY_TASK_ID/%u\"\n", j->tasks);
 }

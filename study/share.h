@@ -50,7 +50,7 @@ struct slurm_job {
 	const char *study, *db, *options; /* options: of sbatch, for both jobs; NULL: none */
 	unsigned tasks;
 	int threads;
-	bool is_retry, is_fresh, is_check; /* flags of the tasks */
+	bool is_retry, is_fresh, is_check, is_in_process; /* flags of the tasks */
 };
 /* Appends the script of the job array. */
 void slurm_script(struct sbuf *out, const struct slurm_job *j);

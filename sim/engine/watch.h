@@ -4,7 +4,8 @@
  *
  * A thread checks five times a second whether a callback of a policy has exceeded its time limit. Such a callback cannot be
  * unwound, so the handler that main() installed reports it and ends the program. Finished runs are in the database; the current
- * run is lost.
+ * run is lost. The runs of plugins have processes of their own, in which no such thread runs: there another process reads the
+ * watch and ends the run alone (world/isolate.h).
  *
  * Entering and leaving a callback costs two relaxed stores each. A struct watch belongs to
  * one run, and so to one thread.

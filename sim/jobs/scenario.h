@@ -38,7 +38,7 @@ struct jobs_state {
 	struct jobs_blocks **blocks; /* by policy, of several policies; NULL: the run has none */
 	size_t n_blocks;
 	_Atomic(uint64_t) step_count[STEP_COUNTS]; /* step times simulated for runs in processes of their own (descriptor.c) */
-	atomic_uint *used; /* inputs used, by policy: enum jobs_use */
+	atomic_uint *used;                         /* inputs used, by policy: enum jobs_use */
 };
 
 /* Loads inputs and fills in s->resolved. */

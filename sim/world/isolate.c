@@ -107,8 +107,8 @@ static void reap(void)
 			kill(pid, SIGKILL);
 			continue;
 		}
-		c->ending.cpu_s = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
-				  (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
+		c->ending.cpu_s =
+			(double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) + (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
 		*at = c->next;
 		tell(c);
 	}
@@ -241,8 +241,8 @@ static bool await(int done, const struct isolated_page *page, world_progress pro
 }
 
 /* Fills in the error of a process that ended without results. */
-static int explain(const struct scenario_policy *p, double timeout_s, const struct isolated_page *page, const struct ending *e,
-	struct orr_error *err)
+static int explain(
+	const struct scenario_policy *p, double timeout_s, const struct isolated_page *page, const struct ending *e, struct orr_error *err)
 {
 	struct watch_view v;
 	char where[200], call[80], how[100];
@@ -250,35 +250,43 @@ static int explain(const struct scenario_policy *p, double timeout_s, const stru
 	watch_where(where, sizeof where, p->label, &v);
 	if (!*v.what)
 		snprintf(where, sizeof where, "policy %.100s: ", p->label);
-	snprintf(call, sizeof call, "%s%s%s", !*v.what ? "before the first call of the policy" : v.is_within ? "in " : "after ", v.what,
-		*v.what ? "()" : "");
+	snprintf(call, sizeof call, "%s%s%s",
+		!*v.what      ? "before the first call of the policy"
+		: v.is_within ? "in "
+			      : "after ",
+		v.what, *v.what ? "()" : "");
 	if (e->is_late)
 		return orr_fail(
 			err, ORR_EFAIL, "%s%s() has not returned for %g s (--policy-timeout sets the limit)", where, v.what, timeout_s);
 	child_end_text(e->status, how, sizeof how);
-	return orr_fail(err, ORR_EFAIL, "%s%s, the process of the policy %s%s: expected a policy that returns (--in-process, for a debugger)",
-		where, call, how, page->is_overflow ? ", because its stack overflowed" : "");
+	return orr_fail(err, ORR_EFAIL,
+		"%s%s, the process of the policy %s%s: expected a policy that returns (--in-process, for a debugger)", where, call, how,
+		page->is_overflow ? ", because its stack overflowed" : "");
 }
 
-static int read_results(struct scenario *s, size_t i, int memory, const struct isolated_page *page, struct run_result *r, struct orr_error *err)
+static int read_results(
+	struct scenario *s, size_t i, int memory, const struct isolated_page *page, struct run_result *r, struct orr_error *err)
 {
 	struct stat st;
-	uint64_t state = page->state_bytes, results = page->result_bytes, begin = ISOLATED_BEGIN;
-	if (fstat(memory, &st) || state > (uint64_t)st.st_size || results > (uint64_t)st.st_size ||
-		begin + state + results > (uint64_t)st.st_size)
-		return orr_fail(err, ORR_EFAIL, "the results of the run are damaged");
-	size_t n = (size_t)(begin + state + results);
-	const char *bytes = mmap(NULL, n, PROT_READ, MAP_PRIVATE, memory, 0);
+	const uint64_t part[] = { page->result_bytes, page->text_bytes, page->state_bytes };
+	uint64_t n = ISOLATED_BEGIN, size = fstat(memory, &st) ? 0 : (uint64_t)st.st_size;
+	for (int k = 0; k < 3; k++) {
+		if (n > size || part[k] > size - n)
+			return orr_fail(err, ORR_EFAIL, "the results of the run are damaged");
+		n += part[k];
+	}
+	const char *bytes = mmap(NULL, (size_t)n, PROT_READ, MAP_PRIVATE | MAP_POPULATE, memory, 0);
 	if (bytes == MAP_FAILED)
 		return orr_fail(err, ORR_EFAIL, "the results of the run cannot be read: %s", strerror(errno));
-	int rc = s->world->take(s, i, bytes + begin, (size_t)state) ? result_unpack(r, bytes + begin + state, (size_t)results, err)
-								    : orr_fail(err, ORR_EFAIL, "the results of the run are damaged");
-	munmap((void *)(uintptr_t)bytes, n);
+	const char *results = bytes + ISOLATED_BEGIN, *texts = results + part[0], *state = texts + part[1];
+	int rc = s->world->take(s, i, state, (size_t)part[2]) ? result_unpack(r, results, (size_t)part[0], texts, (size_t)part[1], err)
+							      : orr_fail(err, ORR_EFAIL, "the results of the run are damaged");
+	munmap((void *)(uintptr_t)bytes, (size_t)n);
 	return rc;
 }
 
-static int conclude(struct scenario *s, size_t i, int memory, const struct isolated_page *page, const struct ending *e, struct run_result *r,
-	struct orr_error *err)
+static int conclude(struct scenario *s, size_t i, int memory, const struct isolated_page *page, const struct ending *e,
+	struct run_result *r, struct orr_error *err)
 {
 	const struct scenario_policy *p = &s->policy[i];
 	int outcome = atomic_load(&page->outcome);
@@ -308,7 +316,8 @@ int isolate_run(struct scenario *s, size_t i, uint32_t k, struct run_result *r, 
 	bool is_told = is_asked && await(done[0], page, progress, ctx, &e);
 	int rc = is_told && !e.is_unborn
 			 ? conclude(s, i, memory, page, &e, r, err)
-			 : orr_fail(err, ORR_EFAIL, "policy %.100s: %s: expected memory and processes for it (ulimit -v, -u)", s->policy[i].label,
+			 : orr_fail(err, ORR_EFAIL, "policy %.100s: %s: expected memory and processes for it (ulimit -v, -u)",
+				   s->policy[i].label,
 				   is_asked && !is_told ? "the process that starts its runs has ended" : "its process cannot be started");
 	*cpu_s = e.cpu_s;
 	if (page != MAP_FAILED)

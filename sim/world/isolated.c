@@ -76,16 +76,19 @@ static int refuse_output(const struct before *b, const char *label, struct orr_e
 static int refuse_changes(const struct before *b, const char *label, struct orr_error *err)
 {
 	if (file_of_results() != b->memory || fcntl(STDOUT_FILENO, F_GETFD) < 0 || fcntl(STDERR_FILENO, F_GETFD) < 0)
-		return orr_fail(err, ORR_EFAIL, "policy %.100s: closed files that it had not opened: expected it to close only its own", label);
+		return orr_fail(
+			err, ORR_EFAIL, "policy %.100s: closed files that it had not opened: expected it to close only its own", label);
 	if (waitpid(-1, NULL, WNOHANG) >= 0 || errno != ECHILD)
 		return orr_fail(err, ORR_EFAIL,
-			"policy %.100s: left a process that it had started with fork(): expected waitpid() before destroy() returns", label);
+			"policy %.100s: left a process that it had started with fork(): expected waitpid() before destroy() returns",
+			label);
 	if (strcmp(setlocale(LC_ALL, NULL), b->locale) != 0)
 		return orr_fail(err, ORR_EFAIL, "policy %.100s: changed the locale to %.60s: expected no call of setlocale()", label,
 			setlocale(LC_ALL, NULL));
 	if (fegetround() != b->rounding)
 		return orr_fail(err, ORR_EFAIL,
-			"policy %.100s: changed the rounding of floating-point numbers: expected fesetround() with the earlier mode before it returns",
+			"policy %.100s: changed the rounding of floating-point numbers: expected fesetround() with the earlier mode before "
+			"it returns",
 			label);
 	return refuse_output(b, label, err);
 }
@@ -140,14 +143,28 @@ static bool put(const struct sbuf *b, uint64_t at)
 	return true;
 }
 
+/* Writes the results of r in place, and appends their texts to *texts. Returns whether there was room. */
+static bool put_results(const struct run_result *r, size_t n, struct sbuf *texts)
+{
+	char *memory = ftruncate(CHILD_FD, (off_t)(ISOLATED_BEGIN + n))
+			       ? MAP_FAILED
+			       : mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, CHILD_FD, ISOLATED_BEGIN);
+	if (memory == MAP_FAILED)
+		return false;
+	result_pack(memory, texts, r);
+	return true;
+}
+
 static int hand_over(const struct isolated_task *t, const struct run_result *r, struct orr_error *err)
 {
-	struct sbuf state = { 0 }, results = { 0 };
-	t->scenario->world->give(t->scenario, t->policy, &state);
-	result_pack(&results, r);
-	page->state_bytes = state.len;
-	page->result_bytes = results.len;
-	if (put(&state, ISOLATED_BEGIN) && put(&results, ISOLATED_BEGIN + state.len))
+	struct sbuf texts = { 0 };
+	size_t n = result_pack_size(r);
+	bool is_done = put_results(r, n, &texts);
+	page->result_bytes = n;
+	page->text_bytes = texts.len;
+	t->scenario->world->give(t->scenario, t->policy, &texts);
+	page->state_bytes = texts.len - page->text_bytes;
+	if (is_done && put(&texts, ISOLATED_BEGIN + n))
 		return ORR_OK;
 	return orr_fail(err, ORR_EFAIL, "policy %.100s: its results cannot be handed over: %s", r->label, strerror(errno));
 }

@@ -13,12 +13,13 @@
 
 enum isolated_outcome { ISOLATED_NONE, ISOLATED_RESULT, ISOLATED_ERROR };
 
-/* The beginning of the shared memory. The state of the world, then the results, follow at ISOLATED_BEGIN. */
+/* The beginning of the shared memory. From ISOLATED_BEGIN on follow the results, their texts, and the
+ * state of the world. */
 struct isolated_page {
 	atomic_int outcome;      /* enum isolated_outcome */
 	_Atomic(double) done;    /* completed share */
 	atomic_bool is_overflow; /* the stack overflowed */
-	uint64_t state_bytes, result_bytes;
+	uint64_t result_bytes, text_bytes, state_bytes;
 	struct orr_error error;
 	alignas(16) char watch[256];
 };

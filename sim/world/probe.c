@@ -164,8 +164,8 @@ static int run_child(const char *path, probe_load load, struct sbuf *out, struct
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (!is_done)
-		return orr_fail(err, ORR_EINPUT, "%s: its constructors have not returned for %d s: expected a plugin that can be loaded", path,
-			MOST_S);
+		return orr_fail(err, ORR_EINPUT, "%s: its constructors have not returned for %d s: expected a plugin that can be loaded",
+			path, MOST_S);
 	if (out->len < sizeof(struct orr_error)) {
 		char how[100];
 		child_end_text(status, how, sizeof how);
