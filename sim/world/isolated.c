@@ -174,7 +174,7 @@ static int run(const struct isolated_task *t, struct orr_error *err)
 	struct scenario *s = t->scenario;
 	struct scenario_policy *p = &s->policy[t->policy];
 	struct run_result *r = result_new();
-	struct before before;
+	struct before before = { .output = -1 };
 	char name[120];
 	r->label = mem_strdup(p->label);
 	r->policy = mem_strdup(p->spec);
