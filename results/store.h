@@ -32,6 +32,9 @@ int store_read(struct store *s, const char *hash, const char *label, struct run_
 /* Reads a run by its number in store_list() and in the database. */
 int store_read_run(struct store *s, int64_t run, struct run_result **out, struct orr_error *err);
 
+/* The same without rows and series: metrics, assumptions and remarks. Fast where a file has many runs. */
+int store_read_metrics(struct store *s, int64_t run, struct run_result **out, struct orr_error *err);
+
 /* Sets *has to whether a run has parts of an entity ("job", ..); false if the file has no table of parts. */
 int store_has_parts(struct store *s, int64_t run, const char *entity, bool *has, struct orr_error *err);
 /* Sets *number to the number of the job or request of that name in a run. table: "jobs" or "requests". -1: none. */

@@ -220,6 +220,42 @@ int store_read_run(struct store *s, int64_t run, struct run_result **out, struct
 	return code;
 }
 
+static int read_notes(struct reader *d)
+{
+	sqlite3_stmt *st;
+	int code = db_prepare(d->s,
+		"SELECT kind, detail FROM events WHERE run = ? AND time_ns = 0 AND subject = 0 AND kind IN ('assumption', 'remark')"
+		" ORDER BY position",
+		doing, &st, d->err);
+	if (code)
+		return code;
+	sqlite3_bind_int64(st, 1, d->run);
+	int rc;
+	while ((rc = db_step(d->s, st, doing, d->err)) == SQLITE_ROW)
+		result_note(d->r, result_text(d->r, text_at(st, 0)), result_text(d->r, text_at(st, 1)));
+	sqlite3_finalize(st);
+	return rc == SQLITE_DONE ? ORR_OK : ORR_EFAIL;
+}
+
+int store_read_metrics(struct store *s, int64_t run, struct run_result **out, struct orr_error *err)
+{
+	struct reader d = { .s = s, .r = result_new(), .run = run, .err = err };
+	*out = NULL;
+	int code = read_part(&d, &parts[0]);
+	for (size_t i = 0; !code && i < n_row_tables; i++)
+		if (!strcmp(row_tables[i].name, "metrics"))
+			code = read_rows(&d, &row_tables[i]);
+	d.r->cap_metrics = d.r->n_metrics;
+	if (!code)
+		code = read_notes(&d);
+	if (!code && d.r->hash) {
+		*out = d.r;
+		return ORR_OK;
+	}
+	result_free(d.r);
+	return code;
+}
+
 int store_list(struct store *s, struct stored_run **out, size_t *n, struct orr_error *err)
 {
 	*out = NULL;

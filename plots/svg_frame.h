@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* svg_frame.h - parts of the figures of svg.h: frame, axes, legend. Private to plots/. Lengths are in units of the viewBox. */
+#ifndef ORR_PLOTS_SVG_FRAME_H
+#define ORR_PLOTS_SVG_FRAME_H
+
+#include "base/sbuf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { SVG_WIDTH = 480, SVG_WIDE = 900, SVG_LINE = 17 };
+
+struct svg_axis {
+	double from, to;   /* data */
+	double begin, end; /* positions of from and to */
+	bool is_log;
+};
+/* Returns the position of a value. */
+double svg_at(const struct svg_axis *a, double v);
+/* Widens the range to tics, and makes an empty range positive. */
+void svg_round_range(struct svg_axis *a, int tics);
+/* Calls tic() for each tic of the range. */
+void svg_each_tic(const struct svg_axis *a, int tics, void (*tic)(void *ctx, double v), void *ctx);
+
+/* Opens the figure and its svg; height is of the whole drawing. */
+void svg_open(struct sbuf *out, const char *title, double width, double height, bool is_wide, bool is_zoomed);
+void svg_close(struct sbuf *out);
+/* anchor: start, middle or end. Texts longer than most characters are cut and have the whole text as title. */
+void svg_text(struct sbuf *out, double x, double y, const char *anchor, const char *s, size_t most);
+const char *svg_colour(size_t i);
+const char *svg_dash(size_t i);
+
+/* Returns the number of rows that a legend with these names takes in the width. */
+size_t svg_legend_rows(const char *const *name, size_t n, double width);
+/* Draws the legend below y. is_bar: boxes instead of lines. */
+void svg_legend(struct sbuf *out, const char *const *name, size_t n, double width, double y, bool is_bar);
+/* Returns an estimate of the width of a text, cut to most characters. */
+double svg_text_width(const char *s, size_t most);
+
+/* Draws tics and grid lines. */
+void svg_put_x(struct sbuf *out, const struct svg_axis *x, const struct svg_axis *y, int tics, bool has_grid);
+void svg_put_y(struct sbuf *out, const struct svg_axis *x, const struct svg_axis *y, int tics);
+/* Opens the nested svg, which clips the data and which the script zooms. Its coordinates start at the frame's corner. */
+void svg_open_view(struct sbuf *out, const struct svg_axis *x, double top, double height);
+
+#endif
