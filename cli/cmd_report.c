@@ -62,12 +62,13 @@ static int parse(int argc, char **argv, struct page_request *q, struct orr_error
 	if (ends_in(argv[optind], ".json"))
 		q->study = argv[optind];
 	else if (q->db)
-		return orr_fail(err, ORR_EINPUT, "report: --db: expected a study STUDY.json before it, found the database %.200s", argv[optind]);
+		return orr_fail(
+			err, ORR_EINPUT, "report: --db: expected a study STUDY.json before it, found the database %.200s", argv[optind]);
 	else
 		q->db = argv[optind];
 	if (!q->db)
-		return orr_fail(err, ORR_EINPUT, "report: %.200s is a study: expected --db FILE with its runs (orrery sweep STUDY.json --db FILE)",
-			q->study);
+		return orr_fail(err, ORR_EINPUT,
+			"report: %.200s is a study: expected --db FILE with its runs (orrery sweep STUDY.json --db FILE)", q->study);
 	if (!q->out)
 		return orr_fail(err, ORR_EINPUT, "report: expected -o FILE.html");
 	return ORR_OK;

@@ -25,7 +25,7 @@ dist_doc_DATA = docs/comparison-one-gpu.md docs/comparison-serving.md docs/compa
 howtodir = $(docdir)/howto
 dist_howto_DATA = docs/howto/bring-your-own-trace.md docs/howto/cluster.md docs/howto/compare-with-intervals.md docs/howto/describe-a-cluster.md docs/howto/draw-paper-figures.md docs/howto/explain.md \
 	docs/howto/measure-a-device.md docs/howto/measure-time-to-a-loss.md docs/howto/mix-worlds.md docs/howto/plan-a-training-step.md docs/howto/place-training-jobs.md \
-	docs/howto/repeat-a-run.md docs/howto/replay-a-trace.md docs/howto/run-a-workflow.md docs/howto/schedule-on-spot-capacity.md docs/howto/serve-an-llm.md docs/howto/serve-on-edge-devices.md \
+	docs/howto/repeat-a-run.md docs/howto/report.md docs/howto/replay-a-trace.md docs/howto/run-a-workflow.md docs/howto/schedule-on-spot-capacity.md docs/howto/serve-an-llm.md docs/howto/serve-on-edge-devices.md \
 	docs/howto/share-links.md docs/howto/simulate-a-training-step.md docs/howto/sweep.md docs/howto/train-on-spot.md docs/howto/what-if.md docs/howto/write-a-policy.md \
 	docs/howto/write-a-step-graph.md
 modelsdocdir = $(docdir)/models

@@ -81,7 +81,8 @@ static int read_all(struct page *p)
 	if (!code && !p->n_list)
 		return orr_fail(p->err, ORR_EINPUT, "%s: no runs: expected a database that --db of a run or study has filled", p->q->db);
 	if (!code && !has_run)
-		return orr_fail(p->err, ORR_EINPUT, "%s: no run %" PRId64 ": expected a run that 'orrery db runs' lists", p->q->db, p->q->run);
+		return orr_fail(
+			p->err, ORR_EINPUT, "%s: no run %" PRId64 ": expected a run that 'orrery db runs' lists", p->q->db, p->q->run);
 	if (!code)
 		code = failed_runs_read(p->s, &p->failed, p->err);
 	for (size_t k = 0; !code && k < p->n_sets; k++)
@@ -111,11 +112,11 @@ static void put_head(struct page *p)
 		html_text(out, question);
 		sbuf_puts(out, "</p>\n");
 	}
-	sbuf_printf(out, "<p>%zu runs of ", p->n_list);
+	sbuf_printf(out, "<p>%zu run%s of ", p->n_list, p->n_list == 1 ? "" : "s");
 	for (size_t k = 0; k < p->n_sets; k++) {
 		sbuf_puts(out, k ? ", " : "");
 		html_text(out, p->set[k].world);
-		sbuf_printf(out, " (%zu policies, %zu points)", p->set[k].n_labels, p->set[k].n_points);
+		sbuf_printf(out, " (%zu %s)", p->set[k].n_labels, p->set[k].n_labels == 1 ? "policy" : "policies");
 	}
 	sbuf_puts(out, ".</p>\n<nav aria-label=\"Sections\"><ul>\n");
 	for (size_t k = 0; k < p->n_sets; k++) {
@@ -198,7 +199,8 @@ static void put_results_table(struct page *p, const struct page_set *s)
 	}
 	html_table_put(&p->out, &t);
 	if (s->n_left_out)
-		sbuf_printf(&p->out, "<p class=\"note\">The scenarios differ in more than %d values; the table has the first.</p>\n", PAGE_AXES);
+		sbuf_printf(&p->out, "<p class=\"note\">The scenarios differ in more than %d values; the table has the first.</p>\n",
+			PAGE_AXES);
 }
 
 /* All metrics of few runs, in the units of the database. */
@@ -263,10 +265,11 @@ static int put_rows(struct page *p, const struct page_set *s)
 		name[n++] = s->run[i].name;
 	}
 	if (!code && n && page_rows(&part, (const struct run_result *const *)run, name, n, p->q->rows)) {
-		sbuf_printf(&p->out, "<h3>Inside the runs %s</h3>\n", sbuf_text(&which));
-		sbuf_puts(&p->out, "<p class=\"note\">Distributions, timelines and rows of the first point (with replications, of the first "
-				   "replication); --run N selects another run. The buttons above a timeline zoom it; so do dragging and "
-				   "Ctrl + wheel.</p>\n");
+		sbuf_printf(&p->out, "<h3>Inside run%s %s</h3>\n", n == 1 ? "" : "s", sbuf_text(&which));
+		sbuf_puts(&p->out,
+			"<p class=\"note\">Distributions, timelines and rows of the first point (with replications, of the first "
+			"replication); --run N selects another run. The buttons above a timeline zoom it; so do dragging and "
+			"Ctrl + wheel.</p>\n");
 		sbuf_add(&p->out, part.text, part.len);
 	}
 	for (size_t i = 0; i < n; i++)
@@ -427,8 +430,9 @@ static void put_provenance(struct page *p)
 		html_text(&p->out, p->q->study);
 		sbuf_puts(&p->out, "</code></dd>\n");
 	}
-	sbuf_puts(&p->out, "</dl>\n<p>Each run of the tables is repeated by its command, which uses the stored scenario and policy. The hash covers "
-			   "the scenario, the contents of all inputs and the program's sources.</p>\n");
+	sbuf_puts(&p->out,
+		"</dl>\n<p>Each run of the tables is repeated by its command, which uses the stored scenario and policy. The hash covers "
+		"the scenario, the contents of all inputs and the program's sources.</p>\n");
 	struct html_table t = { .caption = "Runs and their commands" };
 	html_table_column(&t, "run", true, false);
 	html_table_column(&t, "policy", false, false);

@@ -15,11 +15,11 @@
 enum { PAGE_ROWS = 1000 };
 
 struct page_request {
-	const char *db, *study; /* study: a study file or the figures.json of a book, for title and question; NULL: none */
+	const char *db, *study;       /* study: a study file or the figures.json of a book, for title and question; NULL: none */
 	const char *title, *question; /* NULL: those of the study */
-	const char *out; /* file to write */
-	size_t rows; /* most rows of the table of jobs or requests */
-	int64_t run; /* draws rows of this run alone; 0: of the first runs */
+	const char *out;              /* file to write */
+	size_t rows;                  /* most rows of the table of jobs or requests */
+	int64_t run;                  /* draws rows of this run alone; 0: of the first runs */
 };
 
 /* Writes the page. ORR_EINPUT: no database of orrery, no runs, or no such run; ORR_EFAIL: the file cannot be written. */

@@ -17,7 +17,7 @@ struct metric_view {
 	const struct page_set *s;
 	const struct report_column *c;
 	struct report_scale unit;
-	char *title; /* with the unit */
+	char *title;            /* with the unit */
 	struct interval *value; /* by point, in the unit */
 };
 
@@ -142,8 +142,8 @@ static void put_lines(struct sbuf *out, const struct metric_view *v, size_t x, c
 			if (r->label != l || (panel && panel[i] != which))
 				continue;
 			double at = a->is_number ? a->number[r->value[x]] : (double)r->value[x];
-			point[l][one->n++] = (struct chart_point){ at, v->value[i].mean, panel ? v->value[i].low : NAN,
-				panel ? v->value[i].high : NAN };
+			point[l][one->n++] =
+				(struct chart_point){ at, v->value[i].mean, panel ? v->value[i].low : NAN, panel ? v->value[i].high : NAN };
 		}
 		qsort(point[l], one->n, sizeof **point, by_x);
 		c.n_series += one->n > 0;
@@ -174,6 +174,28 @@ static void put_panels(struct sbuf *out, const struct metric_view *v, size_t x, 
 
 /* ---- heat maps ---- */
 
+/* Returns the values of an axis as texts, the numbers without the common parts that its title has. */
+static char **short_names(const struct page_axis *a)
+{
+	char **name = mem_zalloc(a->n, sizeof *name);
+	for (size_t i = 0; i < a->n; i++) {
+		struct sbuf b = { 0 };
+		if (a->is_number)
+			sbuf_printf(&b, "%.10g", a->number[i]);
+		else
+			sbuf_puts(&b, a->text[i]);
+		name[i] = sbuf_steal(&b);
+	}
+	return name;
+}
+
+static void free_names(char **name, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		mem_free(name[i]);
+	mem_free(name);
+}
+
 static void put_map(struct sbuf *out, const struct metric_view *v, size_t x, size_t y, size_t label)
 {
 	const struct page_set *s = v->s;
@@ -186,11 +208,15 @@ static void put_map(struct sbuf *out, const struct metric_view *v, size_t x, siz
 		if (r->label == label)
 			value[r->value[y] * ax->n + r->value[x]] = v->value[i].mean;
 	}
-	struct svg_map m = { (const char *const *)ax->text, (const char *const *)ay->text, ax->n, ay->n, value, ax->title, ay->title, v->title };
+	char **names[2] = { short_names(ax), short_names(ay) };
+	struct svg_map m = { (const char *const *)names[0], (const char *const *)names[1], ax->n, ay->n, value, ax->title, ay->title,
+		v->title };
 	struct sbuf title = { 0 };
 	sbuf_printf(&title, "%s under %s", v->title, s->label[label]);
 	svg_heat(out, sbuf_text(&title), &m);
 	sbuf_free(&title);
+	free_names(names[0], ax->n);
+	free_names(names[1], ay->n);
 	mem_free(value);
 }
 
@@ -205,9 +231,20 @@ static void put_maps(struct sbuf *out, const struct metric_view *v, size_t x)
 
 /* ---- all ---- */
 
+/* Returns whether the metric is 0 at all points, so that a figure would show nothing. */
+static bool is_zero(const struct metric_view *v)
+{
+	for (size_t i = 0; i < v->s->n_points; i++)
+		if (isfinite(v->value[i].mean) && v->value[i].mean != 0)
+			return false;
+	return true;
+}
+
 static void put_metric(struct sbuf *out, const struct metric_view *v, size_t x, const size_t *panel, const size_t *first, size_t n)
 {
 	const struct page_set *s = v->s;
+	if (!s->n_axes && s->n_points == 1)
+		return; /* the table says as much */
 	if (!s->n_axes)
 		put_dots(out, v);
 	else if (n > MOST_PANELS)
@@ -228,6 +265,10 @@ void page_points(struct sbuf *out, const struct page_set *s)
 		struct metric_view v;
 		if (!open_view(&v, s, c))
 			continue;
+		if (is_zero(&v)) {
+			close_view(&v);
+			continue;
+		}
 		put_metric(out, &v, x, panel, first, panels);
 		if (!drawn++)
 			put_maps(out, &v, x);
@@ -237,7 +278,9 @@ void page_points(struct sbuf *out, const struct page_set *s)
 	if (!s->n_axes && s->n_points > MOST_ROWS)
 		sbuf_printf(out, "<p class=\"note\">The figures show the first %d policies; the table has all.</p>\n", MOST_ROWS);
 	if (s->n_axes && panels > MOST_PANELS)
-		sbuf_printf(out, "<p class=\"note\">Each mark is a point of the study; the scenarios differ in further values, which the table lists.%s</p>\n",
+		sbuf_printf(out,
+			"<p class=\"note\">Each mark is a point of the study; the scenarios differ in further values, which the table "
+			"lists.%s</p>\n",
 			s->n_points > MOST_MARKS ? " The figures have a sample of about 2,000 points." : "");
 	mem_free(panel);
 }

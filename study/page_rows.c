@@ -77,7 +77,8 @@ static const struct distribution {
 } distributions[] = {
 	{ "Distribution of job completion times", "job completion time", "share of jobs", count_jobs, job_completion, REPORT_TIME },
 	{ "Distribution of waiting times", "wait", "share of jobs", count_jobs, job_wait, REPORT_TIME },
-	{ "Distribution of end-to-end times", "end-to-end time", "share of requests", count_requests, request_completion, REPORT_SHORT_TIME },
+	{ "Distribution of end-to-end times", "end-to-end time", "share of requests", count_requests, request_completion,
+		REPORT_SHORT_TIME },
 	{ "Distribution of times to the first token", "time to first token", "share of requests", count_requests, request_first_token,
 		REPORT_SHORT_TIME },
 };
@@ -115,22 +116,21 @@ static void put_distribution(const struct rows_view *w, const struct distributio
 {
 	struct chart_series *series = mem_zalloc(w->n, sizeof *series);
 	struct chart_point **point = mem_zalloc(w->n, sizeof *point);
-	double **v = mem_zalloc(w->n, sizeof *v), median = 0, high = 0;
+	double **v = mem_zalloc(w->n, sizeof *v), median = INFINITY, high = 0;
 	size_t *n = mem_zalloc(w->n, sizeof *n), most = 0;
 	for (size_t i = 0; i < w->n; i++) {
 		v[i] = sorted(d, w->run[i], &n[i]);
-		if (n[i] > most) {
-			most = n[i];
-			median = v[i][n[i] / 2];
-		}
+		most += n[i];
+		if (n[i] && v[i][n[i] / 2] > 0)
+			median = fmin(median, v[i][n[i] / 2]);
 		if (n[i])
 			high = fmax(high, v[i][n[i] - 1]);
 	}
-	struct report_scale unit = report_scale_for(d->kind, median > 0 ? median : high);
+	struct report_scale unit = report_scale_for(d->kind, isfinite(median) ? median : high);
 	struct sbuf label = { 0 };
 	page_put_title(&label, d->x_label, unit.unit);
 	struct chart c = { .kind = CHART_CDF, .x_label = sbuf_text(&label), .y_label = d->y_label, .series = series, .n_series = w->n };
-	c.log_x = median > 0 && high / median > 20;
+	c.log_x = isfinite(median) && high / median > 20;
 	for (size_t i = 0; i < w->n; i++) {
 		series[i].label = w->name[i];
 		point[i] = curve(v[i], n[i], unit.divisor, &series[i].n);
@@ -368,8 +368,6 @@ struct lanes {
 	uint32_t device[MOST_LANES], stream[MOST_LANES];
 	char *name[MOST_LANES];
 	size_t n;
-	const char *kind[MOST_SERIES];
-	size_t n_kinds;
 };
 
 static const char *endpoint_name(const struct run_result *r, uint32_t device)
@@ -402,23 +400,39 @@ static size_t lane_of(struct lanes *l, const struct run_result *r, const struct 
 	return k;
 }
 
+/* Kinds of spans of all runs, which have one colour in all figures. */
+struct kinds {
+	const char *name[MOST_SERIES];
+	size_t n;
+};
+
 /* Returns the index of a kind; kinds past the last share its colour. */
-static size_t kind_of(struct lanes *l, const char *kind)
+static size_t kind_of(struct kinds *l, const char *kind)
 {
 	size_t k = 0;
-	while (k < l->n_kinds && strcmp(l->kind[k], kind) != 0)
+	while (k < l->n && strcmp(l->name[k], kind) != 0)
 		k++;
-	if (k < l->n_kinds)
+	if (k < l->n)
 		return k;
-	if (l->n_kinds == MOST_SERIES) {
-		l->kind[MOST_SERIES - 1] = "other";
+	if (l->n == MOST_SERIES) {
+		l->name[MOST_SERIES - 1] = "other";
 		return MOST_SERIES - 1;
 	}
-	l->kind[l->n_kinds++] = kind;
+	l->name[l->n++] = kind;
 	return k;
 }
 
-static void put_spans(const struct rows_view *w, size_t which)
+/* Sets place[k] to the row of lane k: by device, then stream. */
+static void place_lanes(const struct lanes *l, size_t *place)
+{
+	for (size_t k = 0; k < l->n; k++) {
+		place[k] = 0;
+		for (size_t i = 0; i < l->n; i++)
+			place[k] += l->device[i] != l->device[k] ? l->device[i] < l->device[k] : l->stream[i] < l->stream[k];
+	}
+}
+
+static void put_spans(const struct rows_view *w, size_t which, struct kinds *kinds)
 {
 	const struct run_result *r = w->run[which];
 	struct lanes l = { .n = 0 };
@@ -432,17 +446,23 @@ static void put_spans(const struct rows_view *w, size_t which)
 			continue;
 		from = fmin(from, s->start_s);
 		to = fmax(to, s->end_s);
-		bar[n++] = (struct svg_bar){ s->start_s, s->end_s, lane, kind_of(&l, s->kind), false };
+		bar[n++] = (struct svg_bar){ s->start_s, s->end_s, lane, kind_of(kinds, s->kind), false };
 	}
 	struct report_scale unit = report_scale_for(REPORT_SHORT_TIME, n ? to - from : 1);
+	size_t place[MOST_LANES];
+	place_lanes(&l, place);
 	for (size_t i = 0; i < n; i++) {
 		bar[i].from = (bar[i].from - from) / unit.divisor;
 		bar[i].to = (bar[i].to - from) / unit.divisor;
+		bar[i].row = place[bar[i].row];
 	}
+	const char *name[MOST_LANES];
+	for (size_t i = 0; i < l.n; i++)
+		name[place[i]] = l.name[i];
 	struct sbuf label = { 0 }, title = { 0 };
 	page_put_title(&label, "time since the first operation shown", unit.unit);
 	sbuf_printf(&title, "Operations of devices under %s, last iterations", w->name[which]);
-	struct svg_rows rows = { (const char *const *)l.name, l.n, bar, n, l.kind, l.n_kinds, sbuf_text(&label) };
+	struct svg_rows rows = { name, l.n, bar, n, kinds->name, kinds->n, sbuf_text(&label) };
 	svg_gantt(w->out, sbuf_text(&title), &rows);
 	for (size_t i = 0; i < l.n; i++)
 		mem_free(l.name[i]);
@@ -598,6 +618,7 @@ static void put_request_table(const struct rows_view *w, size_t most_rows)
 bool page_rows(struct sbuf *out, const struct run_result *const *runs, const char *const *name, size_t n, size_t most_rows)
 {
 	struct rows_view w = { out, runs, name, n };
+	struct kinds kinds = { .n = 0 };
 	size_t jobs = 0, requests = 0, before;
 	for (size_t i = 0; i < n; i++) {
 		jobs += runs[i]->n_jobs;
@@ -610,7 +631,7 @@ bool page_rows(struct sbuf *out, const struct run_result *const *runs, const cha
 	put_all_series(&w);
 	for (size_t i = 0; i < n; i++) {
 		put_gantt(&w, i);
-		put_spans(&w, i);
+		put_spans(&w, i, &kinds);
 		put_nodes(&w, i);
 	}
 	bool has_any = out->len > before || jobs || requests;

@@ -20,9 +20,9 @@ struct page_run {
 	const struct stored_run *stored;
 	struct run_result *r; /* metrics and notes */
 	cJSON *scenario;
-	char *name; /* label, with "(oracle)" */
-	size_t label;             /* index among the set's labels */
-	size_t value[PAGE_AXES];  /* index of the value on each axis; SIZE_MAX: none */
+	char *name;              /* label, with "(oracle)" */
+	size_t label;            /* index among the set's labels */
+	size_t value[PAGE_AXES]; /* index of the value on each axis; SIZE_MAX: none */
 };
 
 struct page_axis {

@@ -23,7 +23,7 @@ is "$(refused devicer)" 'orrery: no command "devicer"; did you mean:
   orrery device' "or the nearest other command"
 is "$(refused qqqqqqqq)" "orrery: no command \"qqqqqqqq\"; 'orrery --help' lists them" "or none"
 commands=$(o help | sed -n 's/^  \([a-z]*\) .*/\1/p')
-is "$(echo "$commands" | sort | tr '\n' ' ')" "calib db device explain figures jobs model net plan policy run scenario serve spot step sweep trace " "all commands are listed"
+is "$(echo "$commands" | sort | tr '\n' ' ')" "calib db device explain figures jobs model net plan policy report run scenario serve spot step sweep trace " "all commands are listed"
 for c in $commands; do
   is "$(o "$c" --help | head -n 1 | cut -d ' ' -f 1-3) $(o "$c" x -h | cksum)" "usage: orrery $c $(o "$c" --help | cksum)" "$c --help, or -h anywhere"
 done

@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# orrery report: refused arguments, structure of the page, hostile texts, long tables, and use in a browser where one is installed
+. "${srcdir:-.}/tests/tap.sh"
+tests=$(cd "$srcdir/tests/cli" && pwd)
+cd "$work" || exit 1
+
+# refuse PATTERN ARGUMENTS..
+refuse() {
+  local pattern=$1 text rc; shift
+  text=$("$ORRERY" report "$@" 2>&1 >/dev/null); rc=$?
+  is "$rc" 2 "report $* exits with 2"
+  like "$text" "$pattern" 'the message gives the reason'
+}
+
+# The ids of jobs are hostile: an element, the end of a CDATA section, an escape sequence, a quote, bytes that are not UTF-8.
+hostile() {
+  echo 'job_id,submit_s,duration_s,gpus'
+  printf ']]>,0,60,32\n<script>alert(1)</script>,0,60,32\n\033[31mred,0,60,32\n\x27 onload=x &amp; \x27,0,60,32\n\xff\xfe,0,60,32\n'
+  awk -v n="$1" 'BEGIN { for (i = 6; i <= n; i++) printf "j%d,%d,%d,%d\n", i, i, 60 + i % 90, 1 + i % 4 }'
+}
+hostile 10000 >jobs.csv
+"$ORRERY" jobs jobs.csv --cluster 4x8 --policy 'fifo,las' --db long.db -q >/dev/null
+"$ORRERY" report long.db -o long.html --rows 20000 --title '</title><script>x()</script> ]]>' --question $'Is "it" safe & <b>sound</b>?\033'
+is "$?" 0 'a page of 20,000 rows with hostile names'
+hostile 5 >few.csv
+"$ORRERY" jobs few.csv --cluster 4x8 --policy fifo --db few.db -q >/dev/null
+"$ORRERY" report few.db -o few.html
+cat >study.json <<'JSON'
+{ "title": "Loads and sizes", "about": "Which policy bears the load?",
+  "axes": { "load": [0.5, 1], "nodes": [8, 16] }, "seeds": 2,
+  "runs": { "month": { "axes": ["load", "nodes"], "scenario": { "world": "jobs", "trace": "philly-like:n=60,load=${load}",
+    "cluster": "${nodes}x8", "policies": ["fifo", "las"] } } } }
+JSON
+"$ORRERY" sweep ./study.json --db study.db -q >/dev/null
+"$ORRERY" report study.json --db study.db -o study.html
+is "$?" 0 'a page of a study'
+"$ORRERY" step vgg16 --cluster 2x1:v100 --policy allreduce,parameter-server --db step.db -q >/dev/null
+"$ORRERY" report step.db -o step.html
+"$ORRERY" report step.db -o again.html
+is "$(cksum <step.html)" "$(cksum <again.html)" 'the same database gives the same bytes'
+
+# ---- contents ----
+is "$(grep -c '<h1>Loads and sizes</h1>' study.html)" 1 'the title is that of the study'
+is "$(grep -c '<p class="question">Which policy bears the load?</p>' study.html)" 1 'and so is the question'
+is "$(grep -c '<figcaption>JCT mean, trace = philly-like:n=60,load=' study.html)" 2 'a figure for each load'
+is "$(grep -c 'orrery run --from study.db --run 16<' study.html)" 1 'the command of each run'
+is "$(grep -c '<h3>Assumptions</h3>' step.html)" 1 'assumptions'
+is "$(grep -c 'JCT mean (h) under fifo</title>' study.html)" 1 'a heat map of two axes, with its unit'
+# The values come from the database: the mean JCT of run 1 in hours, with four digits.
+value=$(sqlite3 study.db "SELECT printf('%.4g', value / 3600) FROM metrics WHERE run = 1 AND name = 'jct_mean'")
+like "$(grep -A 1 '<tr><td class="number">1</td><td>fifo</td>' study.html | head -n 1)" "<td class=\"number\">$value" 'the table has the stored value'
+is "$(grep -c 'Operations of devices under allreduce' step.html)" 2 'a timeline of devices, in caption and title'
+
+# ---- hostile texts ----
+is "$(grep -c '<script>' long.html)" 1 'no text becomes a script'
+is "$(LC_ALL=C grep -c $'\033' long.html)" 0 'no control characters'
+is "$(grep -c '&lt;script&gt;alert(1)&lt;/script&gt;' few.html) $(grep -c '&lt;script&gt;alert(1)&lt;/script&gt;' long.html)" '2 2' \
+  'names are shown as text, in a Gantt chart and in tables'
+is "$(grep -c '<script>' few.html) $(grep -c '>]]&gt;' few.html)" '1 1' 'also with few jobs'
+is "$(wc -c <long.html | awk '{ print ($1 < 5000000) }')" 1 'at most 5 MB'
+
+# ---- the same without python ----
+for page in long study step; do
+  is "$(grep -c '<h1>' $page.html) $(grep -c '</html>' $page.html) $(grep -cE '(src|href)="https?:|@import|url\(' $page.html)" '1 1 0' "$page: one h1, whole, and loads nothing"
+done
+
+# ---- refusals ----
+refuse 'expected one database or study' -o a.html
+refuse 'expected -o FILE.html' step.db
+refuse 'study.json is a study: expected --db FILE' study.json -o a.html
+refuse 'no run 99: expected a run that .orrery db runs. lists' step.db --run 99 -o a.html
+refuse 'rows: expected a whole number from 1' step.db --rows 0 -o a.html
+refuse 'did you mean --rows' step.db --rws 5 -o a.html
+refuse 'No such file' none.db -o a.html
+refuse 'not a database|not an SQLite|expected a database' jobs.csv -o a.html
+echo '[1]' >list.json
+refuse 'list.json: not a study: expected a JSON object' list.json --db step.db -o a.html
+is "$(ls a.html 2>/dev/null)" '' 'a refusal writes no page'
+"$ORRERY" report step.db -o none/a.html 2>err
+is "$? $(grep -c 'none/a.html' err)" '1 1' 'a folder that does not exist is named'
+
+# ---- structure and browser ----
+python=
+for p in python3 /usr/bin/python3; do
+  command -v $p >/dev/null && python=${python:-$p}
+done
+if [ -n "$python" ]; then
+  for page in long few study step; do
+    is "$($python "$tests/report_page.py" $page.html)" '' "$page: balanced elements, headings in order, a title per figure, nothing to load"
+  done
+else
+  skip 'no python3: elements and headings are not checked' 4
+fi
+browser=
+for p in python3 /usr/bin/python3; do
+  command -v chromium >/dev/null && command -v chromedriver >/dev/null && $p -c 'import selenium' 2>/dev/null && browser=$p
+done
+if [ -n "$browser" ] && [ "${ORR_SANITIZED:-}" != 1 ]; then
+  export HOME=$work XDG_RUNTIME_DIR=$work
+  is "$("$browser" "$tests/report_browser.py" long.html 20000 2>&1)" '' 'long: opens, sorts, filters, zooms, prints; contrast, keys and widths'
+  is "$("$browser" "$tests/report_browser.py" study.html 16 2>&1)" '' 'study: the same'
+else
+  skip 'no chromium, chromium-driver or python3-selenium: the page is not opened' 2
+fi
+tap_done
