@@ -12,8 +12,12 @@ if (tics_turned) { set xtics rotate by 30 right }
 do for [i=1:categories] { set xtics add (category[i] i) }
 set style fill solid 1.0 noborder
 set grid noxtics
-plot for [i=1:n] $data index i-1 using (at($1, i)):(marks[i] ? NaN : $2):(wide * 0.92) with boxes linetype shade[i] dashtype solid \
-		title (marks[i] ? '' : label[i]), \
+# The length of a bar means nothing on a log axis: there a mark replaces each bar.
+is_bar(i) = !marks[i] && !log_y
+plot for [i=1:n] $data index i-1 using (at($1, i)):(is_bar(i) ? $2 : NaN):(wide * 0.92) with boxes linetype shade[i] dashtype solid \
+		title (is_bar(i) ? label[i] : ''), \
+	for [i=1:n] $data index i-1 using (at($1, i)):(is_bar(i) || marks[i] ? NaN : $2) with points linetype shade[i] pointtype 7 pointsize 0.7 \
+		title (is_bar(i) || marks[i] ? '' : label[i]), \
 	for [i=1:n] $data index i-1 using (at($1, i)):3:(0):($4-$3) with vectors nohead linecolor rgb '#555555' linewidth 1 dashtype solid notitle, \
 	for [i=1:n] $data index i-1 using (at($1, i)):(marks[i] ? $2 : NaN) with points linecolor rgb "#000000" pointtype 6 pointsize 0.7 \
 		title (marks[i] ? label[i] : '')

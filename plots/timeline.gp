@@ -7,13 +7,14 @@ set yrange [devices+0.5:0.5]
 unset grid
 set ytics scale 0 ('' 1)
 do for [i=1:devices] { set ytics add (device[i] i) }
-# Long names leave a narrow plot: at most seven tics.
+# At most six tics, fewer beside long names, so that their numbers do not run together.
 longest = 0
 do for [i=1:devices] { longest = strlen(device[i]) > longest ? strlen(device[i]) : longest }
-least = time_end / 6.0
+least = time_end / (longest > 8 ? 4.0 : 5.0)
 power = 10.0**floor(log10(least))
 step = least <= 2*power ? 2*power : least <= 5*power ? 5*power : 10*power
-if (longest > 4) { set xtics step; set ylabel "" }
+set xtics step
+if (longest > 4) { set ylabel "" }
 set style fill solid 1.0 noborder
 # Horizontal, because the page may be one row high: a vertical legend would be cut off or cover the rows.
 set key horizontal maxcols (titles > 3 ? 2 : 3) samplen 1.5 width 1 title label[1] left
