@@ -13,10 +13,10 @@ enum { MAX_DEPTH = 100 };
 struct parser {
 	const char *text, *at, *end;
 	const struct expr_env *env;
+	size_t names; /* number of names and references so far */
 	struct orr_error *err;
 	int code, depth;
 	unsigned unused; /* depth of operands whose value has no effect: the other branch of ?:, && and || */
-	size_t names;    /* number of names and references so far */
 };
 
 static double condition(struct parser *p);
@@ -223,7 +223,7 @@ static double primary(struct parser *p)
 		return call(p, name, n);
 	double v = NAN;
 	p->names++;
-	if (!p->env->name(p->env->ctx, name, n, &v) && !is_name(name, n, "none")) {
+	if (!p->env->name(p->env->ctx, name, n, p->unused ? NULL : &v) && !is_name(name, n, "none")) {
 		p->at = name;
 		return fail(p, "unknown name");
 	}

@@ -19,7 +19,7 @@
 
 struct expr_env {
 	void *ctx;
-	/* Sets *out to the value of a name. Returns false if the name is unknown. */
+	/* Sets *out to the value of a name. Returns false if the name is unknown. out NULL: the value is not used. */
 	bool (*name)(void *ctx, const char *name, size_t n, double *out);
 	/* Sets *out to the value of the text between braces. May be NULL. */
 	int (*reference)(void *ctx, const char *text, size_t n, double *out, struct orr_error *err);

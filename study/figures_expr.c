@@ -63,12 +63,14 @@ static bool name_value(void *ctx, const char *name, size_t n, double *out)
 		const struct book_value *v = bound_value(b, axis);
 		if (!v || isnan(v->number))
 			return false;
-		*out = v->number;
+		if (out)
+			*out = v->number;
 		return true;
 	}
 	const struct book_trace *trace = n > 4 && !memcmp(name, "has_", 4) ? book_trace(b, name + 4, n - 4) : NULL;
 	if (trace) {
-		*out = trace->is_there;
+		if (out)
+			*out = trace->is_there;
 		return true;
 	}
 	for (size_t i = 0; i < b->n_axes && !text; i++) {
@@ -79,6 +81,8 @@ static bool name_value(void *ctx, const char *name, size_t n, double *out)
 		text = let_text(b->constant, b->n_constants, name, n);
 	if (!text || e->nesting >= MAX_NESTING)
 		return false;
+	if (!out)
+		return true;
 	e->nesting++;
 	/* Reports the error inside the expression, instead of the missing value of the name. */
 	int rc = evaluate(e, text, strlen(text), out, e->err);

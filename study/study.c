@@ -294,17 +294,18 @@ static void run_round(struct study *t)
 static void end_adaptive(const struct scenario *s, struct one_run *x)
 {
 	struct run_result **runs = mem_zalloc(s->n_policies + 1, sizeof *runs);
-	bool is_new = false, has_failed = false;
+	size_t n = 0;
+	bool is_new = false;
 	for (size_t i = 0; i < s->n_policies; i++) {
-		runs[i] = x[i].result;
 		if (!x[i].is_done) {
 			end(&x[i]);
 			is_new = true;
 		}
-		has_failed |= x[i].err.code != 0;
+		if (!x[i].err.code)
+			runs[n++] = x[i].result;
 	}
-	if (is_new && !has_failed)
-		precision_remark(s, runs, s->n_policies);
+	if (is_new)
+		precision_remark(s, runs, n);
 	mem_free(runs);
 }
 
@@ -313,17 +314,15 @@ static void extend(const struct scenario *s, struct one_run *x)
 {
 	struct trial **trial = mem_zalloc(s->n_policies + 1, sizeof *trial);
 	const struct run_result *stored = NULL;
-	bool has_failed = false; /* in an earlier study, which ends the replications of the others */
 	uint32_t n = 0;
 	for (size_t i = 0; i < s->n_policies; i++) {
 		trial[i] = x[i].trial;
 		stored = x[i].is_reused ? x[i].result : stored;
-		has_failed |= x[i].is_done && !x[i].is_reused;
 		n = x[i].is_done ? n : x[i].n_done;
 	}
 	/* All runs had the same number of replications when one of them was stored. */
 	const struct metric *known = stored ? result_find(stored, "replications") : NULL;
-	uint32_t next = known ? (uint32_t)known->value : has_failed ? n : trial_next(s, trial, n);
+	uint32_t next = known ? (uint32_t)known->value : trial_next(s, trial, n);
 	if (next <= n)
 		end_adaptive(s, x);
 	for (size_t i = 0; next > n && i < s->n_policies; i++)

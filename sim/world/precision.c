@@ -27,9 +27,9 @@ static double relative_half(const struct interval *i)
 	return half > 0 ? half / fabs(i->mean) : 0;
 }
 
-static void look_at(const struct scenario *s, const char *metric, precision_interval interval, const void *ctx, struct widest *w)
+static void look_at(size_t runs, const char *metric, precision_interval interval, const void *ctx, struct widest *w)
 {
-	for (size_t p = 0; p < s->n_policies; p++) {
+	for (size_t p = 0; p < runs; p++) {
 		struct interval i = interval(ctx, p, metric);
 		double half = relative_half(&i);
 		if (*w->metric && !(half > w->half))
@@ -39,9 +39,9 @@ static void look_at(const struct scenario *s, const char *metric, precision_inte
 	}
 }
 
-static bool varies(const struct scenario *s, const char *metric, precision_interval interval, const void *ctx)
+static bool varies(size_t runs, const char *metric, precision_interval interval, const void *ctx)
 {
-	for (size_t p = 0; p < s->n_policies; p++) {
+	for (size_t p = 0; p < runs; p++) {
 		struct interval i = interval(ctx, p, metric);
 		if (!isnan(i.low) && !isnan(i.high))
 			return true;
@@ -50,36 +50,36 @@ static bool varies(const struct scenario *s, const char *metric, precision_inter
 }
 
 /* Returns the first primary column with an interval, else the first column with one; NULL: no column has a variance. */
-static const char *first_column(const struct scenario *s, precision_interval interval, const void *ctx)
+static const char *first_column(const struct scenario *s, size_t runs, precision_interval interval, const void *ctx)
 {
 	for (int is_primary = 1; is_primary >= 0; is_primary--)
 		for (const struct report_column *c = s->world->form.columns; c && c->metric; c++)
-			if ((c->is_primary || !is_primary) && varies(s, c->metric, interval, ctx))
+			if ((c->is_primary || !is_primary) && varies(runs, c->metric, interval, ctx))
 				return c->metric;
 	return NULL;
 }
 
-static struct widest find_widest(const struct scenario *s, precision_interval interval, const void *ctx)
+static struct widest find_widest(const struct scenario *s, size_t runs, precision_interval interval, const void *ctx)
 {
 	struct widest w = { .half = 0 };
-	const char *names = orr_arg_text(s->keys, "precision_of"), *first = *names ? NULL : first_column(s, interval, ctx);
+	const char *names = orr_arg_text(s->keys, "precision_of"), *first = *names ? NULL : first_column(s, runs, interval, ctx);
 	if (first)
-		look_at(s, first, interval, ctx, &w);
+		look_at(runs, first, interval, ctx, &w);
 	for (const char *at = names; *at;) {
 		char metric[64];
 		size_t n = strcspn(at, ",");
 		snprintf(metric, sizeof metric, "%.*s", (int)n, at);
-		look_at(s, metric, interval, ctx, &w);
+		look_at(runs, metric, interval, ctx, &w);
 		at += n + (at[n] == ',');
 	}
 	return w;
 }
 
-uint32_t precision_next(const struct scenario *s, uint32_t n, precision_interval interval, const void *ctx, bool *was_precise)
+uint32_t precision_next(const struct scenario *s, size_t runs, uint32_t n, precision_interval interval, const void *ctx, bool *was_precise)
 {
 	uint32_t most = s->replications, next = n ? 2 * n : SCENARIO_LEAST_REPLICATIONS;
 	bool was = *was_precise;
-	*was_precise = n && find_widest(s, interval, ctx).half <= s->until_precision;
+	*was_precise = n && find_widest(s, runs, interval, ctx).half <= s->until_precision;
 	if (n >= most || (was && *was_precise))
 		return n;
 	return next < most ? next : most;
@@ -104,7 +104,7 @@ static bool has_remark(const struct run_result *r, const char *text)
 void precision_remark(const struct scenario *s, struct run_result *const *runs, size_t n)
 {
 	const struct metric *times = n ? result_find(runs[0], "replications") : NULL;
-	struct widest w = find_widest(s, of_result, runs);
+	struct widest w = find_widest(s, n, of_result, runs);
 	char text[400], how[160] = "no column of the table has a variance";
 	if (!times)
 		return;

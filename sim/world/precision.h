@@ -14,12 +14,13 @@
 #include "results/stats.h"
 #include "world/scenario.h"
 
-/* Returns the interval of a metric of policy i so far. */
+/* Returns the interval of a metric of run i so far. */
 typedef struct interval (*precision_interval)(const void *ctx, size_t i, const char *metric);
 
-/* Returns the total number of replications to run after n; n: enough. n 0: the first ones. was_precise: whether the intervals at the
- * previous look were narrow enough, false at first; set to the result for n. */
-uint32_t precision_next(const struct scenario *s, uint32_t n, precision_interval interval, const void *ctx, bool *was_precise);
+/* runs: number of runs that have intervals, at most one per policy. Returns the total number of replications to run after n; n: enough. n
+ * 0: the first ones. was_precise: whether the intervals at the previous look were narrow enough, false at first; set to the result for n.
+ */
+uint32_t precision_next(const struct scenario *s, size_t runs, uint32_t n, precision_interval interval, const void *ctx, bool *was_precise);
 /* Adds a remark to each run of the scenario: number of replications, width of the widest interval. */
 void precision_remark(const struct scenario *s, struct run_result *const *runs, size_t n);
 

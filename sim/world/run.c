@@ -30,7 +30,7 @@ struct trial {
 	struct replications *all; /* sums over replications; NULL: a single run */
 	struct orr_error err;     /* error of the first replication that failed */
 	uint32_t failed;          /* its number */
-	bool was_precise;         /* state of precision_next(), for the first policy of a scenario */
+	bool was_precise;         /* state of precision_next(), equal for all policies of a scenario */
 };
 
 struct trial *trial_new(struct scenario *s, size_t policy, struct run_result *r)
@@ -111,13 +111,22 @@ static struct interval of_trial(const void *ctx, size_t i, const char *metric)
 
 uint32_t trial_next(const struct scenario *s, struct trial *const *t, uint32_t n)
 {
+	bool was_precise = false;
 	if (!(s->until_precision > 0))
 		return s->replications;
-	for (size_t i = 0; n && i < s->n_policies; i++)
-		if (t[i]->err.code)
-			return n;
-	bool none_before = false;
-	return precision_next(s, n, of_trial, t, n ? &t[0]->was_precise : &none_before);
+	if (!n)
+		return precision_next(s, 0, 0, of_trial, NULL, &was_precise);
+	struct trial **good = mem_zalloc(s->n_policies + 1, sizeof *good);
+	size_t n_good = 0;
+	for (size_t i = 0; i < s->n_policies; i++)
+		if (t[i] && !t[i]->err.code)
+			good[n_good++] = t[i];
+	was_precise = n_good && good[0]->was_precise;
+	uint32_t next = n_good ? precision_next(s, n_good, n, of_trial, good, &was_precise) : n;
+	for (size_t i = 0; i < n_good; i++)
+		good[i]->was_precise = was_precise;
+	mem_free(good);
+	return next;
 }
 
 /* ---- all runs ---- */

@@ -19,7 +19,8 @@ double trial_run(struct trial *t, uint32_t k, world_progress progress, void *ctx
 /* Fills in the result once replications 0 to n-1 are complete, or returns the error of the first that failed. */
 int trial_end(struct trial *t, struct orr_error *err);
 /* Returns the total number of replications of each policy to run next, after n; n: no more are needed. n 0: the initial number.
- * Without until_precision: `replications`. */
+ * Without until_precision: `replications`. Entries of t that are NULL (runs that an earlier study has) or that failed are left out: the
+ * others continue until they are precise. */
 uint32_t trial_next(const struct scenario *s, struct trial *const *t, uint32_t n);
 
 /* Returns the number of the policy to which the run belongs, by its label. */

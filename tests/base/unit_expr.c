@@ -12,13 +12,16 @@ static size_t bound = SIZE_MAX;
 static bool name(void *ctx, const char *s, size_t n, double *out)
 {
 	static const double values[] = { 2, 4, 8 };
+	double v = NAN;
 	(void)ctx;
 	if (n == 1 && *s == 'x')
-		*out = 3;
+		v = 3;
 	else if (n == 1 && *s == 'N' && bound != SIZE_MAX)
-		*out = values[bound];
+		v = values[bound];
 	else
 		return false;
+	if (out)
+		*out = v;
 	return true;
 }
 
@@ -82,6 +85,8 @@ int main(void)
 	gives("1 / (x - 3)", INFINITY);
 	gives("1 + none", NAN);
 	gives("0 ? 1 / 0 : 2", 2);
+	gives("x == 3 ? 2 : 1 / (x - 3)", 2);
+	gives("none / (x - 3)", NAN);
 	gives("1 ? 2 : 1 / 0", 2);
 	gives("0 && 1 / 0", 0);
 	gives("1 || 1 / 0", 1);

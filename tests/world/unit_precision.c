@@ -67,7 +67,7 @@ static struct interval of_given(const void *ctx, size_t i, const char *metric)
 static bool is_precise(const struct scenario *s, const struct given *g)
 {
 	bool was = false;
-	precision_next(s, 10, of_given, g, &was);
+	precision_next(s, s->n_policies, 10, of_given, g, &was);
 	return was;
 }
 
@@ -78,23 +78,23 @@ static void test_number(void)
 	bool was = false;
 	if (!s)
 		return;
-	ok(precision_next(s, 0, of_given, &wide, &was) == 10 && !was, "ten replications come first");
-	ok(precision_next(s, 10, of_given, &narrow, &was) == 20 && was, "precise once: twice as many");
-	ok(precision_next(s, 20, of_given, &narrow, &was) == 20, "precise twice: enough");
-	ok(precision_next(s, 20, of_given, &wide, &was) == 40 && !was, "no longer precise: go on");
-	ok(precision_next(s, 40, of_given, &narrow, &was) == 50 && was, "at most the limit");
+	ok(precision_next(s, s->n_policies, 0, of_given, &wide, &was) == 10 && !was, "ten replications come first");
+	ok(precision_next(s, s->n_policies, 10, of_given, &narrow, &was) == 20 && was, "precise once: twice as many");
+	ok(precision_next(s, s->n_policies, 20, of_given, &narrow, &was) == 20, "precise twice: enough");
+	ok(precision_next(s, s->n_policies, 20, of_given, &wide, &was) == 40 && !was, "no longer precise: go on");
+	ok(precision_next(s, s->n_policies, 40, of_given, &narrow, &was) == 50 && was, "at most the limit");
 	was = false;
-	ok(precision_next(s, 50, of_given, &wide, &was) == 50, "the limit ends them");
+	ok(precision_next(s, s->n_policies, 50, of_given, &wide, &was) == 50, "the limit ends them");
 	was = true;
-	ok(precision_next(s, 0, of_given, &narrow, &was) == 10 && !was, "without replications nothing is precise");
+	ok(precision_next(s, s->n_policies, 0, of_given, &narrow, &was) == 10 && !was, "without replications nothing is precise");
 	scenario_close(s);
 	s = opened(", 'replications': 10");
 	was = false;
-	ok(s && precision_next(s, 10, of_given, &wide, &was) == 10, "a limit of ten");
+	ok(s && precision_next(s, s->n_policies, 10, of_given, &wide, &was) == 10, "a limit of ten");
 	scenario_close(s);
 	s = opened("");
 	was = false;
-	ok(s && precision_next(s, 640, of_given, &wide, &was) == 1000, "1000 without a limit");
+	ok(s && precision_next(s, s->n_policies, 640, of_given, &wide, &was) == 1000, "1000 without a limit");
 	scenario_close(s);
 }
 
@@ -191,6 +191,9 @@ static void test_trial(void)
 		trial_run(t, k, NULL, NULL);
 	uint32_t next = trial_next(s, both, 10);
 	ok(next == 12, "ten jobs in a queue vary: the limit is next");
+	struct trial *const alone[2] = { NULL, t }, *const none[2] = { NULL, NULL };
+	ok(trial_next(s, alone, 10) == 12, "also if the other policy failed in an earlier study");
+	ok(trial_next(s, none, 10) == 10, "without a policy that has not failed there are no more");
 	ok(!trial_end(t, &err) && result_find(r, "replications") && result_find(r, "replications")->value == 10,
 		"a trial has its number: %s", err.text);
 	trial_free(t);
