@@ -21,7 +21,7 @@ printf 'link,bandwidth_Bps,latency_s\nup,1e9,1e-6\n' >links.csv
 printf 'id,step,src,dst,bytes,start_s,links\n0,-1,a,b,3e6,0,up\n' >flows.csv
 "$orrery" jobs t.csv --cluster 1x1 --policy fifo --db d.db -q || exit 1
 
-values=(0 -1 1 2 1e-300 1e308 1e9 999999999 999999999999 9007199254740993 nan inf '' =1+1 0.5 '100%' 1h 1d $'a\033[31m' $'\377' . ../x /dev/zero
+values=(0 -1 1 2 1e-300 1e308 1e9 999999999 999999999999 9007199254740993 nan inf '' '=1+1' 0.5 '100%' 1h 1d $'a\033[31m' $'\377' . ../x /dev/zero
   /dev/full /dev/null '{}' '[]' 1x1 64x8:v100 1000000x8 100000x8:v100 fat-tree star:bw=0 all explain flows.csv a,b, a@b :memory:)
 forms=(
   'jobs poisson:rate=0.01,n=20 --cluster 2x8:v100 --policy fifo'
