@@ -73,9 +73,9 @@ static void detect(struct bytes *b)
 		 (!memcmp(b->raw, "\x28\xb5\x2f\xfd", 4) || (!memcmp(b->raw + 1, "\x2a\x4d\x18", 3) && (b->raw[0] & 0xf0) == 0x50)))
 		b->packing = PACKING_ZSTD;
 	if (b->packing == PACKING_GZIP && inflateInit2(&b->z, 15 + 16) != Z_OK)
-		b->fault = "cannot start zlib";
+		b->fault = "the decompressor of zlib does not start";
 	if (b->packing == PACKING_ZSTD && !(b->zstd = ZSTD_createDStream()))
-		b->fault = "cannot start zstd";
+		b->fault = "the decompressor of zstd does not start";
 }
 
 static struct bytes *bytes_new(int fd)

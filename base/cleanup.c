@@ -156,7 +156,7 @@ static void end_on_signal(int sig)
 	cleanup_now();
 	signal(sig, SIG_DFL);
 	errno = was;
-	raise(sig); /* blocked now, delivered when this handler returns */
+	raise(sig); /* the signal is blocked now and is delivered when this handler returns */
 }
 
 void cleanup_on_signals(void)

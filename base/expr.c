@@ -176,7 +176,7 @@ static double call_fold(struct parser *p, const char *name, size_t n)
 	if (axis_n && take(p, ":")) {
 		size_t values = p->env->axis ? p->env->axis(p->env->ctx, axis, axis_n) : SIZE_MAX;
 		p->at = values == SIZE_MAX ? axis : p->at;
-		return values == SIZE_MAX ? fail(p, "unknown axis") : over_axis(p, name, n, axis, axis_n, values);
+		return values == SIZE_MAX ? fail(p, "expected the name of an axis") : over_axis(p, name, n, axis, axis_n, values);
 	}
 	p->at = before;
 	struct fold f = { NAN, NAN, 0, 0 };
@@ -196,7 +196,7 @@ static double call(struct parser *p, const char *name, size_t n)
 			return take(p, ")") ? functions[i].of(v) : fail(p, "expected )");
 		}
 	p->at = name;
-	return fail(p, "unknown function");
+	return fail(p, "expected a known function (min, max, sum, mean, sqrt, ..)");
 }
 
 /* ---- operators, by precedence ---- */
@@ -225,7 +225,7 @@ static double primary(struct parser *p)
 	p->names++;
 	if (!p->env->name(p->env->ctx, name, n, p->unused ? NULL : &v) && !is_name(name, n, "none")) {
 		p->at = name;
-		return fail(p, "unknown name");
+		return fail(p, "expected a known name");
 	}
 	return v;
 }
@@ -242,7 +242,7 @@ static double unary(struct parser *p)
 {
 	double v;
 	if (++p->depth > MAX_DEPTH)
-		v = fail(p, "too deep");
+		v = fail(p, "expected fewer nested operators and parentheses");
 	else if (take(p, "-"))
 		v = -unary(p);
 	else if (take(p, "!"))
@@ -262,7 +262,7 @@ static double quotient(struct parser *p, double v)
 	double w = unary(p);
 	if (w == 0 && p->names == names && !p->unused && !p->code) {
 		p->at = at;
-		return fail(p, "division by 0");
+		return fail(p, "expected a divisor other than 0");
 	}
 	return v / w;
 }
@@ -334,7 +334,7 @@ static double logic(struct parser *p)
 static double condition(struct parser *p)
 {
 	if (++p->depth > MAX_DEPTH)
-		return fail(p, "too deep");
+		return fail(p, "expected fewer nested operators and parentheses");
 	double v = logic(p);
 	if (take(p, "?")) {
 		p->unused += v == 0;

@@ -2,8 +2,8 @@
 /*
  * heap.h - a binary heap in an array, least element at 0
  *
- * HEAP(name, type, context, is_before, moved) defines three functions; is_before and moved are called in place, so
- * the compiler inlines them:
+ * HEAP(name, type, context, is_before, moved) defines three functions; is_before and moved are called in place, so the compiler inlines
+ * them:
  *
  *     bool is_before(context *, const type *a, const type *b)    a strict order
  *     void moved(context *, const type *x, uint32_t i)           x is at index i now; HEAP_UNTRACKED: no call
@@ -12,13 +12,12 @@
  *     name_down(ctx, v, n, i, x)    fills the hole at i with x; x may move down; n counts the hole
  *     name_place(ctx, v, n, i, x)   both
  *
- * Push: name_up(ctx, v, n++, x). Pop: take v[0], then name_down(ctx, v, n, 0, v[n]) with n one less. Build:
- * name_down(ctx, v, n, i, v[i]) for i from n/2 - 1 down to 0. Among equal elements, the order depends on the history,
- * but not on the platform.
+ * Push: name_up(ctx, v, n++, x). Pop: take v[0], then name_down(ctx, v, n, 0, v[n]) with n one less. Build: name_down(ctx, v, n, i, v[i])
+ * for i from n/2 - 1 down to 0. Among equal elements, the order depends on the history, but not on the platform.
  *
- * The solver of sim/net (flow_solve.c) has a separate heap. Its removal moves the hole to the bottom first (R. W.
- * Floyd's method, half of the comparisons), and a sentinel avoids the test for a missing child.
- * With this heap, links of equal level would have another order, which changes the sums.
+ * The solver of sim/net (flow_solve.c) has its own heap. Its removal moves the hole to the bottom first (R. W. Floyd's method, half of the
+ * comparisons), and a sentinel avoids the test for a missing child. With this heap, links of equal level would have another order, which
+ * changes the sums.
  */
 #ifndef ORR_BASE_HEAP_H
 #define ORR_BASE_HEAP_H

@@ -13,15 +13,15 @@
 /* A key of an object that is open or has just ended. */
 struct key {
 	char *text; /* escapes replaced */
-	size_t at;  /* its position in the text */
+	size_t at;  /* position of the key in the text */
 };
 
 struct check {
 	const char *name, *text;
 	size_t n;
-	struct key *key; /* of the open objects, outer ones first */
+	struct key *key; /* keys of the open objects, those of outer objects first */
 	size_t n_keys, cap_keys;
-	size_t *first; /* of each open object or array: number of its first key */
+	size_t *first; /* number of the first key of each open object or array */
 	size_t n_open, cap_open;
 	struct orr_error *err;
 };
@@ -109,8 +109,8 @@ static int check_number(const struct check *c, size_t at, size_t *end)
 	if (strlen(printed) == n - sign && !memcmp(printed, c->text + at + sign, n - sign))
 		return ORR_OK;
 	return orr_fail(c->err, ORR_EINPUT,
-		"%.300s:%zu:%zu: %.*s: expected an integer that a double represents exactly (all are, up to 2^53)", c->name, line_of(c, at),
-		column_of(c, at), n < 40 ? (int)n : 40, c->text + at);
+		"%.300s:%zu:%zu: %.*s: expected an integer that a double represents exactly, such as any up to 2^53", c->name,
+		line_of(c, at), column_of(c, at), n < 40 ? (int)n : 40, c->text + at);
 }
 
 static int check_string(struct check *c, size_t at, size_t end)

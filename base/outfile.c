@@ -34,7 +34,8 @@ int outfile_make_dir(const char *dir, struct orr_error *err)
 	if (!failed && !S_ISDIR(st.st_mode))
 		failed = ENOTDIR;
 	if (failed)
-		return orr_fail(err, ORR_EFAIL, "%s: cannot create this directory: %s: expected another --out", dir, strerror(failed));
+		return orr_fail(err, ORR_EFAIL, "%s: this directory cannot be created: %s: expected another directory after --out", dir,
+			strerror(failed));
 	return ORR_OK;
 }
 
@@ -117,13 +118,13 @@ static int open_draft(struct outfile *f, const struct stat *existing)
 	if (fd < 0)
 		return -1;
 	if (existing && (existing->st_uid != geteuid() || existing->st_gid != getegid()) && fchown(fd, existing->st_uid, existing->st_gid))
-		errno = 0; /* the file then belongs to this user, as a new one does */
+		errno = 0; /* the file then belongs to this user, as a new file does */
 	if (existing)
 		fchmod(fd, existing->st_mode & 0777);
 	return fd;
 }
 
-/* Returns a descriptor to write to, or -1 with errno set. */
+/* Opens the draft, or the file itself. Returns a descriptor to write to, or -1 with errno set. */
 static int open_target(struct outfile *f)
 {
 	struct stat st;

@@ -227,11 +227,11 @@ static int unknown(const struct orr_args *a, const char *name, struct orr_error 
 	}
 	const char *near = nearest_name(name, names);
 	mem_free(names);
-	int code = orr_fail(err, ORR_EINPUT, "%s: no parameter \"%.60s\"; %s %s", a->where, name,
-		near       ? "did you mean"
-		: a->n > 1 ? "expected one of"
-			   : "expected",
-		near ? near : sbuf_text(&all));
+	int code = orr_fail(err, ORR_EINPUT, "%s: unknown parameter \"%.60s\": %s%s%s", a->where, name,
+		near       ? "did you mean \""
+		: a->n > 1 ? "expected one of "
+			   : "expected ",
+		near ? near : sbuf_text(&all), near ? "\"?" : "");
 	sbuf_free(&all);
 	return code;
 }

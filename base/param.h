@@ -20,7 +20,7 @@ void args_free(struct orr_args *a);
 int args_set(struct orr_args *a, const char *name, const char *text, struct orr_error *err);
 /* Sets a value from "name=text" in one string. */
 int args_set_pair(struct orr_args *a, const char *pair, struct orr_error *err);
-/* Sets the values of a list "name=text,name=text" with this separator; it may end in one. */
+/* Sets the values of a list "name=text,name=text" with this separator. The list may end in a separator. */
 int args_set_pairs(struct orr_args *a, const char *list, char separator, struct orr_error *err);
 /* Returns the value of parameter i of the table as canonical text. */
 const char *args_value(const struct orr_args *a, size_t i);

@@ -19,7 +19,7 @@ void sbuf_add(struct sbuf *b, const char *s, size_t n);
 void sbuf_puts(struct sbuf *b, const char *s);
 void sbuf_putc(struct sbuf *b, char c);
 void sbuf_printf(struct sbuf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void sbuf_clear(struct sbuf *b); /* keeps the memory */
+void sbuf_clear(struct sbuf *b); /* makes the string empty and keeps its memory */
 void sbuf_free(struct sbuf *b);
 const char *sbuf_text(const struct sbuf *b); /* never NULL */
 char *sbuf_steal(struct sbuf *b);            /* returns the text, which the caller frees with mem_free(); b becomes empty */

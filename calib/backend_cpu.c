@@ -306,7 +306,7 @@ static struct task *interference(struct cpu *cpu, const struct kernel *k, struct
 		return t;
 	task_free(t);
 	orr_fail(err, ORR_EINPUT,
-		"variant: expected alone or with-OP, OP a kernel of the CPU backend, and a free thread for the second kernel, found "
+		"variant: expected \"alone\", or \"with-OP\" where OP is a kernel of the CPU backend and a thread is free for it, found "
 		"\"%.40s\"",
 		k->variant);
 	return NULL;
@@ -440,11 +440,11 @@ static void *cpu_prepare(void *device, const struct kernel *k, struct orr_error 
 	t->cpu = cpu;
 	t->k = *k;
 	if (strcmp(k->precision, "fp32") && *k->precision) {
-		orr_fail(err, ORR_EINPUT, "precision: the CPU backend expects fp32");
+		orr_fail(err, ORR_EINPUT, "precision: the CPU backend computes only in fp32: expected fp32");
 	} else if (!choose(t)) {
 		orr_fail(err, ORR_EINPUT, "%.40s: expected a kernel of the CPU backend", k->op);
 	} else if (!fill(t)) {
-		orr_fail(err, ORR_EINPUT, "too large: expected at most %.3g MB, the memory that the CPU backend reserves",
+		orr_fail(err, ORR_EINPUT, "the arrays are too large: expected at most %.3g MB, the memory that the CPU backend reserves",
 			4e-6 * (double)cpu->arena_floats);
 	} else {
 		if (!strcmp(k->family, "gather"))

@@ -18,10 +18,10 @@ static const struct backend *from_module(void *module, const char *path, struct 
 	*(void **)&get = dlsym(module, BACKEND_SYMBOL);
 	const struct backend *b = get ? get() : NULL;
 	if (!b)
-		orr_fail(err, ORR_EDEVICE, "%.400s: not a calibration module: expected the symbol %s", path, BACKEND_SYMBOL);
+		orr_fail(err, ORR_EDEVICE, "%.400s: this file is no calibration module: expected the symbol %s", path, BACKEND_SYMBOL);
 	else if (b->abi != BACKEND_ABI || b->size != sizeof *b)
-		orr_fail(err, ORR_EDEVICE, "%.400s: built for interface version %u: expected %d; rebuild the module", path, b->abi,
-			BACKEND_ABI);
+		orr_fail(err, ORR_EDEVICE, "%.400s: the module was built for interface version %u: expected %d; rebuild the module", path,
+			b->abi, BACKEND_ABI);
 	else
 		return b;
 	dlclose(module);
@@ -40,7 +40,7 @@ static const struct backend *look_in(const char *folder, bool *is_found, struct 
 	if (module)
 		return from_module(module, path, err);
 	const char *why = dlerror();
-	orr_fail(err, ORR_EDEVICE, "%.300s: cannot open the module: %.300s", path, why ? why : "unknown reason");
+	orr_fail(err, ORR_EDEVICE, "%.300s: the module cannot be opened: %.300s", path, why ? why : "unknown reason");
 	return NULL;
 }
 

@@ -41,7 +41,7 @@ static int set(struct synthetic_law *law, const char *name, size_t n, double val
 			return ORR_OK;
 		}
 	return orr_fail(err, ORR_EINPUT,
-		"synthetic backend: unknown setting \"%.*s\"; expected one of t0, a, b, p, noise, spread, "
+		"synthetic backend: unknown setting \"%.*s\": expected one of t0, a, b, p, noise, spread, "
 		"drift, outliers, hot_from, hot_to, hot, lost",
 		(int)n, name);
 }

@@ -36,7 +36,7 @@ void cpu_find_blas(struct cpu *cpu);
 
 /* Computes c = a b, or c += a b if accumulate. a is m x k, stored as k x m if ta; b is k x n, stored as n x k if tb. */
 void cpu_gemm(const struct cpu *cpu, bool ta, bool tb, int m, int n, int k, const float *a, const float *b, float *c, bool accumulate);
-/* Same as cpu_gemm(), without BLAS. */
+/* Like cpu_gemm(), without BLAS. */
 void gemm_blocked(bool ta, bool tb, int m, int n, int k, const float *a, const float *b, float *c, bool accumulate);
 
 void cpu_copy(const float *x, float *y, size_t n);
@@ -60,7 +60,7 @@ enum conv_pass { CONV_FORWARD, CONV_DATA, CONV_WEIGHT };
 void cpu_conv(
 	const struct cpu *cpu, const struct kernel *k, enum conv_pass pass, float *input, float *filter, float *output, float *unfolded);
 
-/* A second thread that runs work(arg) repeatedly while it is switched on. */
+/* Starts a second thread that runs work(arg) repeatedly while the thread is switched on. */
 struct cpu_pair;
 struct cpu_pair *pair_new(void (*work)(void *arg), void *arg);
 void pair_on(struct cpu_pair *p);  /* returns after the thread has started work */

@@ -23,7 +23,7 @@ struct csv {
 
 /* Copies the text and reads the header. Keeps the pointer `path`. The caller must call csv_close(), also after an error. */
 int csv_open(struct csv *c, const char *path, const char *text, size_t n, struct orr_error *err);
-/* Same for a file, compressed (.gz, .zst) or not. */
+/* Opens a file, compressed (.gz, .zst) or not. */
 int csv_open_file(struct csv *c, const char *path, struct orr_error *err);
 void csv_close(struct csv *c);
 

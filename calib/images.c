@@ -90,7 +90,8 @@ static int read_steps(const char *file, const char *select, struct steps *s, str
 		     : select && strncasecmp(csv_text(&c, "gpu"), select, strlen(select)) ? ORR_OK
 											  : read_row(&c, s, err);
 	if (!rc && s->n == 0)
-		rc = orr_fail(err, ORR_EINPUT, "%.300s: expected a row with one GPU, synthetic data and a known network", c.path);
+		rc = orr_fail(err, ORR_EINPUT,
+			"%.300s: no row can be used: expected a row with one GPU, synthetic data and a known network", c.path);
 	csv_close(&c);
 	return rc;
 }
@@ -170,7 +171,7 @@ struct profile *images_profile(const char *file, const char *select, const struc
 	struct profile *p = NULL;
 	s.device = o->device ? device_load(o->device, err) : NULL;
 	if (!o->device)
-		orr_fail(err, ORR_EINPUT, "no device: expected --device NAME, a device of the catalogue");
+		orr_fail(err, ORR_EINPUT, "no device is named: expected --device NAME with a device of the catalogue");
 	int rc = s.device ? read_steps(file, select, &s, err) : ORR_EINPUT;
 	if (!rc) {
 		p = fit_begin(o);

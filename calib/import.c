@@ -254,7 +254,8 @@ int import_points(const char *kind, const char *file, const char *select, struct
 		i++;
 	if (i == KINDS)
 		return orr_fail(err, ORR_EINPUT,
-			"--from %.60s: expected deepbench, vidur-mlp, vidur-net, nccl, copy or mamf, or images alone", kind);
+			"--from %.60s: expected deepbench, vidur-mlp, vidur-net, nccl, copy or mamf, or \"images\" as the only --from",
+			kind);
 	struct csv c;
 	int rc = csv_open_file(&c, file, err);
 	if (!rc)

@@ -67,8 +67,9 @@ static int check_header(const struct csv *c, struct orr_error *err)
 		if (is_one_of(c->name[i], columns))
 			continue;
 		const char *near = nearest_name(c->name[i], columns);
-		return orr_fail(err, ORR_EINPUT, "%.300s:1: unknown column \"%.60s\"%s%s", c->path, c->name[i],
-			near ? "; did you mean " : "", near ? near : "; docs/reference/devices.md lists them");
+		return orr_fail(err, ORR_EINPUT, "%.300s:1: unknown column \"%.60s\": %s%s%s", c->path, c->name[i],
+			near ? "did you mean \"" : "", near ? near : "expected a column that docs/reference/devices.md lists",
+			near ? "\"?" : "");
 	}
 	return csv_need(c, needed, err);
 }
@@ -228,7 +229,7 @@ int points_write(const struct points *p, FILE *out, struct orr_error *err)
 	points_write_header(out);
 	for (size_t k = 0; k < p->n; k++)
 		points_write_row(&p->v[k], out);
-	return ferror(out) ? orr_fail(err, ORR_EFAIL, "cannot write the points") : ORR_OK;
+	return ferror(out) ? orr_fail(err, ORR_EFAIL, "the points cannot be written") : ORR_OK;
 }
 
 void points_free(struct points *p)

@@ -191,8 +191,9 @@ static char *scaled_note(const struct profile *p, const struct device *to, const
 	sbuf_printf(&s, "not measured: scaled from the profile %s to the data sheet of the %s", p->name, to->name);
 	if (check)
 		sbuf_printf(&s,
-			"; the error of a law is that of scaling the same law from %s to %s, both of which were measured (tensor cores, "
-			"which only one of them has: that of the same kernel in fp32); laws that one of the two lacks state no error",
+			"; the stated error of a law is the error of scaling the same law from %s to %s, which were both measured (for "
+			"tensor cores, which only one of the two has, the error of the same kernel in fp32); laws that one of the two "
+			"lacks state no error",
 			check->a->name, check->b->name);
 	else
 		sbuf_puts(&s, "; its errors are unknown: no pair of measured devices is available for a check");

@@ -27,8 +27,8 @@ int cli_bad_option(int argc, char **argv, int opt, const struct option *known, s
 	if (opt == ':')
 		return orr_fail(err, ORR_EINPUT, "option %.60s: expected a value", given);
 	if (strncmp(given, "--", 2))
-		return orr_fail(err, ORR_EINPUT, "unknown option -%c; --help lists them", optopt ? optopt : '?');
+		return orr_fail(err, ORR_EINPUT, "unknown option \"-%c\": expected an option that --help lists", optopt ? optopt : '?');
 	const char *near = nearest_name(given + 2, names);
-	return orr_fail(
-		err, ORR_EINPUT, "unknown option \"%.60s\"; %s%s", given, near ? "did you mean --" : "--help lists them", near ? near : "");
+	return orr_fail(err, ORR_EINPUT, "unknown option \"%.60s\": %s%s%s", given,
+		near ? "did you mean \"--" : "expected an option that --help lists", near ? near : "", near ? "\"?" : "");
 }

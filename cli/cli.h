@@ -26,8 +26,8 @@ struct cli_command {
 	void (*put_help)(struct sbuf *out);
 };
 
-/* Fills in the error for an option that getopt_long() refused (called with opterr 0 and short options that begin with ':'). An
- * option without its value is named. For an unknown option, the nearest known one is named. Returns ORR_EINPUT. */
+/* Fills in the error for an option that getopt_long() refused (called with opterr 0 and short options that begin with ':'). The message
+ * names an option that lacks its value; for an unknown option it names the nearest known option. Returns ORR_EINPUT. */
 struct option;
 int cli_bad_option(int argc, char **argv, int opt, const struct option *known, struct orr_error *err);
 

@@ -72,8 +72,9 @@ static int run(int argc, char **argv, struct orr_error *err)
 			return verbs[i].run(argc - 1, argv + 1, err);
 	}
 	const char *near = argc > 1 ? nearest_name(argv[1], names) : NULL;
-	return orr_fail(err, ORR_EINPUT, "calib: expected run, fit, list, show, diff, scale or check%s%s; see --help",
-		near ? "; did you mean " : "", near ? near : "");
+	return orr_fail(err, ORR_EINPUT,
+		"calib: expected run, fit, list, show, diff, scale or check%s%s%s; 'orrery calib --help' shows the forms",
+		near ? ": did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
 const struct cli_command cmd_calib = { "calib", "measure devices, fit profiles, show and compare them", help, run, NULL };

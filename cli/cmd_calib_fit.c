@@ -150,7 +150,7 @@ static void put_run(struct sbuf *b, const cJSON *root)
 	cJSON_ArrayForEach(v, details) if (cJSON_IsString(v) && *v->valuestring) sbuf_printf(b, "%s: %s\n", v->string, v->valuestring);
 }
 
-/* Takes the texts of the first of several files; from the other files, only the faults. */
+/* Takes all texts from the first of several files, and only the faults from the others. */
 static void take_texts(const cJSON *root, bool has_run, struct request *r)
 {
 	struct sbuf b = { 0 };
@@ -260,7 +260,8 @@ static int parse_fit(int argc, char **argv, struct request *r, struct orr_error 
 	}
 	if (optind >= argc || (r->n_from && argc - optind != r->n_from))
 		return orr_fail(err, ORR_EINPUT,
-			r->n_from ? "calib fit: each --from KIND needs one TABLE.csv" : "calib fit: expected POINTS.csv; see --help");
+			r->n_from ? "calib fit: expected one TABLE.csv after each --from KIND"
+				  : "calib fit: expected the name of a file POINTS.csv; 'orrery calib --help' shows the forms");
 	return ORR_OK;
 }
 
@@ -311,7 +312,8 @@ static int load_known(const char *names, struct scale_check *c, struct orr_error
 {
 	const char *comma = strchr(names, ',');
 	if (!comma)
-		return orr_fail(err, ORR_EINPUT, "calib scale: --known: expected two profiles, A,B");
+		return orr_fail(err, ORR_EINPUT,
+			"calib scale: --known: expected the names of two profiles separated by a comma, such as p100,v100");
 	char *first = mem_strndup(names, (size_t)(comma - names));
 	c->a = profile_load(first, err);
 	mem_free(first);
@@ -369,6 +371,7 @@ int calib_scale(int argc, char **argv, struct orr_error *err)
 			return cli_bad_option(argc, argv, opt, longs, err);
 	}
 	if (argc - optind != 1 || !to)
-		return orr_fail(err, ORR_EINPUT, "calib scale: expected PROFILE --to GPU; see --help");
+		return orr_fail(
+			err, ORR_EINPUT, "calib scale: expected the name of a profile and --to GPU; 'orrery calib --help' shows the forms");
 	return scale(argv[optind], to, known, out, err);
 }

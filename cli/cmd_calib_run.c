@@ -107,7 +107,8 @@ static int parse(int argc, char **argv, struct request *r, struct orr_error *err
 		}
 	}
 	if (!rc && optind < argc)
-		return orr_fail(err, ORR_EINPUT, "calib run: unexpected \"%.60s\"; see --help", argv[optind]);
+		return orr_fail(err, ORR_EINPUT,
+			"calib run: unexpected argument \"%.60s\": expected options only; 'orrery calib --help' shows them", argv[optind]);
 	r->open.seed = r->sweep.seed = seed;
 	return rc;
 }
@@ -118,7 +119,7 @@ static void say(void *request, const char *line)
 		fprintf(stderr, "%s\n", line);
 }
 
-/* Opens the requested backend; by default a GPU if one is usable, else this processor. */
+/* Opens the requested backend. Without a request, opens that of a usable GPU, or else that of this processor. */
 static const struct backend *open_backend(const struct request *r, void **device, struct orr_error *err)
 {
 	const struct backend *b = backend_find(r->backend ? r->backend : "cuda", err);

@@ -118,7 +118,7 @@ int calib_show(int argc, char **argv, struct orr_error *err)
 		dir = optarg;
 	}
 	if (argc - optind != 1)
-		return orr_fail(err, ORR_EINPUT, "calib show: expected PROFILE; see --help");
+		return orr_fail(err, ORR_EINPUT, "calib show: expected the name of one profile; 'orrery calib --help' shows the forms");
 	struct profile *p = profile_load(argv[optind], err);
 	if (!p)
 		return ORR_EINPUT;
@@ -173,7 +173,7 @@ static void only_in(const struct profile *p, const struct profile *other)
 int calib_diff(int argc, char **argv, struct orr_error *err)
 {
 	if (argc != 3 || argv[1][0] == '-' || argv[2][0] == '-')
-		return orr_fail(err, ORR_EINPUT, "calib diff: expected two profiles; see --help");
+		return orr_fail(err, ORR_EINPUT, "calib diff: expected the names of two profiles; 'orrery calib --help' shows the forms");
 	struct profile *a = profile_load(argv[1], err), *b = a ? profile_load(argv[2], err) : NULL;
 	if (b) {
 		printf("%s (%s, %s) and %s (%s, %s)\n%-52s %8s %8s %8s\n", a->name, a->device, a->date, b->name, b->device, b->date,
@@ -238,7 +238,7 @@ int calib_check(int argc, char **argv, struct orr_error *err)
 		points = optarg;
 	}
 	if (argc - optind != 1)
-		return orr_fail(err, ORR_EINPUT, "calib check: expected PROFILE; see --help");
+		return orr_fail(err, ORR_EINPUT, "calib check: expected the name of one profile; 'orrery calib --help' shows the forms");
 	struct profile *p = profile_load(argv[optind], err); /* refuses impossible values */
 	if (!p)
 		return ORR_EINPUT;

@@ -72,7 +72,8 @@ static int parse(int argc, char **argv, struct options *o, struct orr_error *err
 			if (!num_int(optarg, strlen(optarg), &o->run) || o->run < 1)
 				return orr_fail(err, ORR_EINPUT, "--run: expected a whole number from 1, found \"%s\"", optarg);
 		} else {
-			return orr_fail(err, ORR_EINPUT, "%s: unknown option or missing value: expected an option of 'orrery db --help'",
+			return orr_fail(err, ORR_EINPUT,
+				"%s: unknown option, or no value after it: expected an option that 'orrery db --help' shows",
 				argv[optind - 1]);
 		}
 	}
@@ -128,32 +129,33 @@ static int run_db(int argc, char **argv, struct orr_error *err)
 		return print_columns();
 	if (argc - optind >= 1 && !strcmp(argv[optind], "merge")) {
 		if (argc - optind < 3 || o.run || o.out)
-			return orr_fail(
-				err, ORR_EINPUT, "db merge: expected the database to write, then at least one shard, and no option");
+			return orr_fail(err, ORR_EINPUT,
+				"db merge: expected the name of the database to write, then at least one shard, and no options");
 		return merge_shards(argv[optind + 1], (const char *const *)&argv[optind + 2], (size_t)(argc - optind - 2), err);
 	}
 	if (argc - optind == 3 && !strcmp(argv[optind], "diff") && !o.run && !o.out)
 		return db_diff(argv[optind + 1], argv[optind + 2], err);
 	if (argc - optind != 2)
-		return orr_fail(err, ORR_EINPUT, "db: expected a verb and a file; 'orrery db --help' shows the forms");
+		return orr_fail(err, ORR_EINPUT, "db: expected a verb and the name of a file; 'orrery db --help' shows the forms");
 	const char *verb = argv[optind], *file = argv[optind + 1];
 	size_t known = 0;
 	while (verbs[known] && strcmp(verbs[known], verb))
 		known++;
 	if (!verbs[known]) {
 		const char *near = nearest_name(verb, verbs);
-		return orr_fail(err, ORR_EINPUT, "db: no verb \"%s\"; %s%s", verb,
-			near ? "did you mean " : "there are runs, show, digest, check, diff, export, merge, vacuum and columns",
-			near ? near : "");
+		return orr_fail(err, ORR_EINPUT, "db: unknown verb \"%s\": %s%s%s", verb,
+			near ? "did you mean \"" : "expected runs, show, digest, check, diff, export, merge, vacuum or columns",
+			near ? near : "", near ? "\"?" : "");
 	}
 	bool is_export = !strcmp(verb, "export"), is_show = !strcmp(verb, "show");
 	if (is_export && (!o.run || !o.out))
-		return orr_fail(err, ORR_EINPUT, "db export: expected --run N and --out DIR");
+		return orr_fail(err, ORR_EINPUT, "db export: expected the options --run N and --out DIR");
 	if ((!is_export && o.out) || (!is_export && !is_show && o.run))
-		return orr_fail(
-			err, ORR_EINPUT, "db %s: expected no --run and no --out, which are options of export (and --run of show)", verb);
+		return orr_fail(err, ORR_EINPUT,
+			"db %s: expected neither --run nor --out: 'orrery db export' accepts both, and 'orrery db show' accepts --run",
+			verb);
 	if (!strcmp(verb, "diff"))
-		return orr_fail(err, ORR_EINPUT, "db diff: expected two files and no option");
+		return orr_fail(err, ORR_EINPUT, "db diff: expected the names of two files and no options");
 	if (!strcmp(verb, "vacuum"))
 		return db_vacuum(file, err);
 	return with_store(verb, file, &o, err);

@@ -147,7 +147,7 @@ static int run(int argc, char **argv, struct orr_error *err)
 		return list(err);
 	if (!strcmp(verb, "show") && n == 2)
 		return show(argv[optind + 1], err);
-	return orr_fail(err, ORR_EINPUT, "device: expected list or show NAME; see --help");
+	return orr_fail(err, ORR_EINPUT, "device: expected \"list\" or \"show NAME\"; 'orrery device --help' shows the forms");
 }
 
 const struct cli_command cmd_device = { "device", "list and show GPUs: peaks, achievable shares, sources", help, run, NULL };

@@ -59,7 +59,8 @@ static int parse(int argc, char **argv, struct options *o, struct orr_error *err
 				return orr_fail(err, ORR_EINPUT, "--run: expected a whole number from 1, found \"%.60s\"", optarg);
 		} else if (c >= 0 && c < ENTITIES) {
 			if (o->id)
-				return orr_fail(err, ORR_EINPUT, "explain: expected one of --job, --request, --step and --node");
+				return orr_fail(
+					err, ORR_EINPUT, "explain: expected only one of the options --job, --request, --step and --node");
 			o->entity = &entities[c];
 			o->id = optarg;
 		} else {
@@ -81,7 +82,7 @@ static int find_subject(const struct explanation *x, int64_t run, int64_t *numbe
 	if (o->entity->table) {
 		int code = store_find_subject(x->s, run, o->entity->table, o->id, number, x->err);
 		int64_t n;
-		if (*number < 0 && num_int(o->id, strlen(o->id), &n) && n >= 0) /* the world has no rows of jobs */
+		if (*number < 0 && num_int(o->id, strlen(o->id), &n) && n >= 0) /* a world other than the jobs world has no rows of jobs */
 			*number = n;
 		return code;
 	}
@@ -199,7 +200,7 @@ static int explain_run(struct explanation *x, const struct stored_run *run, bool
 	int64_t number;
 	bool has;
 	int code = store_has_parts(x->s, run->run, x->o->entity->name, &has, x->err);
-	if (!code && !has && !strcmp(x->o->entity->name, "job")) /* all of its jobs started at once */
+	if (!code && !has && !strcmp(x->o->entity->name, "job")) /* all jobs of the run started at once */
 		code = store_has_parts(x->s, run->run, "node", &has, x->err);
 	if (code || !has)
 		return code;
@@ -232,9 +233,8 @@ static int explain_runs(struct explanation *x)
 		return no_parts(x);
 	if (!x->printed)
 		return orr_fail(x->err, ORR_EINPUT,
-			"%s: no %s %.60s with parts: expected an id of the table of %ss; subjects without time have no parts, and runs "
-			"with "
-			"more rows than their limit keep only a sample",
+			"%s: no %s %.60s with parts: expected an id of the table of %ss; a subject without duration has no parts, and a "
+			"run with too many rows keeps a sample of the subjects",
 			o->file, o->entity->name, o->id, o->entity->name);
 	return ORR_OK;
 }

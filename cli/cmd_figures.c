@@ -80,7 +80,7 @@ static int make(struct book *b, const struct figures_request *r, const char *dir
 		rc = book_tables(b, dir, (struct report_style){ r->output.table, shown_width() }, &table, err);
 	if (!rc) {
 		rc = book_draw(b, dir, r->no_figures, err);
-		has_tables = !rc || rc == ORR_EDEVICE; /* without gnuplot, data and tables are complete */
+		has_tables = !rc || rc == ORR_EDEVICE; /* if gnuplot is missing, data and tables are still complete */
 	}
 	if (has_tables && !r->output.quiet) {
 		fputs(sbuf_text(&table), stdout);
@@ -98,7 +98,7 @@ static int run(int argc, char **argv, struct orr_error *err)
 	if (rc)
 		return rc;
 	if (!r.name)
-		r.name = ""; /* book_open() lists the names */
+		r.name = ""; /* the error of book_open() lists the names */
 	struct book *b = book_open(r.name, err);
 	if (!b)
 		return err->code;

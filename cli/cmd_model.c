@@ -49,7 +49,7 @@ static const char help[] = "usage: orrery model list [--served|--elastic] [--jso
 
 struct totals {
 	double forward, data, weight; /* FLOPs */
-	double macs;                  /* of products alone */
+	double macs;                  /* FLOPs of products alone */
 	double out, saved;
 };
 
@@ -76,7 +76,7 @@ static struct totals sum(const struct dnn *d)
 /* Bytes per parameter and per saved element; mixed precision as in Micikevicius et al., ICLR 2018. */
 static const struct precision {
 	const char *name;
-	double weight, gradient, sgd, adam, activation; /* sgd: with momentum */
+	double weight, gradient, sgd, adam, activation; /* sgd: SGD with momentum */
 } precisions[] = {
 	{ "fp32", 4, 4, 4, 8, 4 }, { "mixed", 2, 2, 4 + 4, 4 + 8, 2 }, /* the fp32 copy of the weights counts as optimizer state */
 };
@@ -358,9 +358,9 @@ static int run(int argc, char **argv, struct orr_error *err)
 	const char *verb = n > 0 ? argv[optind] : "";
 	served.as_json = as_json;
 	if (!served.is_wanted && served.needs_wanted)
-		return orr_fail(err, ORR_EINPUT, "--%s: expected together with --served", served.needs_wanted);
+		return orr_fail(err, ORR_EINPUT, "--%s: expected this option only together with --served", served.needs_wanted);
 	if (served.is_wanted && elastic)
-		return orr_fail(err, ORR_EINPUT, "model: --served and --elastic exclude each other: expected one of them");
+		return orr_fail(err, ORR_EINPUT, "model: --served and --elastic exclude each other: expected only one of them");
 	if (elastic && !strcmp(verb, "list") && n == 1)
 		return model_elastic_list(as_json, err);
 	if (elastic && !strcmp(verb, "show") && n == 2)
@@ -373,7 +373,7 @@ static int run(int argc, char **argv, struct orr_error *err)
 		return list(as_json, err);
 	if (!strcmp(verb, "show") && n == 2)
 		return show(argv[optind + 1], (double)batch, all, as_json, err);
-	return orr_fail(err, ORR_EINPUT, "model: expected list or show MODEL; see --help");
+	return orr_fail(err, ORR_EINPUT, "model: expected \"list\" or \"show MODEL\"; 'orrery model --help' shows the forms");
 }
 
 const struct cli_command cmd_model = { "model", "models of networks: layers, parameters, FLOPs, memory", help, run, NULL };

@@ -157,9 +157,12 @@ static int parse(int argc, char **argv, struct wish *w, struct orr_error *err)
 			return cli_bad_option(argc, argv, c, longs, err);
 	}
 	if (optind < argc)
-		return orr_fail(err, ORR_EINPUT, "net flows: expected files after --links and --flows only, found \"%.60s\"", argv[optind]);
+		return orr_fail(err, ORR_EINPUT,
+			"net flows: unexpected argument \"%.60s\": expected the names of files only after --links and --flows",
+			argv[optind]);
 	if (!w->links || !w->flows)
-		return orr_fail(err, ORR_EINPUT, "net flows: expected --links FILE and --flows FILE; see --help");
+		return orr_fail(err, ORR_EINPUT,
+			"net flows: expected the options --links FILE and --flows FILE; 'orrery net --help' shows the forms");
 	return ORR_OK;
 }
 
@@ -168,10 +171,11 @@ static int run_net(int argc, char **argv, struct orr_error *err)
 	static const char *const verbs[] = { "flows", NULL };
 	struct wish w = { 0 };
 	if (argc < 2)
-		return orr_fail(err, ORR_EINPUT, "net: expected a verb; 'orrery net --help' shows the forms");
+		return orr_fail(err, ORR_EINPUT, "net: expected the verb \"flows\"; 'orrery net --help' shows the forms");
 	if (strcmp(argv[1], verbs[0])) {
 		const char *near = nearest_name(argv[1], verbs);
-		return orr_fail(err, ORR_EINPUT, "net: no verb \"%.60s\"; %s", argv[1], near ? "did you mean flows?" : "there is flows");
+		return orr_fail(err, ORR_EINPUT, "net: unknown verb \"%.60s\": %s", argv[1],
+			near ? "did you mean \"flows\"?" : "expected \"flows\"");
 	}
 	int rc = parse(argc - 1, argv + 1, &w, err);
 	return rc ? rc : run_flows(&w, err);

@@ -135,7 +135,7 @@ static int run(int argc, char **argv, struct orr_error *err)
 		return rc;
 	int n = argc - optind;
 	if (is_reacting && (!n || strcmp(argv[optind], "new") != 0))
-		return orr_fail(err, ORR_EINPUT, "--reacting: expected together with new NAME --kind step");
+		return orr_fail(err, ORR_EINPUT, "--reacting: expected this option only in 'orrery policy new NAME --kind step'");
 	const char *verb = n > 0 ? argv[optind] : "";
 	if (!strcmp(verb, "list") && n == 1)
 		return list(of);
@@ -143,7 +143,8 @@ static int run(int argc, char **argv, struct orr_error *err)
 		return show(argv[optind + 1], of, err);
 	if (!strcmp(verb, "new") && n == 2)
 		return policy_new(argv[optind + 1], of ? of : worlds[0], is_reacting, err);
-	return orr_fail(err, ORR_EINPUT, "policy: expected list, show NAME or new NAME; see --help");
+	return orr_fail(
+		err, ORR_EINPUT, "policy: expected \"list\", \"show NAME\" or \"new NAME\"; 'orrery policy --help' shows the forms");
 }
 
 const struct cli_command cmd_policy = { "policy", "list and show policies, create a new one", NULL, run, put_help };

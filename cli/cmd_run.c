@@ -60,7 +60,7 @@ static const char *take_option(int *argc, char **argv, const char *name)
 	return NULL;
 }
 
-/* Says so if the scenario gives another run than the stored one. */
+/* Prints a note if the scenario describes another run than the stored one. */
 static void compare_hash(const struct request *r, const char *db, const char *number, const char *stored)
 {
 	static const struct world_output quietly = { .quiet = true, .is_shown = true };
@@ -73,8 +73,8 @@ static void compare_hash(const struct request *r, const char *db, const char *nu
 	scenario_close(s);
 	if (strcmp(hash, stored) != 0)
 		fprintf(stderr,
-			"orrery: not the same run as run %s of %s: an option, an input or the program differs, or, with until_precision, "
-			"the other policies\n",
+			"orrery: this run differs from run %s of %s: an option, an input or the program has changed, or, with "
+			"\"until_precision\", the other policies have\n",
 			utf8_shown(number), utf8_shown(db));
 }
 
@@ -84,18 +84,19 @@ static int load_stored(struct request *r, const char *db, const char *number, ch
 	int64_t run;
 	struct run_result *result = NULL;
 	if (r->source)
-		return orr_fail(err, ORR_EINPUT, "run: expected SCENARIO.json or --from, found both");
+		return orr_fail(err, ORR_EINPUT, "run: expected either the name of a scenario file or --from, found both");
 	if (!number || !num_int(number, strlen(number), &run) || run < 1)
 		return orr_fail(
-			err, ORR_EINPUT, "run --from %.200s: expected --run N with the number of a run (orrery db runs lists them)", db);
+			err, ORR_EINPUT, "run --from %.200s: expected --run N with the number of a run that 'orrery db runs' lists", db);
 	struct store *s = store_open_readonly(db, err);
 	int rc = s ? store_read_run(s, run, &result, err) : err->code;
 	if (!rc && !result)
-		rc = orr_fail(err, ORR_EINPUT, "%.200s has no run %lld: expected a number that orrery db runs lists", db, (long long)run);
+		rc = orr_fail(err, ORR_EINPUT, "%.200s has no run %lld: expected the number of a run that 'orrery db runs' lists", db,
+			(long long)run);
 	cJSON *o = rc ? NULL : cJSON_Parse(result->scenario), *policy = cJSON_DetachItemFromObjectCaseSensitive(o, "policy");
 	if (!rc && (!o || !policy))
-		rc = orr_fail(
-			err, ORR_EINPUT, "%.200s: run %lld: its scenario is damaged: expected an object with a policy", db, (long long)run);
+		rc = orr_fail(err, ORR_EINPUT, "%.200s: the scenario of run %lld is damaged: expected an object with a policy", db,
+			(long long)run);
 	if (!rc) {
 		cJSON_AddItemToArray(cJSON_AddArrayToObject(o, "policies"), policy);
 		request_put_below(r, o);
@@ -118,9 +119,9 @@ static int run_scenario(int argc, char **argv, struct orr_error *err)
 	const char *db = take_option(&argc, argv, "--from"), *number = take_option(&argc, argv, "--run");
 	int rc = request_parse(argc, argv, NULL, &r, err);
 	if (!rc && !r.source && !db)
-		rc = orr_fail(err, ORR_EINPUT, "run: expected SCENARIO.json; see --help");
+		rc = orr_fail(err, ORR_EINPUT, "run: expected the name of a scenario file; 'orrery run --help' shows the forms");
 	if (!rc && number && !db)
-		rc = orr_fail(err, ORR_EINPUT, "run --run %.40s: expected --from DB before", number);
+		rc = orr_fail(err, ORR_EINPUT, "run --run %.40s: expected also --from DB, the database that has this run", number);
 	if (!rc)
 		rc = db ? load_stored(&r, db, number, stored, err) : request_load_below(&r, r.source, err);
 	if (!rc)
@@ -163,13 +164,14 @@ static int show_scenario(int argc, char **argv, struct orr_error *err)
 	if (argc == 2 && !strcmp(argv[1], "schema"))
 		return print_schema();
 	if (argc < 2 || strcmp(argv[1], "show"))
-		return orr_fail(err, ORR_EINPUT, "scenario: expected \"show\" or \"schema\"; see --help");
+		return orr_fail(err, ORR_EINPUT, "scenario: expected \"show\" or \"schema\"; 'orrery scenario --help' shows the forms");
 	int rc = request_parse(argc - 1, argv + 1, NULL, &r, err);
 	size_t n = r.source ? strlen(r.source) : 0;
 	/* With --world the argument is that of the world's verb, even if it ends in .json. */
 	bool is_file = n > 5 && !strcmp(r.source + n - 5, ".json") && !cJSON_GetObjectItemCaseSensitive(r.scenario, "world");
 	if (!rc && !r.source)
-		rc = orr_fail(err, ORR_EINPUT, "scenario show: expected SCENARIO.json or TRACE; see --help");
+		rc = orr_fail(err, ORR_EINPUT,
+			"scenario show: expected the name of a scenario file or a trace; 'orrery scenario --help' shows the forms");
 	if (!rc && is_file)
 		rc = request_load_below(&r, r.source, err);
 	if (!rc)

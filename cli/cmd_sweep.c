@@ -92,7 +92,9 @@ static int parse(int argc, char **argv, struct sweep_command *c, struct orr_erro
 		{ "schema", 0, NULL, OPT_SCHEMA }, { "status", 0, NULL, OPT_STATUS }, { NULL, 0, NULL, 0 } };
 	const struct series_flags s = { own, take_flag, c };
 	int rc = series_parse(argc, argv, &s, &c->request.output, &c->request.path, err);
-	return rc || c->request.path || c->is_schema ? rc : orr_fail(err, ORR_EINPUT, "sweep: expected STUDY.json; see --help");
+	return rc || c->request.path || c->is_schema
+		       ? rc
+		       : orr_fail(err, ORR_EINPUT, "sweep: expected the name of one study file; 'orrery sweep --help' shows the forms");
 }
 
 static int by_slurm(struct sweep_command *c, struct orr_error *err)
@@ -106,7 +108,7 @@ static int by_slurm(struct sweep_command *c, struct orr_error *err)
 	c->slurm.is_check = c->request.output.check;
 	c->slurm.is_in_process = c->request.output.in_process;
 	if (!c->slurm.db)
-		return orr_fail(err, ORR_EINPUT, "--slurm: expected --db FILE, in a folder that all nodes see");
+		return orr_fail(err, ORR_EINPUT, "--slurm: expected also --db FILE, with a file in a folder that all nodes can access");
 	if (!c->request.is_dry)
 		return slurm_submit(&c->slurm, err);
 	slurm_script(&script, &c->slurm);

@@ -51,15 +51,15 @@ static int run_trace(int argc, char **argv, struct orr_error *err)
 		{ "list", trace_list } };
 	const char *names[8] = { NULL };
 	if (argc < 2)
-		return orr_fail(err, ORR_EINPUT, "trace: expected a verb; 'orrery trace --help' shows the forms");
+		return orr_fail(err, ORR_EINPUT, "trace: expected a verb, such as \"info\"; 'orrery trace --help' shows the forms");
 	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
 		if (!strcmp(argv[1], verbs[i].name))
 			return verbs[i].run(argc - 1, argv + 1, err);
 		names[i] = verbs[i].name;
 	}
 	const char *near = nearest_name(argv[1], names);
-	return orr_fail(err, ORR_EINPUT, "trace: no verb \"%.60s\"; %s%s", argv[1],
-		near ? "did you mean " : "there are info, convert, slice, synth, list", near ? near : "");
+	return orr_fail(err, ORR_EINPUT, "trace: unknown verb \"%.60s\": %s%s%s", argv[1],
+		near ? "did you mean \"" : "expected info, convert, slice, synth or list", near ? near : "", near ? "\"?" : "");
 }
 
 const struct cli_command cmd_trace = { "trace", "describe, convert, select and generate traces", help, run_trace, NULL };

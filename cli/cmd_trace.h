@@ -33,7 +33,7 @@ struct trace_cut {
 };
 int trace_write_requests(const struct reqset *s, const struct trace_cut *cut, struct orr_error *err);
 
-/* Same for availability traces. A slice begins at 0 with the instances available at that time. */
+/* Writes rows of availability traces. A slice begins at 0 with the instances available at that time. */
 struct availset;
 bool trace_wants_avail(const char *source, const char *format);
 int trace_write_avail(struct availset *s, const struct trace_cut *cut, struct orr_error *err);

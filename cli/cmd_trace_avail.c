@@ -48,10 +48,10 @@ int trace_write_avail(struct availset *s, const struct trace_cut *cut, struct or
 	int64_t kept = 0, end_ns = cut->until_ns;
 	struct avail_shift from = { .stretch = 1, .scale = 1 };
 	if (strcmp(to, "availability"))
-		return orr_fail(err, ORR_EINPUT, "--to: expected availability, the only format of instances, found \"%.60s\"", to);
+		return orr_fail(err, ORR_EINPUT, "--to: expected \"availability\", the only format for instances, found \"%.60s\"", to);
 	if (cut->count < INT64_MAX || cut->sample < 1)
 		return orr_fail(err, ORR_EINPUT,
-			"%s: the rows of one instance depend on one another: expected a time range, --from and --until",
+			"%s: the rows of one instance depend on one another: expected a selection by time only (--from and --until)",
 			availset_source(s));
 	if (cut->from_ns > 0) {
 		from.start_ns = cut->from_ns;
@@ -64,7 +64,7 @@ int trace_write_avail(struct availset *s, const struct trace_cut *cut, struct or
 	if (end_ns > availset_end_ns(s))
 		end_ns = availset_end_ns(s);
 	if (end_ns == ORR_NEVER)
-		return orr_fail(err, ORR_EINPUT, "%s: has no end: expected the option length", availset_source(s));
+		return orr_fail(err, ORR_EINPUT, "%s: this generator has no end: expected its parameter \"length\"", availset_source(s));
 	struct writer *w = writer_open(cut->out, to, err);
 	if (!w)
 		return err->code;

@@ -52,7 +52,8 @@ static int take(struct cut *c, struct orr_trace_job *row, struct orr_error *err)
 	row->submit_ns -= c->zero_ns;
 	if (row->submit_ns < 0)
 		return orr_fail(err, ORR_EINPUT,
-			"line %" PRIu64 ": submitted before the first row kept: expected rows in order of time, or --sort", row->line);
+			"line %" PRIu64 ": this row was submitted before the first row kept: expected rows in order of time, or --sort",
+			row->line);
 	return writer_row(c->out, row, err);
 }
 
@@ -101,8 +102,10 @@ static int run_avail(struct trace *t, const struct wish *w, struct orr_error *er
 {
 	if (chooses_jobs(w)) {
 		trace_close(t);
-		return orr_fail(
-			err, ORR_EINPUT, "%s: holds instances, which have no queue, user or GPUs: expected a time range only", w->source);
+		return orr_fail(err, ORR_EINPUT,
+			"%s: this trace holds instances, which have no queue, user or GPUs: expected a selection by time only (--from and "
+			"--until)",
+			w->source);
 	}
 	struct trace_cut cut = cut_of(w);
 	struct availset *s = t ? availset_from(t, w->source, err) : availset_load(w->source, w->format, w->options.text, w->seed, err);
@@ -115,8 +118,9 @@ static int run_requests(struct trace *t, const struct wish *w, struct orr_error 
 {
 	if (chooses_jobs(w)) {
 		trace_close(t);
-		return orr_fail(
-			err, ORR_EINPUT, "%s: holds requests, which have no queue, user or GPUs: expected other options", w->source);
+		return orr_fail(err, ORR_EINPUT,
+			"%s: this trace holds requests, which have no queue, user or GPUs: expected none of --queue, --user and --gpus",
+			w->source);
 	}
 	struct trace_cut cut = cut_of(w);
 	struct reqset *s = reqset_from(t, w->source, err);
@@ -140,8 +144,8 @@ static int run(const struct wish *w, struct orr_error *err)
 		return run_requests(t, w, err);
 	if (trace_has_flows(t)) {
 		trace_close(t);
-		return orr_fail(
-			err, ORR_EINPUT, "%s: holds flows, and a row of a job has no operators: expected a trace of jobs", w->source);
+		return orr_fail(err, ORR_EINPUT,
+			"%s: this trace holds flows, and no other format can store their operators: expected a trace of jobs", w->source);
 	}
 	rng_init(&c.rng, w->seed, "sample", 0);
 	c.out = writer_open(w->out, w->to ? w->to : "orrery", err);
@@ -256,7 +260,8 @@ static int parse(int argc, char **argv, struct wish *w, struct orr_error *err)
 		else if (is_slice)
 			rc = set_filter(c, optarg, w, err);
 		else
-			rc = orr_fail(err, ORR_EINPUT, "trace convert: writes all rows: expected 'orrery trace slice' for a selection");
+			rc = orr_fail(err, ORR_EINPUT,
+				"trace convert: this verb writes all rows: expected 'orrery trace slice' for a selection of rows");
 	}
 	return rc;
 }
@@ -268,7 +273,7 @@ int trace_convert(int argc, char **argv, struct orr_error *err)
 	};
 	int rc = parse(argc, argv, &w, err);
 	if (!rc && argc - optind != 1)
-		rc = orr_fail(err, ORR_EINPUT, "trace %s: expected one file; 'orrery trace --help' shows the forms", argv[0]);
+		rc = orr_fail(err, ORR_EINPUT, "trace %s: expected the name of one file; 'orrery trace --help' shows the forms", argv[0]);
 	w.source = argv[optind];
 	if (!rc)
 		rc = run(&w, err);

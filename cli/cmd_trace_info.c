@@ -200,7 +200,7 @@ static int info_of_generator(const struct generator *g, const struct request *q,
 		return ORR_EINPUT;
 	if (jobset_count(set) == UINT64_MAX) {
 		jobset_free(set);
-		return orr_fail(err, ORR_EINPUT, "%s: has no end: expected the option n", q->source);
+		return orr_fail(err, ORR_EINPUT, "%s: this generator has no end: expected its parameter \"n\"", q->source);
 	}
 	struct trace_profile *p = trace_profile_new();
 	struct jobcursor *c = jobset_open(set, 0);
@@ -229,7 +229,7 @@ static int info_of_requests(const struct request *q, struct orr_error *err)
 		return ORR_EINPUT;
 	if (reqset_count(set) == UINT64_MAX) {
 		reqset_free(set);
-		return orr_fail(err, ORR_EINPUT, "%s: has no end: expected the option n", q->source);
+		return orr_fail(err, ORR_EINPUT, "%s: this generator has no end: expected its parameter \"n\"", q->source);
 	}
 	struct trace_profile *p = trace_profile_new();
 	req_profile(set, p);
@@ -248,7 +248,7 @@ static int info_of_avail(const struct request *q, struct orr_error *err)
 		return ORR_EINPUT;
 	if (!availset_has_end(set)) {
 		availset_free(set);
-		return orr_fail(err, ORR_EINPUT, "%s: has no end: expected the option length", q->source);
+		return orr_fail(err, ORR_EINPUT, "%s: this generator has no end: expected its parameter \"length\"", q->source);
 	}
 	struct trace_profile *p = trace_profile_new();
 	avail_profile(set, p);
@@ -286,7 +286,7 @@ static int run_info(int argc, char **argv, struct request *q, struct orr_error *
 	if (rc)
 		return rc;
 	if (argc - optind != 1)
-		return orr_fail(err, ORR_EINPUT, "trace info: expected one file; 'orrery trace --help' shows the forms");
+		return orr_fail(err, ORR_EINPUT, "trace info: expected the name of one file; 'orrery trace --help' shows the forms");
 	q->source = argv[optind];
 	if (trace_wants_requests(q->source, q->format))
 		return info_of_requests(q, err);

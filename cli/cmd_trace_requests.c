@@ -43,10 +43,10 @@ int trace_write_requests(const struct reqset *s, const struct trace_cut *cut, st
 	int64_t kept = 0;
 	const char *to = cut->to ? cut->to : "requests";
 	if (strcmp(to, "requests"))
-		return orr_fail(err, ORR_EINPUT, "--to: expected requests, the only format of requests, found \"%.60s\"", to);
+		return orr_fail(err, ORR_EINPUT, "--to: expected \"requests\", the only format for requests, found \"%.60s\"", to);
 	bool has_end = reqset_count(s) != UINT64_MAX || cut->count < INT64_MAX || cut->until_ns < INT64_MAX;
 	if (!has_end)
-		return orr_fail(err, ORR_EINPUT, "%s: has no end: expected the option n", reqset_source(s));
+		return orr_fail(err, ORR_EINPUT, "%s: this generator has no end: expected its parameter \"n\"", reqset_source(s));
 	struct writer *w = writer_open(cut->out, to, err);
 	if (!w)
 		return err->code;

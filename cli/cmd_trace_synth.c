@@ -76,7 +76,7 @@ int trace_synth(int argc, char **argv, struct orr_error *err)
 	if (rc)
 		return rc;
 	if (argc - optind != 1)
-		return orr_fail(err, ORR_EINPUT, "trace synth: expected one model; 'orrery trace list' shows them");
+		return orr_fail(err, ORR_EINPUT, "trace synth: expected one model that 'orrery trace list' shows");
 	const char *source = argv[optind];
 	char with_colon[1024];
 	snprintf(with_colon, sizeof with_colon, "%s%s", source, strchr(source, ':') ? "" : ":");
@@ -91,10 +91,10 @@ int trace_synth(int argc, char **argv, struct orr_error *err)
 		return ORR_EINPUT;
 	uint64_t n = jobset_count(set);
 	rc = jobset_flows(set) ? orr_fail(err, ORR_EINPUT,
-					 "%s: a row of a job has no operators: expected the generator itself as the trace (orrery jobs "
-					 "%s), or a flow in JSON (docs/howto/run-a-workflow.md)",
+					 "%s: the generator makes flows, whose operators no trace file can store: expected the generator "
+					 "itself as the trace ('orrery jobs %s'), or a flow in JSON (docs/howto/run-a-workflow.md)",
 					 source, source)
-	     : n == UINT64_MAX ? orr_fail(err, ORR_EINPUT, "%s: has no end: expected the option n", source)
+	     : n == UINT64_MAX ? orr_fail(err, ORR_EINPUT, "%s: this generator has no end: expected its parameter \"n\"", source)
 			       : write_rows(set, to ? to : "orrery", out, err);
 	jobset_free(set);
 	if (!rc && strcmp(out, "-"))
@@ -147,7 +147,7 @@ static void print_generators(enum trace_kind kind)
 int trace_list(int argc, char **argv, struct orr_error *err)
 {
 	if (argc > 1)
-		return orr_fail(err, ORR_EINPUT, "trace list: expected no argument, found \"%.60s\"", argv[1]);
+		return orr_fail(err, ORR_EINPUT, "trace list: unexpected argument \"%.60s\": expected none", argv[1]);
 	puts("formats of jobs (--format, options with -O):");
 	print_formats(TRACE_JOBS);
 	puts("  (all of these)");

@@ -228,7 +228,9 @@ int db_check(struct store *s, const char *file, struct orr_error *err)
 		return code;
 	if (n)
 		return orr_fail(err, ORR_EFAIL,
-			"%s: damaged: %zu findings: expected an undamaged file ('sqlite3 FILE .recover' may recover a part)", file, n);
+			"%s: the database is damaged (%zu findings): expected an undamaged file ('sqlite3 FILE .recover' may recover some "
+			"of the contents)",
+			file, n);
 	store_info(s, &info, &ignored);
 	printf("%s: %" PRId64 " runs, no damage%s\n", file, info.runs,
 		info.bases || !info.runs ? "" : "; a file of an older schema has no checksums");
@@ -295,7 +297,7 @@ static void print_changes(const struct run_result *a, const struct run_result *b
 	for (size_t i = 0; i < n; i++)
 		print_change(&list[i]);
 	if (intervals)
-		printf("    %zu metrics have equal values and other intervals\n", intervals);
+		printf("    %zu metrics have equal values but different intervals\n", intervals);
 	mem_free(list);
 }
 
@@ -303,7 +305,7 @@ static int print_difference(struct store *a, struct store *b, const struct diff_
 {
 	printf("run %" PRId64 " of A, run %" PRId64 " of B: ", d->run[0], d->run[1]);
 	print_text(d->label);
-	printf("%s: different %s\n", d->is_other_build ? " (same scenario, other hash)" : "", d->tables);
+	printf("%s: different %s\n", d->is_other_build ? " (same scenario, different hash)" : "", d->tables);
 	if (!strstr(d->tables, "metrics"))
 		return ORR_OK;
 	struct run_result *x = NULL, *y = NULL;
@@ -340,7 +342,7 @@ static int print_diff(struct store *a, struct store *b, const struct diff *d, st
 	if (code)
 		return code;
 	printf("%zu runs are equal, %zu differ, %zu are only in A, %zu only in B\n", d->n_same, n[2], n[0], n[1]);
-	return d->n ? orr_fail(err, ORR_EFAIL, "the databases differ") : ORR_OK;
+	return d->n ? orr_fail(err, ORR_EFAIL, "the databases differ: expected equal runs") : ORR_OK;
 }
 
 int db_diff(const char *file_a, const char *file_b, struct orr_error *err)

@@ -76,7 +76,7 @@ static int no_command(const char *name)
 	for (const struct cli_command *const *c = cli_commands; *c && n < 63; c++)
 		names[n++] = (*c)->name;
 	const char *near = nearest_name(name, names);
-	fprintf(stderr, "orrery: no command \"%s\"; %s\n", name, near ? "did you mean:" : "'orrery --help' lists them");
+	fprintf(stderr, "orrery: unknown command \"%s\": %s\n", name, near ? "did you mean:" : "'orrery --help' lists all commands");
 	if (near)
 		fprintf(stderr, "  orrery %s\n", near);
 	return ORR_EINPUT;
@@ -136,7 +136,7 @@ static int run_program(void *ctx)
 	int rc = limits_check_threads(&err);
 	if (!rc)
 		rc = carry_out(c->argc, c->argv, &err);
-	/* The one check of what commands print: a command need not check its own lines. */
+	/* Checks here what all commands have printed, so that no command checks its own lines. */
 	struct orr_error unwritten = { 0 };
 	if (outfile_flush_stdout(&unwritten) && !rc) {
 		rc = unwritten.code;

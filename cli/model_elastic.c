@@ -74,7 +74,7 @@ static void add_curves(cJSON *o, const struct elastic *job)
 
 /* ---- as text ---- */
 
-/* Formats "4 x 12", or "-" if the job does not state it. */
+/* Formats a shape as "4 x 12", or as "-" if the job states none. */
 static const char *shape(uint32_t pipelines, uint32_t depth, char out[32])
 {
 	snprintf(out, 32, pipelines && depth ? "%" PRIu32 " x %" PRIu32 : "-", pipelines, depth);
@@ -130,7 +130,7 @@ static void show_text(const struct elastic *job)
 	char text[32];
 	printf("%s: %s\nsource      %s\n", job->name, job->title, job->source);
 	printf("step        %g samples; %s steps in total\n", job->samples_per_step, length(job, text));
-	printf("shape       %s (pipelines x depth), as suggested\n", shape(job->pipelines, job->depth, text));
+	printf("shape       %s (pipelines x depth), the default\n", shape(job->pipelines, job->depth, text));
 	if (job->state_bytes > 0)
 		printf("state       %.4g GB, %.4g parameters\n", job->state_bytes / 1e9, job->parameters);
 	if (job->on_demand_nodes)

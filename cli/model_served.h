@@ -7,7 +7,7 @@
 
 struct model_served {
 	bool is_wanted, as_json;
-	const char *needs_wanted; /* option given that requires --served */
+	const char *needs_wanted; /* an option was given that requires --served */
 	const char *device, *profile, *precision;
 	int64_t tp, pp, context;
 };

@@ -59,7 +59,8 @@ static int write_new(const char *path, const struct embedded_file *template, con
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, mode);
 	int rc = ORR_OK;
 	if (fd < 0)
-		rc = orr_fail(err, ORR_EINPUT, "%s: %s", path, errno == EEXIST ? "exists already: expected another name" : strerror(errno));
+		rc = orr_fail(err, ORR_EINPUT, "%s: %s", path,
+			errno == EEXIST ? "this file exists already: expected another name" : strerror(errno));
 	else if ((rc = fill(fd, &b)) != 0)
 		rc = orr_fail(err, ORR_EFAIL, "%s: cannot be written: %s", path, strerror(rc));
 	if (fd >= 0 && rc)
@@ -77,7 +78,7 @@ static const struct embedded_file *template_of(const struct world *w, bool is_re
 	for (; t->name; t += 2)
 		if (!strncmp(t->name, "template_reacting", 17))
 			return t;
-	orr_fail(err, ORR_EINPUT, "--reacting: expected --kind step, found %s, whose policies always react to events", w->name);
+	orr_fail(err, ORR_EINPUT, "--reacting: expected --kind step, found --kind %s, whose policies always react to events", w->name);
 	return NULL;
 }
 

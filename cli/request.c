@@ -259,7 +259,7 @@ int request_parse(int argc, char **argv, const struct world *of, struct request 
 	if (optind < argc)
 		r->source = argv[optind++];
 	if (optind < argc)
-		return orr_fail(err, ORR_EINPUT, "expected at most one argument, found a second one: \"%.80s\"", argv[optind]);
+		return orr_fail(err, ORR_EINPUT, "unexpected argument \"%.80s\": expected at most one argument", argv[optind]);
 	return ORR_OK;
 }
 

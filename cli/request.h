@@ -27,7 +27,7 @@ void request_free(struct request *r);
 void request_put(struct request *r, const char *key, const char *value);
 /* Reads the scenario file; values set by flags take precedence. */
 int request_load_below(struct request *r, const char *path, struct orr_error *err);
-/* Same, for a scenario, which it takes over. */
+/* Like request_read(), for a parsed scenario, which the request then owns. */
 void request_put_below(struct request *r, cJSON *scenario);
 int request_apply_sets(struct request *r, struct orr_error *err);
 /* Changes an error "scenario: .." to "FILE: ..". */

@@ -45,6 +45,6 @@ int series_parse(
 	if (!rc && optind < argc)
 		*argument = argv[optind++];
 	if (!rc && optind < argc)
-		rc = orr_fail(err, ORR_EINPUT, "expected at most one argument, found also \"%.80s\"", argv[optind]);
+		rc = orr_fail(err, ORR_EINPUT, "unexpected argument \"%.80s\": expected at most one argument", argv[optind]);
 	return rc;
 }

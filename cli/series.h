@@ -14,7 +14,7 @@ enum { SERIES_OWN = 300 /* first option number of a command's own flags */ };
 
 struct series_flags {
 	const struct option *own; /* flags of the command beside those below; ends with a NULL name */
-	/* Takes such a flag; value NULL: it has none. */
+	/* Called with each of the command's own flags. value: NULL if the flag has no value. */
 	int (*take)(void *ctx, int opt, const char *value, struct orr_error *err);
 	void *ctx;
 };

@@ -20,8 +20,8 @@ int trace_bad_option(char **argv, const struct option *longs, struct orr_error *
 	const char *near = !strncmp(given, "--", 2) ? nearest_name(given + 2, names) : NULL;
 	if (near && !strcmp(near, given + 2))
 		return orr_fail(err, ORR_EINPUT, "trace %s: %s: expected a value", argv[0], given);
-	return orr_fail(err, ORR_EINPUT, "trace %s: unknown or incomplete option \"%.60s\"; %s%s", argv[0], given,
-		near ? "did you mean --" : "'orrery trace --help' lists them", near ? near : "");
+	return orr_fail(err, ORR_EINPUT, "trace %s: unknown or incomplete option \"%.60s\": %s%s%s", argv[0], given,
+		near ? "did you mean \"--" : "'orrery trace --help' lists all options", near ? near : "", near ? "\"?" : "");
 }
 
 int trace_options_add(struct trace_options *o, const char *text, struct orr_error *err)

@@ -68,7 +68,7 @@ static int complete(struct request *r, const struct world *w, struct orr_error *
 	if (!rc)
 		rc = scenario_world(r->scenario, &is, err);
 	if (!rc && is != w)
-		rc = orr_fail(err, ORR_EINPUT, "scenario: $.world: expected \"%s\" (orrery run runs scenarios of any world)", w->name);
+		rc = orr_fail(err, ORR_EINPUT, "scenario: $.world: expected \"%s\" ('orrery run' runs scenarios of any world)", w->name);
 	return rc;
 }
 
@@ -92,7 +92,7 @@ int verb_run(const struct world *w, int argc, char **argv, struct orr_error *err
 	bool did = false;
 	int rc = request_parse(argc, argv, w, &r, err);
 	if (!rc && !r.source && !r.file)
-		rc = orr_fail(err, ORR_EINPUT, "%s: expected %s (%s); see --help", w->name, w->source, w->source_hint);
+		rc = orr_fail(err, ORR_EINPUT, "%s: expected %s (%s); --help shows the forms", w->name, w->source, w->source_hint);
 	if (!rc)
 		rc = complete(&r, w, err);
 	if (!rc && w->instead && r.output.n_extras)

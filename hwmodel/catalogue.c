@@ -22,8 +22,8 @@ static int open_embedded(const struct embedded_file *files, const char *what, co
 			names[i] = files[i].name;
 	}
 	const char *near = nearest_name(name, names);
-	return orr_fail(err, ORR_EINPUT, "no %s \"%.80s\"; %s%s%s%s shows all; a file ends in .json", what, name,
-		near ? "did you mean " : "", near ? near : "", near ? "? " : "", list);
+	return orr_fail(err, ORR_EINPUT, "unknown %s \"%.80s\": %s%s%s'%s' shows all of them; the name of a file ends in .json", what, name,
+		near ? "did you mean \"" : "", near ? near : "", near ? "\"? " : "", list);
 }
 
 int catalogue_open(const struct embedded_file *files, const char *what, const char *list, const char *name_or_file, size_t max_bytes,

@@ -222,9 +222,9 @@ static double step_s(const struct cost *c, double batch)
 
 static const char *update_said(const struct steptime *e)
 {
-	return e->update == STEPTIME_WITH_UPDATE      ? "update included in it and subtracted"
-	       : e->update == STEPTIME_WITHOUT_UPDATE ? "without update"
-						      : "update not stated and not subtracted";
+	return e->update == STEPTIME_WITH_UPDATE      ? "update of the parameters included and subtracted"
+	       : e->update == STEPTIME_WITHOUT_UPDATE ? "without the update of the parameters"
+						      : "update of the parameters not stated and not subtracted";
 }
 
 static char *text(const struct cost *c, const char *what, double a, double b, const struct steptime *e)
@@ -250,8 +250,8 @@ static int take_measured(struct cost *c, const struct steptime *e, struct orr_er
 	for (uint32_t i = 0; i < e->n; i++) {
 		if (e->seconds[i] <= update)
 			return orr_fail(err, ORR_EINPUT,
-				"%s on %s: the measured step takes %g s: expected more than its update alone, %g s", c->d->name,
-				c->dev->name, e->seconds[i], update);
+				"%s on %s: the measured step takes %g s: expected more than the update of the parameters alone, %g s",
+				c->d->name, c->dev->name, e->seconds[i], update);
 		c->batch[i] = e->batch[i];
 		c->factor[i] = (e->seconds[i] - update) / step_s(c, e->batch[i]);
 		c->exact_source[i] = text(c, "at batch", e->batch[i], 0, e);
@@ -467,7 +467,7 @@ static int check(const struct device *dev, const struct cost_options *o, struct 
 	for (int p = 0; p < PRECISION_COUNT; p++)
 		if (dev->peak_flops[p] > 0)
 			sbuf_printf(&can, "%s%s", can.len ? ", " : "", precision_name((enum precision)p));
-	orr_fail(err, ORR_EINPUT, "device %s has no %s; expected %s", dev->name, precision_name(o->precision), sbuf_text(&can));
+	orr_fail(err, ORR_EINPUT, "device %s has no %s: expected %s", dev->name, precision_name(o->precision), sbuf_text(&can));
 	sbuf_free(&can);
 	return ORR_EINPUT;
 }
@@ -477,7 +477,7 @@ static int check(const struct device *dev, const struct cost_options *o, struct 
 static int compare_speed(const struct dnn *d, const struct device *dev, const struct cost_options *o, double *out, struct orr_error *err)
 {
 	if (o->precision != PRECISION_FP32)
-		return orr_fail(err, ORR_EINPUT, "model %.100s: its layers were measured in fp32; expected --precision fp32", d->name);
+		return orr_fail(err, ORR_EINPUT, "model %.100s: the layers were measured in fp32: expected --precision fp32", d->name);
 	struct device *of = device_load(d->profile_device, err);
 	if (!of)
 		return ORR_EINPUT;

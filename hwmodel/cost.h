@@ -31,7 +31,7 @@ struct cost_options {
 	const char *setup;             /* use_measured: only entries whose setup contains this text; NULL: the first entry */
 	const struct profile *profile; /* profile of the device; NULL: data sheet only. Must outlive the struct cost */
 	uint32_t sample;               /* if > 0, the index of a draw of the profile's laws (hwmodel/cost_laws.h) */
-	uint64_t seed;                 /* of the draws */
+	uint64_t seed;                 /* seed of the draws */
 };
 
 enum cost_family { COST_GEMM, COST_CONV, COST_MEMORY, COST_GATHER, COST_UPDATE, COST_FAMILIES };

@@ -22,7 +22,7 @@ void laws_free(struct laws *x);
 enum cost_family laws_family(enum orr_layer_kind kind);
 /* Returns the number of the law for a pass over layer l; 0: none. */
 uint32_t laws_number(const struct laws *x, uint32_t l, enum dnn_pass pass);
-/* Same for an update with state_bytes of optimizer state per parameter. */
+/* Returns the number of the law for an update with state_bytes of optimizer state per parameter. */
 uint32_t laws_update(const struct laws *x, double state_bytes);
 /* Returns the seconds of one kernel by law `number` > 0. flops < 0: FLOPs derived from bytes at the ratio of the measured kernel. */
 double laws_seconds(const struct laws *x, uint32_t number, double flops, double bytes);

@@ -112,7 +112,8 @@ static int read_sources(const struct reader *r, struct device *d)
 {
 	const cJSON *sources = cJSON_GetObjectItemCaseSensitive(r->root, "sources"), *v;
 	if (!cJSON_IsObject(sources) || !sources->child)
-		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.sources: expected an object of sources", r->path);
+		return orr_fail(
+			r->err, ORR_EINPUT, "%.200s: $.sources: expected an object whose members are texts that name sources", r->path);
 	struct sbuf b = { 0 };
 	cJSON_ArrayForEach(v, sources)
 	{
@@ -332,8 +333,9 @@ static struct device *load_embedded(const char *name, struct orr_error *err)
 		device_free(d);
 	}
 	const char *near = nearest_name(name, names);
-	orr_fail(err, ORR_EINPUT, "no device \"%.80s\"; %s%s%sorrery device list shows all; a file ends in .json", name,
-		near ? "did you mean " : "", near ? near : "", near ? "? " : "");
+	orr_fail(err, ORR_EINPUT,
+		"unknown device \"%.80s\": %s%s%s'orrery device list' shows all devices; the name of a file ends in .json", name,
+		near ? "did you mean \"" : "", near ? near : "", near ? "\"? " : "");
 	return NULL;
 }
 
@@ -350,12 +352,12 @@ static struct device *make_flat(const char *spec, struct orr_error *err)
 	}
 	struct device *d = mem_zalloc(1, sizeof *d);
 	d->name = mem_strdup(spec);
-	d->title = mem_strdup("a rate of products, nothing else");
+	d->title = mem_strdup("a device that has only a rate of matrix products");
 	d->architecture = mem_strdup("flat");
 	d->aliases = mem_strdup("");
 	d->profile_of = mem_strdup(spec);
 	d->fabric = mem_strdup("");
-	d->source = mem_strdup("rate: given; no launches, no time of other kernels, no limit of memory");
+	d->source = mem_strdup("the rate is given in the name; launches and other kernels take no time, and memory is unlimited");
 	for (int p = 0; p < PRECISION_COUNT; p++) {
 		d->peak_flops[p] = rate;
 		d->gemm_efficiency[p] = d->conv_efficiency[p] = 1;

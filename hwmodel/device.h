@@ -20,7 +20,7 @@ struct device {
 	char *aliases;    /* "a100-40g, a100-sxm4" */
 	char *profile_of; /* catalogue device whose profile applies (same chip, clocks and memory); default: the device itself */
 	double peak_flops[PRECISION_COUNT]; /* peak rate of matrix products; 0: precision not supported */
-	double vector_flops;                /* of element-wise kernels */
+	double vector_flops;                /* FLOP/s of element-wise kernels */
 	double memory_bytes, memory_Bps, l2_bytes;
 	double sms;
 	double launch_s; /* time per kernel with queued launches, s */
@@ -49,7 +49,7 @@ struct device {
 	char *source;     /* lines of "topic: source" */
 	bool is_measured; /* source of the values: measured by orrery, else the data sheet; reports state it */
 	char hash[65];
-	bool is_shared; /* of the catalogue: never changed, kept until the program ends */
+	bool is_shared; /* the device belongs to the catalogue: it never changes, and is kept until the program ends */
 };
 
 /* Loads a device. name_or_file: a name or alias of the catalogue (case ignored), a file (contains '/' or ends in .json), or

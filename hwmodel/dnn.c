@@ -72,11 +72,11 @@ static void unknown(const char *spec, struct orr_error *err)
 	const char *near = nearest_name(want, names);
 	for (size_t i = 0; near && i < n; i++)
 		if (names[i] == near) {
-			orr_fail(err, ORR_EINPUT, "no model \"%.80s\"; did you mean %s?", spec, embedded_models[i].name);
+			orr_fail(err, ORR_EINPUT, "unknown model \"%.80s\": did you mean \"%s\"?", spec, embedded_models[i].name);
 			return;
 		}
 	orr_fail(err, ORR_EINPUT,
-		"no model \"%.80s\"; expected a name from 'orrery model list', dimensions as in "
+		"unknown model \"%.80s\": expected a name from 'orrery model list', dimensions as in "
 		"gpt:hidden=1024,layers=24,heads=16,seq=1024,vocab=50257, a file FILE.json, or measured layers FILE.csv:batch=32",
 		spec);
 }

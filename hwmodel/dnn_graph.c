@@ -112,8 +112,8 @@ static int get_pair(const char *spec, const char *key, const char *value, struct
 	if (!strcmp(key, "degrees"))
 		return get_law(spec, value, &g->law, err);
 	const char *near = nearest_name(key, keys);
-	return orr_fail(err, ORR_EINPUT, "%.120s: no dimension \"%.40s\"; %s%s", spec, key,
-		near ? "did you mean " : "known dimensions are ", near ? near : "vertices, edges, widths, degrees, exponent");
+	return orr_fail(err, ORR_EINPUT, "%.120s: unknown dimension \"%.40s\": %s%s%s", spec, key, near ? "did you mean \"" : "expected ",
+		near ? near : "vertices, edges, widths, degrees or exponent", near ? "\"?" : "");
 }
 
 int graph_shape_check(const char *where, const struct graph_shape *g, struct orr_error *err)
@@ -123,7 +123,8 @@ int graph_shape_check(const char *where, const struct graph_shape *g, struct orr
 			err, ORR_EINPUT, "%.200s: vertices: expected a whole number of at least 2, found %.15g", where, g->vertices);
 	if (!(g->edges >= 1) || g->edges > g->vertices * (g->vertices - 1))
 		return orr_fail(err, ORR_EINPUT,
-			"%.200s: edges: expected a number from 1 to vertices x (vertices - 1) = %.15g (an undirected edge counts twice), "
+			"%.200s: edges: expected a number from 1 to \"vertices\" x (\"vertices\" - 1) = %.15g (an undirected edge counts "
+			"twice), "
 			"found "
 			"%.15g",
 			where, g->vertices * (g->vertices - 1), g->edges);
@@ -151,7 +152,9 @@ struct plan *graph_network_from_spec(const char *spec, struct orr_error *err)
 	}
 	if (!z.layers) {
 		orr_fail(err, ORR_EINPUT,
-			"%.120s: widths: required: those of the input, of hidden layers, of the classes, as in 602-128-41", spec);
+			"%.120s: widths: expected the widths of the input, of each hidden layer and of the output, as in 602-128-41, found "
+			"nothing",
+			spec);
 		return NULL;
 	}
 	if (graph_shape_check(spec, &z.shape, err))

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_NUMBER 1e18 /* of FLOPs, elements */
+#define MAX_NUMBER 1e18 /* largest number of FLOPs or elements */
 #define MAX_COUNT 9e15  /* of parameters */
 
 enum { MAX_REPEAT = 100000, MAX_TEXT = 300 };
@@ -142,9 +142,9 @@ static int get_kind(const struct place *w, const cJSON *o, enum orr_layer_kind *
 			return ORR_OK;
 		}
 	const char *near = nearest_name(text, kind_names);
-	return orr_fail(err, ORR_EINPUT, "%.200s: %s.kind: unknown kind \"%.40s\"; %s%s", w->path, w->at, text,
-		near ? "did you mean " : "known kinds are ",
-		near ? near : "conv, linear, matmul, rnn, embedding, norm, activation, pool, softmax, elementwise");
+	return orr_fail(err, ORR_EINPUT, "%.200s: %s.kind: unknown kind \"%.40s\": %s%s%s", w->path, w->at, text,
+		near ? "did you mean \"" : "expected ",
+		near ? near : "conv, linear, matmul, rnn, embedding, norm, activation, pool, softmax or elementwise", near ? "\"?" : "");
 }
 
 /* Returns the default of saved_elems, the elements that backward needs of a layer: docs/models/step.md. */
@@ -175,8 +175,8 @@ static int check_layer(const struct place *w, const struct dnn_layer *l, struct 
 		return orr_fail(
 			err, ORR_EINPUT, "%.200s: %s.gemm: expected [m, n, k, count], required for matrix products", w->path, w->at);
 	if (is_product && fabs(flops - l->fwd_flops) > 1e-6 * flops)
-		return orr_fail(err, ORR_EINPUT, "%.200s: %s.flops: expected 2 m n k count of gemm, %.15g, found %.15g", w->path, w->at,
-			flops, l->fwd_flops);
+		return orr_fail(err, ORR_EINPUT, "%.200s: %s.flops: expected 2 x m x n x k x count of \"gemm\", %.15g, found %.15g",
+			w->path, w->at, flops, l->fwd_flops);
 	if (l->params > 0 && !(l->tensors > 0))
 		return orr_fail(
 			err, ORR_EINPUT, "%.200s: %s.tensors: expected a number from 1 for a layer with parameters", w->path, w->at);
@@ -226,7 +226,9 @@ static int get_repeat(struct plan *p, const struct place *w, const cJSON *o, str
 		struct place inner = { .path = w->path };
 		snprintf(inner.at, sizeof inner.at, "%.40s.layers[%d]", w->at, i++);
 		if (cJSON_GetObjectItemCaseSensitive(m, "repeat"))
-			return orr_fail(err, ORR_EINPUT, "%.200s: %s.repeat: nested repeat: expected a layer", w->path, inner.at);
+			return orr_fail(err, ORR_EINPUT,
+				"%.200s: %s.repeat: this layer is inside another \"repeat\": expected a layer without \"repeat\"", w->path,
+				inner.at);
 		int rc = get_layer(p, &inner, m, err);
 		if (rc)
 			return rc;
@@ -286,8 +288,9 @@ static int get_graph(struct dnn *d, const char *path, const cJSON *o, struct orr
 	for (; degree_law_name(i) && strcmp(degree_law_name(i), law); i++)
 		names[i] = degree_law_name(i);
 	if (!degree_law_name(i))
-		return orr_fail(err, ORR_EINPUT, "%.200s: $.graph.degrees: expected regular, poisson or power, found \"%.40s\"%s%s", path,
-			law, nearest_name(law, names) ? "; did you mean " : "", nearest_name(law, names) ? nearest_name(law, names) : "");
+		return orr_fail(err, ORR_EINPUT, "%.200s: $.graph.degrees: expected regular, poisson or power, found \"%.40s\"%s%s%s", path,
+			law, nearest_name(law, names) ? ": did you mean \"" : "", nearest_name(law, names) ? nearest_name(law, names) : "",
+			nearest_name(law, names) ? "\"?" : "");
 	g->law = (enum degree_law)i;
 	if (g->exponent <= 2)
 		return orr_fail(err, ORR_EINPUT, "%.200s: $.graph.exponent: expected a number above 2, found %.15g", path, g->exponent);
@@ -338,8 +341,8 @@ static int check_classifier(const char *path, struct plan *p, struct orr_error *
 		near = nearest_name(p->classifier, names);
 	mem_free(names);
 	return is_there ? ORR_OK
-			: orr_fail(err, ORR_EINPUT, "%.200s: $.classifier: expected the name of a layer, found \"%.80s\"%s%.80s", path,
-				  p->classifier, near ? "; did you mean " : "", near ? near : "");
+			: orr_fail(err, ORR_EINPUT, "%.200s: $.classifier: expected the name of a layer, found \"%.80s\"%s%.80s%s", path,
+				  p->classifier, near ? ": did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
 struct dnn *dnn_parse(const char *path, const char *text, size_t n, struct orr_error *err)

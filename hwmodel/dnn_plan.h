@@ -31,7 +31,7 @@ struct plan {
 	struct plan_repeat *repeat; /* repeats, in order and never nested */
 	size_t n_repeats, repeat_cap;
 	char prefix[64]; /* prefix of the layer names that ops create */
-	bool *is_saved;  /* by activation number */
+	bool *is_saved;  /* by number of the activation: whether it is kept for the backward pass */
 	size_t n_acts, act_cap;
 };
 

@@ -81,8 +81,9 @@ static int read_layer(struct reader *r, const char *line, struct plan *p, struct
 	size_t n = 0;
 	int rc = read_number(r, line, COL_IDX, &index, err);
 	if (!rc && index != (double)p->n)
-		rc = orr_fail(err, ORR_EINPUT, "%.200s:%llu: idx: expected %zu, found %.15g: layers are numbered from 0 without gaps",
-			r->path, (unsigned long long)r->line, p->n, index);
+		rc = orr_fail(err, ORR_EINPUT,
+			"%.200s:%llu: idx: expected %zu, because layers are numbered from 0 without gaps, found %.15g", r->path,
+			(unsigned long long)r->line, p->n, index);
 	if (!rc)
 		rc = read_number(r, line, COL_FWD, &fwd_ms, err);
 	if (!rc)

@@ -78,8 +78,8 @@ static int unknown_key(const char *spec, enum family family, const char *name, s
 			len += (size_t)snprintf(all + len, sizeof all - len, "%s%s", len ? ", " : "", keys[i].name);
 		}
 	const char *near = nearest_name(name, names);
-	return orr_fail(err, ORR_EINPUT, "%.120s: no dimension \"%.40s\"; %s%s", spec, name,
-		near ? "did you mean " : "known dimensions are ", near ? near : all);
+	return orr_fail(err, ORR_EINPUT, "%.120s: unknown dimension \"%.40s\": %s%s%s", spec, name,
+		near ? "did you mean \"" : "expected one of ", near ? near : all, near ? "\"?" : "");
 }
 
 static int set(const char *spec, struct values *v, const struct key *k, const char *text, struct orr_error *err)
@@ -109,7 +109,7 @@ static int parse(const char *spec, enum family family, const char *text, struct 
 		char pair[128];
 		size_t n = strcspn(text, ",");
 		if (n >= sizeof pair)
-			return orr_fail(err, ORR_EINPUT, "%.120s: expected name=number, separated by commas", spec);
+			return orr_fail(err, ORR_EINPUT, "%.120s: expected one or more name=number, separated by commas", spec);
 		memcpy(pair, text, n);
 		pair[n] = '\0';
 		text += n + (text[n] == ',');
@@ -130,8 +130,8 @@ static int parse(const char *spec, enum family family, const char *text, struct 
 		if (!(k->of & (int)family) || *at(v, k) != UNSET)
 			continue;
 		if (k->def == -1)
-			return orr_fail(
-				err, ORR_EINPUT, "%.120s: %s: required: a whole number from %u to %u", spec, k->name, k->min, k->max);
+			return orr_fail(err, ORR_EINPUT, "%.120s: %s: expected a whole number from %u to %u, found nothing", spec, k->name,
+				k->min, k->max);
 		if (k->def >= 0)
 			*at(v, k) = (uint32_t)k->def;
 	}
@@ -144,7 +144,7 @@ static void fill_in(struct values *v, enum family family)
 		v->ffn = (uint32_t)(((uint64_t)v->hidden * 8 / 3 + 255) / 256 * 256);
 	else if (v->ffn == UNSET)
 		v->ffn = 4 * v->hidden;
-	if (v->heads == UNSET) /* of a vision transformer */
+	if (v->heads == UNSET) /* a vision transformer by its width has heads of 64 */
 		v->heads = v->hidden < 64 ? 1 : v->hidden / 64;
 	if (v->kv_heads == UNSET)
 		v->kv_heads = v->heads;
@@ -165,14 +165,16 @@ static void fill_in(struct values *v, enum family family)
 static int check(const char *spec, const struct values *v, enum family family, struct orr_error *err)
 {
 	if (v->hidden % v->heads)
-		return orr_fail(err, ORR_EINPUT, "%.120s: heads: expected a divisor of hidden (%u), found %u", spec, v->hidden, v->heads);
+		return orr_fail(
+			err, ORR_EINPUT, "%.120s: heads: expected a divisor of \"hidden\" (%u), found %u", spec, v->hidden, v->heads);
 	if (v->heads % v->kv_heads)
 		return orr_fail(
-			err, ORR_EINPUT, "%.120s: kv_heads: expected a divisor of heads (%u), found %u", spec, v->heads, v->kv_heads);
+			err, ORR_EINPUT, "%.120s: kv_heads: expected a divisor of \"heads\" (%u), found %u", spec, v->heads, v->kv_heads);
 	if (family == VIT && v->image % v->patch)
-		return orr_fail(err, ORR_EINPUT, "%.120s: patch: expected a divisor of image (%u), found %u", spec, v->image, v->patch);
+		return orr_fail(err, ORR_EINPUT, "%.120s: patch: expected a divisor of \"image\" (%u), found %u", spec, v->image, v->patch);
 	if (family == BERT && v->predictions > v->seq)
-		return orr_fail(err, ORR_EINPUT, "%.120s: predictions: expected at most seq (%u), found %u", spec, v->seq, v->predictions);
+		return orr_fail(
+			err, ORR_EINPUT, "%.120s: predictions: expected at most \"seq\" (%u), found %u", spec, v->seq, v->predictions);
 	return ORR_OK;
 }
 
@@ -229,7 +231,7 @@ struct plan *plan_from_spec(const char *spec, struct orr_error *err)
 		fill_in(&v, families[i].family);
 		return check(spec, &v, families[i].family, err) ? NULL : transformer(spec, &v, families[i].make);
 	}
-	orr_fail(err, ORR_EINPUT, "%.120s: unknown model family \"%.*s\"; expected gpt, bert, llama, vit, deepfm, gcn, gat", spec,
+	orr_fail(err, ORR_EINPUT, "%.120s: unknown model family \"%.*s\": expected gpt, bert, llama, vit, deepfm, gcn or gat", spec,
 		n < 40 ? (int)n : 40, spec);
 	return NULL;
 }

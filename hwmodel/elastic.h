@@ -13,7 +13,7 @@
 
 #include <orrery/api.h>
 
-enum { ELASTIC_PLAIN, ELASTIC_REDUNDANT, ELASTIC_DEGRADED, ELASTIC_KINDS }; /* as enum orr_step_kind */
+enum { ELASTIC_PLAIN, ELASTIC_REDUNDANT, ELASTIC_DEGRADED, ELASTIC_KINDS }; /* the same values as enum orr_step_kind */
 
 struct elastic_point {
 	uint32_t pipelines, depth;

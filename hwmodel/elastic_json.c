@@ -116,7 +116,7 @@ static int get_ns(const struct reader *r, const cJSON *v, const char *at, double
 		*out = (int64_t)llround(v->valuedouble * unit_ns);
 	if (is_good && (*out > 0 || v->valuedouble == 0))
 		return ORR_OK;
-	snprintf(expected, sizeof expected, "a number %s 0 (at least 1 ns), at most %g", may_be_zero ? "from" : "above", most);
+	snprintf(expected, sizeof expected, "a number %s 0, of at least 1 ns, up to %g", may_be_zero ? "from" : "above", most);
 	return wrong(r, at, expected, v);
 }
 
@@ -126,10 +126,6 @@ static int check_name(const struct reader *r, const char *where, const cJSON *v)
 	bool is_good = *v->string && strlen(v->string) <= MAX_NAME;
 	for (const char *c = v->string; *c; c++)
 		is_good &= isalnum((unsigned char)*c) || strchr("._-", *c);
-	for (const cJSON *w = v->next; is_good && w; w = w->next)
-		if (!strcmp(w->string, v->string))
-			return orr_fail(
-				r->err, ORR_EINPUT, "%.200s: %s: duplicate key \"%s\": expected it once", r->path, where, v->string);
 	if (is_good)
 		return ORR_OK;
 	return orr_fail(r->err, ORR_EINPUT, "%.200s: %s: expected keys of 1 to 80 letters, digits, \".\", \"_\" and \"-\", found \"%.60s\"",
@@ -299,8 +295,9 @@ static int get_work(const struct reader *r, const cJSON *v)
 		return ORR_EINPUT;
 	double steps = hours * 3600e9 / (double)step_ns;
 	if (fabs(steps - nearbyint(steps)) > 1e-6 || steps < 0.5 || steps > 1e15)
-		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.work.step_s: expected a divisor of the %.15g hours, found %.15g", r->path,
-			hours, item(v, "step_s")->valuedouble);
+		return orr_fail(r->err, ORR_EINPUT,
+			"%.200s: $.work.step_s: expected a divisor of the %.15g hours of \"hours\", found %.15g", r->path, hours,
+			item(v, "step_s")->valuedouble);
 	job->steps = (uint64_t)nearbyint(steps);
 	job->point = mem_zalloc(1, sizeof *job->point);
 	job->n_points = 1;
@@ -393,15 +390,17 @@ static int get_times(const struct reader *r)
 		if (!item(r->root, forms[i].key))
 			continue;
 		if (found >= 0)
-			return orr_fail(r->err, ORR_EINPUT, "%.200s: $: expected one of points, work, step, found %s and %s", r->path,
-				forms[found].key, forms[i].key);
+			return orr_fail(r->err, ORR_EINPUT,
+				"%.200s: $: expected only one of the keys \"points\", \"work\" and \"step\", found \"%s\" and \"%s\"",
+				r->path, forms[found].key, forms[i].key);
 		found = i;
 	}
 	if (found >= 0)
 		return forms[found].get(r, item(r->root, forms[found].key));
 	if (item(r->root, "curves"))
 		return ORR_OK;
-	return orr_fail(r->err, ORR_EINPUT, "%.200s: $: expected one of points, work, step, or curves, found none", r->path);
+	return orr_fail(r->err, ORR_EINPUT, "%.200s: $: expected one of the keys \"points\", \"work\", \"step\" and \"curves\", found none",
+		r->path);
 }
 
 static int get_sizes(const struct reader *r)

@@ -12,7 +12,7 @@
 
 struct embedded_file {
 	const char *name;
-	const unsigned char *text; /* of n bytes */
+	const unsigned char *text; /* contents of n bytes */
 	size_t n;
 };
 

@@ -38,8 +38,8 @@ static int unknown_key(
 	struct sbuf known = { 0 };
 	for (size_t i = 0; keys[i]; i++)
 		sbuf_printf(&known, "%s%s", i ? ", " : "", keys[i]);
-	int code = orr_fail(err, ORR_EINPUT, "%.200s: %s: unknown key \"%.60s\"%s%s", path, where, key,
-		near ? "; did you mean " : ": expected ", near ? near : sbuf_text(&known));
+	int code = orr_fail(err, ORR_EINPUT, "%.200s: %s: unknown key \"%.60s\": %s%s%s", path, where, key,
+		near ? "did you mean \"" : "expected one of ", near ? near : sbuf_text(&known), near ? "\"?" : "");
 	sbuf_free(&known);
 	return code;
 }
@@ -57,10 +57,6 @@ int json_keys(const char *path, const char *where, const cJSON *object, const ch
 		const char *near = keys[i] ? NULL : nearest_name(v->string, keys);
 		if (!keys[i])
 			return unknown_key(path, where, v->string, near, keys, err);
-		for (const cJSON *w = v->next; w; w = w->next)
-			if (!strcmp(w->string, v->string))
-				return orr_fail(
-					err, ORR_EINPUT, "%.200s: %s: duplicate key \"%.60s\": expected it once", path, where, v->string);
 	}
 	return ORR_OK;
 }

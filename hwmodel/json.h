@@ -13,7 +13,8 @@
 
 /* Parses the whole text. Returns NULL on error ("path:line:column: ..."). The caller frees the result with cJSON_Delete(). */
 cJSON *json_parse(const char *path, const char *text, size_t n, struct orr_error *err);
-/* Checks that every key of `object` is one of `keys` (ends with NULL) and occurs once. where: JSON path of the object, such as "$". */
+/* Checks that every key of `object` is one of `keys` (ends with NULL). where: JSON path of the object, such as "$". json_parse() has
+ * refused duplicate keys. */
 int json_keys(const char *path, const char *where, const cJSON *object, const char *const *keys, struct orr_error *err);
 /* Reads a number between low and high, inclusive. A missing key leaves *out unchanged; with is_needed it is an error. */
 int json_real(const char *path, const char *where, const cJSON *object, const char *key, double low, double high, bool is_needed,

@@ -11,7 +11,7 @@ enum { STATE_BYTES = 16 }; /* bytes of training state per parameter: Adam in fp3
 
 struct model_rates {
 	uint32_t n_models, n_devices;
-	const char **name; /* of the catalogue */
+	const char **name; /* names of the models of the catalogue */
 	double *rate;      /* rates, [device * n_models + model] */
 	double *sorted;    /* the same rates, ascending for each device */
 };

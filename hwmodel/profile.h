@@ -63,7 +63,7 @@ struct profile {
 	struct law *law;
 	size_t n_laws;
 	char hash[65];
-	bool is_shared; /* of the catalogue: kept until the program ends */
+	bool is_shared; /* the profile belongs to the catalogue and is kept until the program ends */
 };
 
 /* Loads a profile. Those of the catalogue are shared by all callers, which must not change them. */
@@ -94,14 +94,15 @@ const struct law *profile_law(const struct profile *p, const char *family, const
  * range of sizes applies. ranks 0: any number.
  */
 const struct law *profile_collective(const struct profile *p, const char *op, const char *fabric, double ranks, double nodes);
-/* Same, among the laws measured at the size, if any (law_covers()). */
+/* Like profile_collective(). Prefers laws that were measured at this size (law_covers()). */
 const struct law *profile_collective_at(
 	const struct profile *p, const char *op, const char *fabric, double ranks, double nodes, double size);
 /* Returns whether a law of a collective was measured at the size. Laws measured from 4 KiB or less apply to shorter messages too. */
 bool law_covers(const struct law *l, double size);
 /* Returns the time, s; *is_inside is false if a feature lies outside the range of the fit. */
 double law_time(const struct law *l, double flops, double bytes, double size, bool *is_inside);
-/* Same, with parameters drawn from their covariance: z holds n_params standard normal numbers, e is another one for the residual. */
+/* Returns the time by the law with parameters drawn from their covariance. z holds n_params standard normal numbers; e is another one, for
+ * the residual. */
 double law_time_drawn(const struct law *l, const double *z, double e, double flops, double bytes, double size);
 
 const char *law_form_name(enum profile_form form);

@@ -125,7 +125,7 @@ static int read_range(const struct reader *r, const cJSON *o, struct law *l)
 			continue;
 		if (!cJSON_IsArray(v) || cJSON_GetArraySize(v) != 2 || !cJSON_IsNumber(low) || !cJSON_IsNumber(high) ||
 			!(low->valuedouble >= 0) || !(low->valuedouble <= high->valuedouble) || !(high->valuedouble <= 1e21))
-			return wrong(r, "range", "[low, high] for each feature, 0 <= low <= high");
+			return wrong(r, "range", "a pair [low, high] for each feature, with 0 <= low <= high");
 		l->from[i] = low->valuedouble;
 		l->to[i] = high->valuedouble;
 	}
@@ -184,7 +184,7 @@ static int read_rows(const struct reader *r, const cJSON *o, const char *key, in
 
 static int read_table(const struct reader *r, const cJSON *o, struct law *l)
 {
-	static const char *const expected = "a list of [size, us] with ascending sizes and times above 0";
+	static const char *const expected = "a list of pairs [size, us] with ascending sizes and times above 0";
 	const cJSON *list = get(o, "table_us"), *row;
 	int count = cJSON_GetArraySize(list);
 	if (!list && l->form != FORM_TABLE)
@@ -314,11 +314,12 @@ static int read_head(const struct reader *r, const cJSON *root, struct profile *
 	static const char *const backends[] = { "cuda", "cpu", "synthetic", "published", "scaled", NULL };
 	const cJSON *schema = get(root, "schema");
 	if (!cJSON_IsObject(root) || !cJSON_IsNumber(schema))
-		return wrong(r, "schema", "1: not a device profile");
+		return wrong(r, "schema", "1, as in every device profile");
 	if (schema->valuedouble != PROFILE_SCHEMA)
 		return orr_fail(r->err, ORR_EINPUT,
-			"%.200s: $.schema: expected 1, found %.6g: another version of orrery wrote this profile; fit it again", r->path,
-			schema->valuedouble);
+			"%.200s: $.schema: expected 1, found %.6g: another version of orrery wrote this profile; 'orrery calib fit' makes "
+			"a new one",
+			r->path, schema->valuedouble);
 	int rc = json_keys(r->path, "$", root, keys, r->err);
 	const struct {
 		const char *key;
@@ -399,7 +400,8 @@ struct profile *profile_load(const char *name_or_file, struct orr_error *err)
 			return embedded_profile(i, err);
 	}
 	const char *near = nearest_name(name_or_file, names);
-	orr_fail(err, ORR_EINPUT, "no profile \"%.80s\"; %s%s%sorrery calib list shows all; a file ends in .json", name_or_file,
-		near ? "did you mean " : "", near ? near : "", near ? "? " : "");
+	orr_fail(err, ORR_EINPUT,
+		"unknown profile \"%.80s\": %s%s%s'orrery calib list' shows all profiles; the name of a file ends in .json", name_or_file,
+		near ? "did you mean \"" : "", near ? near : "", near ? "\"? " : "");
 	return NULL;
 }

@@ -152,5 +152,5 @@ int profile_write(const struct profile *p, FILE *out, struct orr_error *err)
 		fputs(i + 1 < p->n_laws ? ",\n" : "\n", out);
 	}
 	fputs("\t]\n}\n", out);
-	return ferror(out) ? orr_fail(err, ORR_EFAIL, "cannot write the profile") : ORR_OK;
+	return ferror(out) ? orr_fail(err, ORR_EFAIL, "the profile cannot be written") : ORR_OK;
 }

@@ -39,7 +39,7 @@ static int split_largest(const char *spec, char *dnn, uint32_t *largest, struct 
 {
 	int64_t n = 0;
 	if (strlen(spec) >= MAX_SPEC)
-		return orr_fail(err, ORR_EINPUT, "model %.80s..: expected a name of at most %d bytes", spec, MAX_SPEC - 1);
+		return orr_fail(err, ORR_EINPUT, "model \"%.80s..\": expected a name of at most %d bytes", spec, MAX_SPEC - 1);
 	strcpy(dnn, spec);
 	char *at = strstr(dnn, largest_key);
 	*largest = 0;
@@ -47,7 +47,8 @@ static int split_largest(const char *spec, char *dnn, uint32_t *largest, struct 
 		return ORR_OK;
 	const char *value = at + strlen(largest_key);
 	if (!num_int(value, strlen(value), &n) || n < 1 || n > SERVED_MAX_BATCHES)
-		return orr_fail(err, ORR_EINPUT, "%.120s: largest: expected a whole number from 1 to %d at the end, found \"%.40s\"", spec,
+		return orr_fail(err, ORR_EINPUT,
+			"%.120s: expected \"largest=\" with a whole number from 1 to %d at the end, found \"%.40s\"", spec,
 			SERVED_MAX_BATCHES, value);
 	*largest = (uint32_t)n;
 	at[-1] = '\0';

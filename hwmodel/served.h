@@ -44,7 +44,7 @@ struct served {
 	enum served_kind kind;
 	uint32_t layers; /* number of exit points; 0: unknown */
 	double load_s, weight_bytes;
-	double input_bytes, output_bytes; /* of tables, per sample: between the front and a replica (serve.front) */
+	double input_bytes, output_bytes; /* tables: bytes per sample that cross the links between the front and a replica (serve.front) */
 	double slo_s;                     /* INFINITY: none */
 	char hash[65];
 	/* table */
@@ -156,7 +156,7 @@ struct served_on *served_on_new(const struct served *m, const struct served_plac
 void served_on_free(struct served_on *x);
 /* Returns the seconds of an iteration, increasing in each field of load. Caches results in x: use one x per thread. */
 double served_iteration(struct served_on *x, const struct llm_load *load);
-/* Same, and sets *stage_s to the busy time of the busiest pipeline stage (with pp = 1, the whole iteration). */
+/* Like served_iteration(); also sets *stage_s to the busy time of the busiest pipeline stage (with pp = 1, the whole iteration). */
 double served_iteration_stage(struct served_on *x, const struct llm_load *load, double *stage_s);
 /* Returns the bytes of an iteration that leave nodes, summed over nodes; 0 without served_place.net. */
 double served_network_bytes(struct served_on *x, const struct llm_load *load);

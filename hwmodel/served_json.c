@@ -213,7 +213,7 @@ static int get_memory_item(const struct reader *r, const cJSON *v, const char *a
 		return ORR_OK;
 	}
 	if (!cJSON_IsObject(v))
-		return wrong(r, at, "a number from 0 to 1e18, or an object with before, peak and peak_from_ms", v);
+		return wrong(r, at, "a number from 0 to 1e18, or an object with \"before\", \"peak\" and \"peak_from_ms\"", v);
 	if (json_keys(r->path, at, v, keys, r->err) || get_real(r, v, at, "before", unit, 0, MAX_BYTES, true, &out->before) ||
 		get_real(r, v, at, "peak", unit, 0, MAX_BYTES, true, &out->peak) ||
 		get_real(r, v, at, "peak_from_ms", 1e-3, 0, MAX_MS, true, &out->peak_from_s))
@@ -239,7 +239,7 @@ static int get_memory(const struct reader *r)
 		snprintf(at, sizeof at, "$.memory[%u]", i);
 		rc = get_memory_item(r, x, at, unit, &m->memory[i]);
 		if (!rc && m->memory[i].before > m->memory[i].peak)
-			rc = orr_fail(r->err, ORR_EINPUT, "%.200s: %s.before: expected at most the peak of the same entry", r->path, at);
+			rc = orr_fail(r->err, ORR_EINPUT, "%.200s: %s.before: expected at most \"peak\" of the same entry", r->path, at);
 	}
 	return rc;
 }
@@ -301,7 +301,7 @@ static int get_closed(const struct reader *r, const cJSON *o)
 		rc = get_real(r, o, "$.closed", keys[i], 1, 0, MAX_MS, true, out[i]);
 	if (!rc && !(f->constant_ms > 0 || f->token_ms > 0))
 		rc = orr_fail(r->err, ORR_EINPUT,
-			"%.200s: $.closed: expected constant_ms or token_ms above 0, so that an iteration takes time", r->path);
+			"%.200s: $.closed: expected \"constant_ms\" or \"token_ms\" above 0, so that an iteration takes time", r->path);
 	return rc;
 }
 
@@ -327,8 +327,8 @@ static int check_curve(const struct reader *r, const char *key, const struct ser
 	if (served_curve_at(c, 0) > 0 && c->y[c->n - 1] >= c->y[c->n - 2])
 		return ORR_OK;
 	return orr_fail(r->err, ORR_EINPUT,
-		"%.200s: $.curves.%s: expected a curve that is above 0 at 0 tokens (first segment extended) and does not fall in its last "
-		"segment",
+		"%.200s: $.curves.%s: expected a curve that is above 0 when its first segment is extended to 0 tokens, and that does not "
+		"fall in its last segment",
 		r->path, key);
 }
 
@@ -401,12 +401,14 @@ static int get_form(const struct reader *r)
 		if (!cJSON_GetObjectItemCaseSensitive(r->root, forms[i].key))
 			continue;
 		if (found >= 0)
-			return orr_fail(r->err, ORR_EINPUT, "%.200s: $: expected one of closed, curves, layers, found %s and %s", r->path,
-				forms[found].key, forms[i].key);
+			return orr_fail(r->err, ORR_EINPUT,
+				"%.200s: $: expected only one of the keys \"closed\", \"curves\" and \"layers\", found \"%s\" and \"%s\"",
+				r->path, forms[found].key, forms[i].key);
 		found = i;
 	}
 	if (found < 0)
-		return orr_fail(r->err, ORR_EINPUT, "%.200s: $: expected one of closed, curves, layers, found none", r->path);
+		return orr_fail(r->err, ORR_EINPUT, "%.200s: $: expected one of the keys \"closed\", \"curves\" and \"layers\", found none",
+			r->path);
 	r->m->llm->form = forms[found].form;
 	return forms[found].get(r, cJSON_GetObjectItemCaseSensitive(r->root, forms[found].key));
 }
@@ -446,8 +448,8 @@ static int get_model(const struct reader *r)
 	m->kind = (enum served_kind)kind;
 	bool has_network = cJSON_GetObjectItemCaseSensitive(r->root, "network");
 	if (has_network && m->kind != SERVED_TABLE)
-		return orr_fail(
-			r->err, ORR_EINPUT, "%.200s: $.kind: expected table with the key network, found \"%.40s\"", r->path, kinds[kind]);
+		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.kind: expected \"table\" together with the key \"network\", found \"%.40s\"",
+			r->path, kinds[kind]);
 	if ((has_network                      ? get_network(r)
 		    : m->kind == SERVED_TABLE ? get_table(r)
 					      : get_llm(r)) ||

@@ -329,7 +329,7 @@ static int check(const struct served *m, const struct served_place *p, struct or
 {
 	const struct dnn *d = m->llm->dnn;
 	if (!p->device)
-		return orr_fail(err, ORR_EINPUT, "model %.80s: its times are computed by layers: expected a device", m->name);
+		return orr_fail(err, ORR_EINPUT, "model %.80s: the times of this model are computed by layers: expected a device", m->name);
 	if (d->heads % p->tp || (p->tp > d->kv_heads ? p->tp % d->kv_heads : d->kv_heads % p->tp))
 		return orr_fail(err, ORR_EINPUT,
 			"model %.80s: %u heads (%u of keys and values) cannot be split over %u GPUs: expected a common divisor", m->name,

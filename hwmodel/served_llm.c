@@ -20,7 +20,7 @@ static int check_place(const struct served *m, const struct served_place *p, str
 	if (m->kind != SERVED_LLM)
 		return orr_fail(err, ORR_EINPUT, "model %.80s: expected a language model, found a table of batches", m->name);
 	if (p->tp < 1 || p->pp < 1)
-		return orr_fail(err, ORR_EINPUT, "model %.80s: expected tensor and pipeline parallelism of 1 or more, found %u and %u",
+		return orr_fail(err, ORR_EINPUT, "model %.80s: expected tensor and pipeline parallelism of at least 1, found %u and %u",
 			m->name, p->tp, p->pp);
 	return ORR_OK;
 }

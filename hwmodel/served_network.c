@@ -222,8 +222,8 @@ static int find_stages(struct place *x, struct orr_error *err)
 	int rc = ORR_OK;
 	x->stage_end = mem_zalloc((size_t)x->p.pp + 1, sizeof *x->stage_end);
 	if (x->p.pp > n)
-		rc = orr_fail(err, ORR_EINPUT, "model %.80s: expected at most %u pipeline stages (its %s), found %u", x->m->name, n,
-			is_transformer(x->d) ? "blocks" : "layers", x->p.pp);
+		rc = orr_fail(err, ORR_EINPUT, "model %.80s: expected at most %u pipeline stages, the number of its %s, found %u",
+			x->m->name, n, is_transformer(x->d) ? "blocks" : "layers", x->p.pp);
 	else
 		divide(sum, unit, n, x->p.pp, x->stage_end);
 	mem_free(unit);
@@ -239,7 +239,9 @@ static int check(const struct served *m, const struct served_place *p, struct or
 	if (!p->device)
 		return orr_fail(err, ORR_EINPUT, "model %.80s: times by layers: expected a device", m->name);
 	if (is_transformer(d) && d->heads % p->tp)
-		return orr_fail(err, ORR_EINPUT, "model %.80s: expected tp to divide the %u heads, found %u", m->name, d->heads, p->tp);
+		return orr_fail(err, ORR_EINPUT,
+			"model %.80s: expected a number of GPUs per group (tp) that divides the %u heads, found %u", m->name, d->heads,
+			p->tp);
 	return ORR_OK;
 }
 

@@ -19,7 +19,7 @@ static int read_points(const char *path, const char *where, const cJSON *list, b
 {
 	int n = cJSON_GetArraySize(list);
 	if (!cJSON_IsArray(list) || n < 1)
-		return wrong(path, where, "points: a list of [batch, value]", err);
+		return wrong(path, where, "\"points\": a list of pairs [batch, value]", err);
 	e->batch = mem_zalloc((size_t)n, sizeof *e->batch);
 	e->seconds = mem_zalloc((size_t)n, sizeof *e->seconds);
 	const cJSON *p;
@@ -28,9 +28,9 @@ static int read_points(const char *path, const char *where, const cJSON *list, b
 		const cJSON *batch = cJSON_GetArrayItem(p, 0), *value = batch ? batch->next : NULL;
 		if (!cJSON_IsArray(p) || cJSON_GetArraySize(p) != 2 || !cJSON_IsNumber(batch) || !cJSON_IsNumber(value) ||
 			!(batch->valuedouble > 0) || !(value->valuedouble > 0))
-			return wrong(path, where, "points: a list of [batch, value], both above 0", err);
+			return wrong(path, where, "\"points\": a list of pairs [batch, value], both above 0", err);
 		if (e->n && batch->valuedouble <= e->batch[e->n - 1])
-			return wrong(path, where, "points: ascending batch sizes", err);
+			return wrong(path, where, "\"points\": ascending batch sizes", err);
 		e->batch[e->n] = batch->valuedouble;
 		e->seconds[e->n++] = is_rate ? batch->valuedouble / value->valuedouble : value->valuedouble / 1e3;
 	}
@@ -47,7 +47,7 @@ static int read_update(const char *path, const char *where, const cJSON *o, stru
 			e->update = (enum steptime_update)i;
 			return json_real(path, where, o, "optimizer_bytes", 0, 64, false, &e->state_bytes, err);
 		}
-	return rc ? rc : wrong(path, where, "update: included, excluded or not stated", err);
+	return rc ? rc : wrong(path, where, "\"update\": included, excluded or not stated", err);
 }
 
 static int read_entry(const char *path, const char *where, const cJSON *o, struct steptime *e, struct orr_error *err)
@@ -66,9 +66,9 @@ static int read_entry(const char *path, const char *where, const cJSON *o, struc
 	if (rc)
 		return rc;
 	if (!precision_named(precision, &e->precision))
-		return wrong(path, where, "precision: fp32, tf32, fp16, bf16 or fp8", err);
+		return wrong(path, where, "\"precision\": fp32, tf32, fp16, bf16 or fp8", err);
 	if (strcmp(unit, "samples/s") && strcmp(unit, "ms"))
-		return wrong(path, where, "unit: samples/s or ms", err);
+		return wrong(path, where, "\"unit\": samples/s or ms", err);
 	e->device = mem_strdup(device);
 	e->model = mem_strdup(model);
 	e->setup = mem_strdup(setup);

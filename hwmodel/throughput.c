@@ -99,7 +99,7 @@ static int load_job(struct throughput *t, struct rate r, const char *gpu, const 
 		r.other_scale = 0;
 		if (!strcmp(v->string, "null")) {
 			if (!is_rate(v))
-				return wrong(t, gpu, job->string, v->string, "steps/s, a number from 0", err);
+				return wrong(t, gpu, job->string, v->string, "a number of steps/s, from 0", err);
 			r.steps_per_s = v->valuedouble;
 		} else {
 			if (!parse_job(t, v->string, &r.other, &r.other_scale))
@@ -119,7 +119,7 @@ static int load_gpu_type(struct throughput *t, const cJSON *gpu, struct orr_erro
 		return wrong(t, gpu->string, NULL, NULL, "an object with one key per job type", err);
 	for (size_t i = 0; i < t->n_gpu_types; i++)
 		if (!strcasecmp(t->gpu_type[i], gpu->string))
-			return wrong(t, gpu->string, NULL, NULL, "one entry per GPU type", err);
+			return wrong(t, gpu->string, NULL, NULL, "one entry per GPU type, whose name is not case-sensitive", err);
 	t->gpu_type = mem_realloc(t->gpu_type, t->n_gpu_types + 1, sizeof *t->gpu_type);
 	t->gpu_type[t->n_gpu_types] = mem_strdup(gpu->string);
 	struct rate r = { .gpu = (uint32_t)t->n_gpu_types++ };
@@ -148,7 +148,8 @@ static int load_all(struct throughput *t, const cJSON *root, struct orr_error *e
 		qsort(t->rate, t->n, sizeof *t->rate, compare);
 	for (size_t i = 1; i < t->n; i++)
 		if (!compare(&t->rate[i - 1], &t->rate[i]))
-			return wrong(t, t->gpu_type[t->rate[i].gpu], t->rate[i].job, t->rate[i].other, "one entry per key", err);
+			return wrong(t, t->gpu_type[t->rate[i].gpu], t->rate[i].job, t->rate[i].other,
+				"one entry for these jobs: two keys name the same jobs", err);
 	return ORR_OK;
 }
 

@@ -47,7 +47,7 @@ static int load_template(struct sbuf *out, const char *name, struct orr_error *e
 	}
 	if (!f)
 		return orr_fail(err, ORR_EFAIL,
-			"plots/%s.gp: not found in %s: expected ORRERY_DATADIR to name the directory that contains plots/", name,
+			"plots/%s.gp: this file is missing in %s: expected ORRERY_DATADIR to name the directory that contains plots/", name,
 			ORR_PKGDATADIR);
 	char block[4096];
 	size_t n;
@@ -55,7 +55,7 @@ static int load_template(struct sbuf *out, const char *name, struct orr_error *e
 		sbuf_add(out, block, n);
 	bool is_whole = !ferror(f);
 	fclose(f);
-	return is_whole ? ORR_OK : orr_fail(err, ORR_EFAIL, "plots/%s.gp: cannot be read", name);
+	return is_whole ? ORR_OK : orr_fail(err, ORR_EFAIL, "plots/%s.gp: this file cannot be read", name);
 }
 
 struct layout album_layout(size_t n, size_t longest_label, double plot_in)

@@ -106,7 +106,7 @@ static bool put_cdf(struct sbuf *b, const struct run_result *r, times_of times)
 			break;
 		last = rank;
 		if (t[rank] <= 0)
-			continue; /* not on a log axis; the shares that follow count it */
+			continue; /* zero has no place on a log axis, but counts in the shares that follow */
 		if (!has_points)
 			sbuf_printf(b, "%.9g %.9g\n", t[rank], (double)rank / (double)of);
 		sbuf_printf(b, "%.9g %.9g\n", t[rank], (double)(rank + 1) / (double)of);
@@ -218,7 +218,7 @@ struct chart {
 	size_t rows; /* job of row k (from 0) is r->jobs[k] */
 	struct bar *bar;
 	size_t n_bars, cap_bars;
-	int64_t *running_since; /* of each row; -1: not running */
+	int64_t *running_since; /* start of the present run of each row; -1: not running */
 };
 
 static void add_bar(struct chart *c, int64_t from_ns, int64_t to_ns, size_t row, bool is_running)

@@ -141,7 +141,7 @@ static int complain(FILE *said, int status, struct orr_error *err)
 			snprintf(first, sizeof first, "%s", text);
 	}
 	first[strcspn(first, "\n")] = '\0';
-	return orr_fail(err, ORR_EFAIL, "gnuplot failed (status %d): %s", status, first[0] ? first : "no message");
+	return orr_fail(err, ORR_EFAIL, "gnuplot failed (status %d): %s", status, first[0] ? first : "it printed no message");
 }
 
 static int talk(const char *program, const char *dir, const struct sbuf *script, const int *ends, FILE *said, struct orr_error *err)

@@ -196,7 +196,8 @@ int profile_figures(const struct profile *p, const struct device *d, const char 
 	if (!rc && a.n_files)
 		rc = album_write(&a, dir, err);
 	else if (!rc)
-		rc = orr_fail(err, ORR_EINPUT, "%.100s: no figures: expected a profile with GEMM laws or points", p->name);
+		rc = orr_fail(
+			err, ORR_EINPUT, "%.100s: the profile gives no figures: expected a profile with GEMM laws or points", p->name);
 	album_free(&a);
 	return rc;
 }

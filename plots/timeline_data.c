@@ -17,7 +17,7 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 
 struct device_place {
 	uint32_t device;
-	const char *name; /* of its row; NULL: the device's number */
+	const char *name; /* name of the device's row; NULL: the number of the device */
 	size_t row;
 	uint32_t band; /* place among the devices of its row */
 };

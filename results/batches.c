@@ -18,7 +18,7 @@ struct stretch {
 	size_t n;
 	double sum[BLOCKS_MAX], weight[BLOCKS_MAX];
 	double total, total_weight, mean;
-	double rest[BLOCKS_MAX]; /* sum - mean x weight, set by residuals() */
+	double rest[BLOCKS_MAX]; /* sum - mean x weight; set by residuals() */
 };
 
 /* Computes totals and mean. Returns false if there are no values. */

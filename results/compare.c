@@ -63,7 +63,7 @@ double compare_equivalence(
 	return isnan(high) || isnan(low) ? NAN : fmax(high, low);
 }
 
-/* The samples of complete replications. */
+/* The samples, without replications in which a policy has no value. */
 struct samples {
 	double **value;
 	size_t n_policies, n;
@@ -264,7 +264,7 @@ static void bound_pairs(const struct comparison *c, const struct samples *s, dou
 	size_t n = c->n_policies;
 	double *d = mem_zalloc(s->n + 1, sizeof *d), sense = c->options.is_larger_better ? 1 : -1;
 	double level =
-		1 - 2 * (1 - c->options.level) / (double)(n - 1); /* each end has a probability of error of at most (1 - level) / 2 */
+		1 - 2 * (1 - c->options.level) / (double)(n - 1); /* the probability of error is at most (1 - level) / 2 at each end */
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j < n; j++) {
 			for (size_t k = 0; k < s->n; k++)

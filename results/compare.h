@@ -30,8 +30,8 @@
 /* Pairs that are compared, which together form the family of statements. */
 enum compare_family {
 	COMPARE_ALL,   /* every pair */
-	COMPARE_FIRST, /* each policy with the first */
-	COMPARE_BEST,  /* each policy with the best of the others */
+	COMPARE_FIRST, /* each policy with the first one */
+	COMPARE_BEST,  /* each policy with the best of the other policies */
 };
 
 struct compare_options {
@@ -42,7 +42,7 @@ struct compare_options {
 	bool is_relative; /* `within` is a share of the mean of the pair's first policy */
 };
 
-/* What is known of a pair. */
+/* What the tests show of a pair. */
 enum compare_verdict {
 	COMPARE_NONE,      /* no test: too few replications, or too few that differ */
 	COMPARE_SAME,      /* all differences are 0 */
@@ -56,13 +56,13 @@ struct compare_pair {
 	size_t a, b;                             /* policies, a < b */
 	struct interval difference;              /* mean of b - a, with its simultaneous interval */
 	double p, p_holm, p_t;                   /* p-value of "no difference", Holm's adjusted one, that of the paired t-test */
-	double p_equal, p_equal_holm, p_equal_t; /* the same of "the difference is at least the bound"; NAN: no bound */
+	double p_equal, p_equal_holm, p_equal_t; /* the same p-values of "the difference is at least the bound"; NAN: no bound */
 	enum compare_verdict verdict;
 };
 
 struct compare_policy {
 	double mean;
-	double is_best;             /* share of bootstrap samples in which the policy has the best mean */
+	double is_best;             /* by policy: share of bootstrap samples in which the policy has the best mean */
 	size_t rank_low, rank_high; /* interval of the rank, 1: best; only of COMPARE_ALL, else 0 */
 	struct interval to_best;    /* COMPARE_BEST: mean - best mean of the others, with Hsu's interval; else NAN */
 	bool may_be_best;           /* COMPARE_BEST: the interval allows that the policy is the best */

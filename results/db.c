@@ -58,7 +58,8 @@ int db_fail(const struct store *s, int rc, const char *doing, struct orr_error *
 			sqlite3_errstr(rc));
 	case SQLITE_CORRUPT:
 		return orr_fail(err, ORR_EFAIL,
-			"%s: %s: the database is damaged (%s): expected an undamaged file ('sqlite3 FILE .recover' may recover a part)",
+			"%s: %s: the database is damaged (%s): expected an undamaged file ('sqlite3 FILE .recover' may recover some of the "
+			"contents)",
 			s->path, doing, sqlite3_errmsg(s->db));
 	default:
 		return orr_fail(err, ORR_EFAIL, "%s: %s: %s", s->path, doing, s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc));

@@ -17,7 +17,7 @@
 /* "orry" in ASCII: distinguishes databases of orrery from other SQLite databases */
 enum { DB_APPLICATION_ID = 0x6f727279, DB_SCHEMA_VERSION = 7, DB_BUSY_MS = 30000 };
 
-/* Statements that a store prepares once; of the last three kinds one for each table of rows. */
+/* Statements that a store prepares once. Of the last three kinds there is one for each table of rows. */
 enum {
 	DB_FIND_RUN,
 	DB_INSERT_RUN,

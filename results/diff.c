@@ -14,14 +14,14 @@ static const char doing[] = "comparing runs";
 
 /* A run without a partner of the same hash. */
 struct lone {
-	uint64_t key; /* of scenario and label */
+	uint64_t key; /* SHA-256 of scenario and label */
 	struct diff_run about;
 };
 
 struct side {
 	struct store *store;
 	sqlite3_stmt *runs; /* run, hash, label, seed, scenario in order of hash and label */
-	int rc;             /* of the last step */
+	int rc;             /* result of the last sqlite3_step() */
 	struct lone *lone;
 	size_t n, cap;
 };
@@ -127,7 +127,7 @@ static uint64_t key_of(const char *scenario, const char *label)
 	return key;
 }
 
-/* Keeps the current run of a side, which the other side lacks; its checksums are kept in `tables`. */
+/* Keeps the current run of a side, which the other side lacks. Keeps the checksums of the run in `tables`. */
 static int keep_alone(struct comparison *c, int which)
 {
 	struct side *d = &c->side[which];
@@ -198,7 +198,7 @@ static void keep_only(struct comparison *c, struct diff_run *r)
 	c->differing[c->n++] = *r;
 }
 
-/* Pairs runs of equal scenario and label but different hashes; the others are in one database only. */
+/* Pairs runs of equal scenario and label but different hashes; the remaining runs are in one database only. */
 static void compare_scenarios(struct comparison *c)
 {
 	struct side *a = &c->side[0], *b = &c->side[1];

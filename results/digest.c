@@ -26,7 +26,7 @@ struct digest {
 
 /* One part of a run while its rows are read. */
 struct part {
-	struct digest *digest; /* digest of the database; NULL: only the checksum */
+	struct digest *digest; /* digest of the database; NULL: only the checksum is computed */
 	struct sha256_ctx sha; /* checksum of the part */
 	struct sbuf row;
 	bool has_rows, is_listed; /* is_listed: the checksum is that of the lists, the digest that of the rows */

@@ -12,7 +12,7 @@
 #include "results/store.h"
 
 struct failed_run {
-	char *hash, *label;  /* of the run */
+	char *hash, *label;  /* hash of the run */
 	char *point, *error; /* point: run and axes of the study, "r[load=2,nodes=8]" */
 	int64_t tries;       /* how often the run was tried; 1 or more */
 };
@@ -27,13 +27,13 @@ struct failed_runs {
 int failed_runs_read(struct store *s, struct failed_runs *out, struct orr_error *err);
 /* Returns the failure of a run; NULL: none. */
 const struct failed_run *failed_runs_find(const struct failed_runs *f, const char *hash, const char *label);
-/* Adds a failure, or replaces point, error and tries of an existing one if its number of tries is at most the new one. Copies the texts. */
+/* Adds a failure. An existing failure with at most as many tries gets the new point, error and tries. Copies the texts. */
 void failed_runs_put(struct failed_runs *f, const struct failed_run *new);
 void failed_runs_free(struct failed_runs *f);
 
 /* Stores failures in one transaction, as failed_runs_put() does. */
 int store_write_failures(struct store *s, const struct failed_run *list, size_t n, struct orr_error *err);
-/* The same within a transaction of the caller. */
+/* Like store_put_failures(), within a transaction of the caller. */
 int store_put_failures(struct store *s, const struct failed_run *list, size_t n, struct orr_error *err);
 /* Deletes failures whose run is stored. */
 int store_forget_failures(struct store *s, struct orr_error *err);

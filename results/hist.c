@@ -41,7 +41,7 @@ struct hist {
 	double *value;  /* values in order of addition; NULL above exact_max values */
 	double *sorted; /* the first n_sorted values in ascending order */
 	uint64_t n_sorted;
-	uint32_t *index; /* index of each value; NULL: no indices, or an index is too large */
+	uint32_t *index; /* index of each value; NULL: the values have no indices, or an index is too large */
 	size_t cap, cap_index;
 	uint64_t exact_max;
 	uint32_t last_index; /* the largest */

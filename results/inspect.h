@@ -10,13 +10,13 @@
 struct store_info {
 	int schema;                /* version of the file's schema */
 	int64_t runs, bases;       /* bases: base scenarios; 0 up to schema 5 */
-	int64_t bytes, free_bytes; /* size of the database; free pages, which store_vacuum() releases */
+	int64_t bytes, free_bytes; /* size of the database, and size of the free pages, which store_vacuum() releases */
 };
 int store_info(struct store *s, struct store_info *out, struct orr_error *err);
 
 /*
- * Looks for damage: SQLite's integrity check, the checksum of each run, rows of missing runs. Tells each finding, a line that names the
- * table and, where known, the run. *n: number of findings. Returns an error only if the check itself is impossible.
+ * Looks for damage: SQLite's integrity check, the checksum of each run, rows of missing runs. Passes each finding to the caller, as a line
+ * that names the table and, if known, the run. *n: number of findings. Returns an error only if the check itself is impossible.
  */
 int store_check(struct store *s, void (*tell)(void *ctx, const char *finding), void *ctx, size_t *n, struct orr_error *err);
 
@@ -28,7 +28,8 @@ struct diff_run {
 	int64_t run[2]; /* numbers in the two databases; 0: missing */
 	char *label, *hash, *seed_text;
 	char *tables;        /* names of the tables that differ, separated by ", "; NULL: only one database has the run */
-	bool is_other_build; /* equal scenario and label, but another hash: other inputs, version or sources of the program */
+	bool is_other_build; /* the scenario and the label are equal, but the hashes differ: inputs, version or sources of the program have
+				changed */
 };
 
 struct diff {

@@ -38,15 +38,15 @@ struct merge {
 	struct store scratch; /* list of runs, in a temporary file of SQLite */
 	struct shard *shard;
 	size_t n_shards;
-	struct table table[MOST_TABLES]; /* the first is `runs` */
+	struct table table[MOST_TABLES]; /* the first table is `runs` */
 	size_t n_tables;
 	size_t *open, n_open, most_open, oldest; /* ring of the open shards */
 	int64_t first_new;                       /* number of the first run that this merge adds */
 	uint32_t *source;                        /* shard of each added run */
 	size_t n_sources, cap_sources;
 	sqlite3_stmt *find;
-	struct sbuf checksum, overrides; /* of the run that is being copied */
-	struct failed_runs failures;     /* of all shards */
+	struct sbuf checksum, overrides; /* checksum of the run that is being copied */
+	struct failed_runs failures;     /* sum over all shards */
 	struct merge_count *count;
 	struct orr_error *err;
 };
@@ -367,7 +367,7 @@ static int copy_run(struct merge *m, size_t k, int64_t from)
 	return ORR_OK;
 }
 
-/* ---- runs that are present ---- */
+/* ---- runs that the database already has ---- */
 
 /* Columns of `runs` that may differ between two equal results. */
 static bool is_circumstance(const char *column)

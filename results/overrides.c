@@ -87,7 +87,7 @@ struct member {
 struct object {
 	struct member *member;
 	size_t n, cap;
-	size_t next; /* member after the one found last: two objects often have the same order */
+	size_t next; /* member after the one found last, because two objects often have their members in the same order */
 };
 
 static bool same(struct slice a, struct slice b)

@@ -12,9 +12,10 @@
 
 #include <stdbool.h>
 
-/* Appends the patch that turns base into text. Returns false, possibly with an incomplete patch, if either is not a JSON object. */
+/* Appends the patch that turns base into text. Returns false, possibly with an incomplete patch, if one of the texts is not a JSON object.
+ */
 bool overrides_make(struct sbuf *out, const char *base, const char *text);
-/* Appends base with the patch applied. Returns false, possibly with an incomplete text, if either is not a JSON object. */
+/* Appends base with the patch applied. Returns false, possibly with an incomplete text, if one of the texts is not a JSON object. */
 bool overrides_apply(struct sbuf *out, const char *base, const char *patch);
 
 #endif

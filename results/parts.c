@@ -50,7 +50,7 @@ struct row {
 struct partlog {
 	const char *entity;
 	size_t most;
-	uint64_t stride; /* subjects that are no multiple have no rows */
+	uint64_t stride; /* subjects whose numbers are no multiples of this stride have no rows */
 	struct row *row;
 	size_t n, cap;
 	size_t *last; /* by subject / stride: index of its last row + 1; 0: none */

@@ -30,8 +30,8 @@ enum part_kind part_kind_of(const char *word);
 
 struct part {
 	enum part_kind kind;
-	const char *cause; /* what is blamed: a text that outlives the recorder, such as "policy"; NULL: nothing */
-	uint64_t number;   /* of the cause: "job" and 12 give "job 12"; PART_ALONE: none */
+	const char *cause; /* the cause: a text that outlives the recorder, such as "policy"; NULL: none */
+	uint64_t number;   /* number of the cause: "job" and 12 give "job 12"; PART_ALONE: the cause has no number */
 	/* Numbers of the cause: each % of this literal stands for the next value. "% GPUs asked, % free"; NULL: none. */
 	const char *detail;
 	uint32_t value[3];
@@ -61,7 +61,7 @@ void partlog_finish(struct partlog *p, struct run_result *r, int64_t now_ns, par
 /* Appends "3 h 02 min". */
 void part_put_time(struct sbuf *out, int64_t time_ns);
 /* Appends "job 17 waited 3 h 02 min: 2 h 10 min behind job 12 (64 GPUs asked, 48 free), 52 min reserved for job 15; ran 1 h 00 min: ..".
- * rows: the parts of one subject. name: of the subject, "17". */
+ * rows: the parts of one subject. name: name of the subject, such as "17". */
 void part_sentence(struct sbuf *out, const char *name, const struct part_row *rows, size_t n);
 
 #endif

@@ -208,7 +208,7 @@ static int write_notes(const char *dir, const struct run_result *const *runs, si
 
 static char *safe_name(const char *label)
 {
-	enum { NAME_MAX_BYTES = 100 }; /* limit that leaves room for suffixes within the 255 bytes of a file name */
+	enum { NAME_MAX_BYTES = 100 }; /* length limit that leaves room for suffixes within the 255 bytes of a file name */
 	static const char fine[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+=@-";
 	struct sbuf b = { 0 };
 	for (const char *c = label; *c && b.len < NAME_MAX_BYTES; c++)

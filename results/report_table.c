@@ -172,7 +172,7 @@ static void put_differences(struct sbuf *out, const struct run_result *const *ru
 
 /* The first policy's value divided by each policy's value: how many times faster or cheaper. is_inverse: the reciprocal. */
 static const struct quotient {
-	const char *metric, *title, *word; /* title NULL: the ratio is on the line of the previous entry */
+	const char *metric, *title, *word; /* title: NULL if the ratio is on the line of the previous entry */
 	bool is_inverse;
 } quotients[] = {
 	{ "ratio_completion_mean", "mean end-to-end time of %s / that of each policy, over all replications:\n", "", false },

@@ -38,8 +38,8 @@ double hist_quantile(struct hist *h, double p); /* NaN if empty */
  * number of blocks; 0 if the values have no index or are bucketed. */
 size_t hist_count_above(const struct hist *h, double limit, double *above, double *all);
 
-/* Returns the values in ascending order of their indices, and sets *index and *n; free both with mem_free(). NULL, NULL and 0 if the
- * values have no index or are bucketed. Equal indices keep their order of addition. */
+/* Returns the values in ascending order of their indices, and sets *index and *n; free both with mem_free(). Returns NULL, with *index
+ * NULL and *n 0, if the values have no index or are bucketed. Equal indices keep their order of addition. */
 double *hist_ordered(const struct hist *h, uint32_t **index, size_t *n);
 
 /* Sum in units of 2^-40. Integers make sums independent of the order of addition (as jobs end, or as rows of a stored run are read). */

@@ -79,7 +79,7 @@ static int make_schema(struct store *s, struct orr_error *err)
 	int code = db_exec(s, "BEGIN IMMEDIATE", doing, err);
 	if (code)
 		return code;
-	code = check_identity(s, &s->version, err); /* another process may have created them */
+	code = check_identity(s, &s->version, err); /* another process may have created the tables */
 	if (!code && (s->version < DB_SCHEMA_VERSION || db_lacks_columns(s))) {
 		char sql[96];
 		sqlite3_snprintf(

@@ -20,14 +20,14 @@ struct warmup {
 	int64_t time_ns; /* WARMUP_TIME: values of jobs or requests that arrive earlier, from the first arrival on, are removed */
 };
 
-/* Returns the number of values that MSER-5 removes from the first of v[0..n) on. *is_determined: false if the minimum lies in the second
- * half, or n < 50; the number is then 0. */
+/* Returns the number of values that MSER-5 removes from the first of v[0..n) on. Sets *is_determined to false if the minimum lies in the
+ * second half, or n < 50; the number is then 0. */
 size_t warmup_mser5(const double *v, size_t n, bool *is_determined);
 
 /* The first values of a run that are removed. */
 struct warmup_cut {
 	uint64_t first;     /* least index that is kept */
-	size_t removed;     /* number of values below it */
+	size_t removed;     /* number of values with a smaller index */
 	bool is_determined; /* false: nothing can be removed */
 };
 /* Returns the cut for a run. h: values in whose order the transient shows (waits), by index; more than a million values have lost their

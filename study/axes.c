@@ -20,7 +20,7 @@ int book_read_lets(struct book *b, const cJSON *o, const char *where, struct boo
 {
 	size_t cap = 0;
 	if (o && !cJSON_IsObject(o))
-		return book_fail(b, where, err, "expected an object of names and values");
+		return book_fail(b, where, err, "expected an object whose keys are names and whose members are values");
 	for (const cJSON *m = o ? o->child : NULL; m; m = m->next) {
 		char *text = scenario_scalar(m);
 		if (!text)
@@ -104,14 +104,15 @@ static int add_grid(struct book *b, const char *where, struct book_axis *a, doub
 {
 	const struct search_axis *r = &a->range;
 	if (!isnan(n) && !isnan(step))
-		return book_fail(b, where, err, "expected n or by, found both");
+		return book_fail(b, where, err, "expected either \"n\" or \"by\", found both");
 	if (!isnan(step) && (!(step > 0) || r->is_log))
-		return book_fail(b, where, err, "by: expected more than 0, and a linear scale; a logarithmic scale has n");
+		return book_fail(b, where, err,
+			"\"by\": expected a step above 0 on a linear scale; on a logarithmic scale, \"n\" gives the number of values");
 	if (!isnan(n) && (n < 2 || n > MAX_VALUES || n != floor(n)))
-		return book_fail(b, where, err, "n: expected 2 to %d", MAX_VALUES);
+		return book_fail(b, where, err, "\"n\": expected a number of values from 2 to %d", MAX_VALUES);
 	double count = isnan(step) ? n : floor((r->to - r->from) / step * (1 + 1e-12) + 1e-9) + 1;
 	if (count > MAX_VALUES)
-		return book_fail(b, where, err, "by: %.3g values: expected at most %d", count, MAX_VALUES);
+		return book_fail(b, where, err, "\"by\": the step gives %.3g values: expected at most %d", count, MAX_VALUES);
 	for (double i = 0; i < count; i++) {
 		double part = isnan(step) ? i / (n - 1) : i * step / (r->to - r->from);
 		double v = r->is_log ? r->from * pow(r->to / r->from, part) : r->from + part * (r->to - r->from);
@@ -142,17 +143,17 @@ static int read_range(struct book *b, const cJSON *o, const char *where, struct 
 	a->is_range = true;
 	a->range.is_log = scale && !strcmp(scale, "log");
 	if (scale && !a->range.is_log && strcmp(scale, "linear") != 0)
-		return book_fail(b, where, err, "scale: expected \"linear\" or \"log\", found \"%.40s\"", scale);
+		return book_fail(b, where, err, "\"scale\": expected \"linear\" or \"log\", found \"%.40s\"", scale);
 	if (!(a->range.from < a->range.to) || !isfinite(a->range.to - a->range.from) || (a->range.is_log && !(a->range.from > 0)))
-		return book_fail(
-			b, where, err, "expected numbers from < to%s", a->range.is_log ? ", and from > 0 on a logarithmic scale" : "");
+		return book_fail(b, where, err, "expected numbers with \"from\" below \"to\"%s",
+			a->range.is_log ? ", and \"from\" above 0 on a logarithmic scale" : "");
 	if (isnan(n) && isnan(step))
 		return ORR_OK;
 	a->is_range = false;
 	return add_grid(b, where, a, n, step, err);
 }
 
-/* Reads "seeds", a number or a list: an axis of all runs. */
+/* Reads "seeds", a number or a list, and adds them as an axis of all runs. */
 static int read_seeds(struct book *b, struct orr_error *err)
 {
 	static const char where[] = "$.seeds";
@@ -161,7 +162,7 @@ static int read_seeds(struct book *b, struct orr_error *err)
 	if (!v || !b->is_study)
 		return ORR_OK;
 	if (book_axis(b, "seed", 4) != SIZE_MAX)
-		return book_fail(b, where, err, "an axis has the name seed: expected another name, or no seeds");
+		return book_fail(b, where, err, "an axis has the name \"seed\": expected another name, or no key \"seeds\"");
 	if (b->n_axes == BOOK_MAX_AXES)
 		return book_fail(b, where, err, "too many axes: expected at most %d", BOOK_MAX_AXES);
 	b->seed_axis = b->n_axes++;
@@ -187,7 +188,7 @@ int book_read_axes(struct book *b, struct orr_error *err)
 {
 	const cJSON *axes = cJSON_GetObjectItemCaseSensitive(b->json, "axes");
 	if (axes && !cJSON_IsObject(axes))
-		return book_fail(b, "$.axes", err, "expected an object of names and lists of values");
+		return book_fail(b, "$.axes", err, "expected an object whose keys are names of axes and whose members are lists of values");
 	for (const cJSON *m = axes ? axes->child : NULL; m; m = m->next) {
 		char where[100];
 		snprintf(where, sizeof where, "$.axes.%.60s", m->string);
@@ -221,12 +222,13 @@ int book_read_stop(struct book *b, struct orr_error *err)
 	if (err->code)
 		return err->code;
 	if (isnan(s->below) && isnan(s->n))
-		return book_fail(b, where, err, "expected below, n, or both");
+		return book_fail(b, where, err, "expected the key \"below\", the key \"n\", or both");
 	if (!isnan(s->below) && !(s->below > 0 && s->below < 1))
-		return book_fail(b, where, err, "below: expected a relative half-width above 0 and below 1, such as 0.05");
+		return book_fail(b, where, err, "\"below\": expected a relative half-width above 0 and below 1, such as 0.05");
 	if (!isnan(s->n) && !(s->n >= 2 && s->n <= 1e6 && s->n == floor(s->n)))
-		return book_fail(b, where, err, "n: expected a number of replications, 2 to 1000000");
-	return s->metric && isnan(s->below) ? book_fail(b, where, err, "metric: expected below too") : ORR_OK;
+		return book_fail(b, where, err, "\"n\": expected a number of replications, 2 to 1000000");
+	return s->metric && isnan(s->below) ? book_fail(b, where, err, "\"metric\": expected this key only together with \"below\"")
+					    : ORR_OK;
 }
 
 static int set_key(const struct book *b, cJSON *scenario, const char *key, const char *value, const char *where, struct orr_error *err)
@@ -268,11 +270,11 @@ static int add_axis(struct book *b, const cJSON *name, const char *where, struct
 {
 	size_t a = cJSON_IsString(name) ? book_axis(b, name->valuestring, strlen(name->valuestring)) : SIZE_MAX;
 	if (a == SIZE_MAX)
-		return book_fail(
-			b, where, err, "axes: expected names of $.axes, found \"%.60s\"", cJSON_IsString(name) ? name->valuestring : "");
+		return book_fail(b, where, err, "\"axes\": expected names of $.axes, found \"%.60s\"",
+			cJSON_IsString(name) ? name->valuestring : "");
 	for (size_t i = 0; i < r->n_axes; i++)
 		if (r->axis[i] == a)
-			return book_fail(b, where, err, "axes: \"%.60s\" is named twice: expected it once", name->valuestring);
+			return book_fail(b, where, err, "\"axes\": \"%.60s\" is named twice: expected it once", name->valuestring);
 	r->dim[r->n_axes] = r->n_dims;
 	r->offset[r->n_axes] = b->axis[a].n;
 	r->axis[r->n_axes++] = a;
@@ -284,7 +286,7 @@ static int end_dim(struct book *b, const char *where, struct book_run *r, size_t
 {
 	r->dim_n[r->n_dims++] = n;
 	r->n_points *= n;
-	return r->n_points > MAX_VALUES ? book_fail(b, where, err, "axes: too many points: expected at most %d", MAX_VALUES) : ORR_OK;
+	return r->n_points > MAX_VALUES ? book_fail(b, where, err, "\"axes\": too many points: expected at most %d", MAX_VALUES) : ORR_OK;
 }
 
 /* Adds an axis with its listed values. *n: their number; 0 before the first axis of a list. */
@@ -296,10 +298,12 @@ static int add_listed(struct book *b, const cJSON *name, const char *where, stru
 		return rc;
 	r->offset[r->n_axes - 1] = 0;
 	if (b->axis[a].is_range)
-		return book_fail(b, where, err, "axes: \"%.60s\" has no values: expected n or by in $.axes, or a sample, find or refine",
+		return book_fail(b, where, err,
+			"\"axes\": \"%.60s\" has no values: expected \"n\" or \"by\" in $.axes, or \"sample\", \"find\" or \"refine\" in "
+			"the run",
 			b->axis[a].name);
 	if (*n && b->axis[a].n != *n)
-		return book_fail(b, where, err, "axes: \"%.60s\" has %zu values: expected %zu, as the first axis of its list",
+		return book_fail(b, where, err, "\"axes\": \"%.60s\" has %zu values: expected %zu, as many as the first axis of its list",
 			b->axis[a].name, b->axis[a].n, *n);
 	*n = b->axis[a].n;
 	return ORR_OK;
@@ -310,7 +314,7 @@ static int read_listed(struct book *b, const cJSON *list, const char *where, str
 	const cJSON *v, *name;
 	int rc = ORR_OK;
 	if (list && !cJSON_IsArray(list))
-		return book_fail(b, where, err, "axes: expected a list of names");
+		return book_fail(b, where, err, "\"axes\": expected a list of names");
 	cJSON_ArrayForEach(v, list)
 	{
 		size_t n = 0;
@@ -360,12 +364,12 @@ static int read_sample(struct book *b, const cJSON *o, const char *where, struct
 	if (rc)
 		return rc;
 	if (!(n >= 1 && n <= MAX_VALUES && n == floor(n)) || !(isnan(seed) || (seed >= 0 && seed < 1e15 && seed == floor(seed))))
-		return book_fail(b, where, err, "sample: expected n from 1 to %d, and a whole seed", MAX_VALUES);
+		return book_fail(b, where, err, "\"sample\": expected \"n\" from 1 to %d, and a whole number as \"seed\"", MAX_VALUES);
 	if (method && strcmp(method, "latin") != 0 && strcmp(method, "random") != 0)
-		return book_fail(b, where, err, "sample: method: expected \"latin\" or \"random\", found \"%.40s\"", method);
+		return book_fail(b, where, err, "\"sample\": \"method\": expected \"latin\" or \"random\", found \"%.40s\"", method);
 	axes = cJSON_GetObjectItemCaseSensitive(o, "axes");
 	if (!cJSON_IsArray(axes) || !cJSON_GetArraySize(axes))
-		return book_fail(b, where, err, "sample: axes: expected a list of names");
+		return book_fail(b, where, err, "\"sample\": \"axes\": expected a list of names");
 	cJSON_ArrayForEach(name, axes)
 	{
 		size_t a;
@@ -373,7 +377,8 @@ static int read_sample(struct book *b, const cJSON *o, const char *where, struct
 		if (rc)
 			return rc;
 		if (!b->axis[a].is_range)
-			return book_fail(b, where, err, "sample: \"%.60s\": expected an axis with from and to alone", b->axis[a].name);
+			return book_fail(b, where, err, "\"sample\": \"%.60s\": expected an axis that has only \"from\" and \"to\"",
+				b->axis[a].name);
 		struct rng g;
 		rng_init(&g, isnan(seed) ? 1 : (uint64_t)seed, "sample", a);
 		draw(&b->axis[a], (size_t)n, method && !strcmp(method, "latin"), &g);
@@ -381,18 +386,18 @@ static int read_sample(struct book *b, const cJSON *o, const char *where, struct
 	return end_dim(b, where, r, (size_t)n, err);
 }
 
-/* Reads the result that a search looks at: its axis, of one value that the search sets, and its metric. */
+/* Reads the axis and the metric of a search. The axis has one value, which the search sets. */
 static int read_search(struct book *b, const cJSON *o, const char *where, struct book_run *r, struct orr_error *err)
 {
 	size_t a;
 	const char *metric = book_string(b, o, "metric", where, err);
 	if (!metric)
-		return book_fail(b, where, err, "expected a metric");
+		return book_fail(b, where, err, "expected the key \"metric\"");
 	int rc = add_axis(b, cJSON_GetObjectItemCaseSensitive(o, "axis"), where, r, &a, err);
 	if (rc)
 		return rc;
 	if (!b->axis[a].is_range)
-		return book_fail(b, where, err, "axis \"%.60s\": expected an axis with from and to alone", b->axis[a].name);
+		return book_fail(b, where, err, "axis \"%.60s\": expected an axis that has only \"from\" and \"to\"", b->axis[a].name);
 	r->search.metric = mem_strdup(metric);
 	r->search.axis = a;
 	r->search.value = b->axis[a].n;
@@ -421,7 +426,7 @@ static int read_find(struct book *b, const cJSON *o, const char *run, struct boo
 	const cJSON *below = cJSON_GetObjectItemCaseSensitive(o, "below"), *above = cJSON_GetObjectItemCaseSensitive(o, "above");
 	int rc = book_check_keys(b, o, where, known, err);
 	if (!rc && !below == !above)
-		rc = book_fail(b, where, err, "expected below or above");
+		rc = book_fail(b, where, err, "expected either \"below\" or \"above\"");
 	if (!rc)
 		rc = read_limit(b, below ? below : above, where, &r->search.limit, err);
 	if (!rc)
@@ -454,9 +459,9 @@ static int read_refine(struct book *b, const cJSON *o, const char *run, struct b
 		return rc;
 	start = isnan(start) ? 5 : start;
 	if (!(start >= 3 && n >= start && n <= MAX_VALUES) || start != floor(start) || n != floor(n))
-		return book_fail(b, where, err, "expected whole numbers start, 3 or more, and n, at least start");
+		return book_fail(b, where, err, "expected whole numbers: \"start\" of at least 3, and \"n\" of at least \"start\"");
 	if (r->search.kind)
-		return book_fail(b, where, err, "expected find or refine, found both");
+		return book_fail(b, where, err, "expected either \"find\" or \"refine\", found both");
 	r->search.start = (size_t)start;
 	r->search.most = (size_t)n;
 	r->search.kind = BOOK_REFINE;
@@ -469,7 +474,7 @@ static int add_seeds(struct book *b, const char *where, struct book_run *r, stru
 	if (b->seed_axis == SIZE_MAX)
 		return ORR_OK;
 	if (r->set && cJSON_GetObjectItemCaseSensitive(r->set, "seed"))
-		return book_fail(b, where, err, "set: seed: expected no seed beside $.seeds");
+		return book_fail(b, where, err, "\"set\": \"seed\": expected this key only in a study without $.seeds");
 	for (size_t i = 0; i < r->n_axes; i++)
 		if (r->axis[i] == b->seed_axis)
 			return ORR_OK;

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const double silent_s = 60; /* a part that has not written for so long may have been killed */
+static const double silent_s = 60; /* a part that has not written for this time may have been killed */
 
 double board_now(void)
 {
@@ -25,10 +25,10 @@ double board_now(void)
 
 struct board {
 	struct board_state state;
-	char *path, *next; /* next: written, then renamed to path */
+	char *path, *next; /* next: name of the new file, which is renamed to path */
 };
 
-/* A file that cannot be written is left out: the runs matter more. */
+/* A progress file that cannot be written is no error, because the runs do not depend on it. */
 static void write_state(struct board *b)
 {
 	const struct board_state *s = &b->state;
@@ -169,7 +169,7 @@ static double left_s(const struct board_state *s, double now)
 static void put_left(struct sbuf *out, double left)
 {
 	if (isnan(left))
-		sbuf_puts(out, ", time left unknown");
+		sbuf_puts(out, ", remaining time unknown");
 	else if (left < 90)
 		sbuf_printf(out, ", about %.0f s left", left);
 	else if (left < 5400)
@@ -212,14 +212,14 @@ void board_put_parts(struct sbuf *out, const struct board_state *list, size_t n,
 		if (s->is_ended)
 			sbuf_printf(out, ", ended after %.0f s\n", s->written - s->begun);
 		else if (now - s->written > silent_s)
-			sbuf_printf(out, ", last sign %.0f s ago\n", now - s->written);
+			sbuf_printf(out, ", last progress %.0f s ago\n", now - s->written);
 		else {
 			put_left(out, left_s(s, now));
 			sbuf_putc(out, '\n');
 		}
 	}
 	if (missing)
-		sbuf_printf(out, "not begun: %u parts\n", missing);
+		sbuf_printf(out, "parts not started: %u\n", missing);
 }
 
 /* ---- the first rank ---- */

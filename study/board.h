@@ -17,9 +17,9 @@
 /* The state of a part. */
 struct board_state {
 	struct share share;
-	double runs, total;    /* runs that ended, with the completed shares of others; expected number */
-	double failed;         /* of the runs that ended */
-	double begun, written; /* seconds since 1970 */
+	double runs, total;    /* number of runs that ended, plus the completed shares of other runs; expected number of runs */
+	double failed;         /* number of failed runs among those that ended */
+	double begun, written; /* time of the last change, seconds since 1970 */
 	bool is_ended;
 };
 
@@ -28,11 +28,12 @@ struct board_state {
 struct board;
 /* Begins the file of a shard. total: expected number of runs. */
 struct board *board_new(const char *shard, const struct share *share, double total);
-/* Sets the number of runs that have ended, with the completed shares of others. Functions of one board are not called at the same time. */
+/* Sets the number of runs that have ended, plus the completed shares of other runs. Only one thread at a time calls the functions of a
+ * board. */
 void board_runs(struct board *b, double runs);
 void board_failed(struct board *b, double failed);
 void board_total(struct board *b, double total);
-/* Writes the last state, which is_ended says to be the end of the part, and frees the board; NULL is allowed. */
+/* Writes the last state and frees the board. is_ended: the part has ended. board may be NULL. */
 void board_end(struct board *b, bool is_ended);
 
 /* ---- readers ---- */

@@ -32,7 +32,7 @@ struct book_value {
 	struct book_let *let;
 	size_t n_lets;
 };
-/* Values listed, those of a grid, or none yet: a range, whose values a sample or a search adds. */
+/* The values of an axis: a list, a grid, or a range, whose values a sample or a search adds later. */
 struct book_axis {
 	char *name;
 	struct book_value *value;
@@ -45,17 +45,17 @@ enum book_search_kind { BOOK_NO_SEARCH, BOOK_FIND, BOOK_REFINE };
 /* How a run of a study chooses values of an axis from earlier results (study/search.h). */
 struct book_search {
 	enum book_search_kind kind;
-	size_t axis, value; /* value: number of the axis' value that is the one to run next */
+	size_t axis, value; /* value: number of the value of the axis that the search runs next */
 	char *metric;
 	double limit, tolerance;
 	bool is_below;
 	size_t start, most;
 };
 
-/* How many replications runs have. */
+/* The number of replications of each run. */
 struct book_stop {
-	const char *metric; /* NULL: none given; a text of the book's json */
-	double below;       /* relative half-width of the metric's interval; NAN: not given */
+	const char *metric; /* a text of the book's json; NULL: no metric is given */
+	double below;       /* relative half-width of the metric's interval; NAN: no width is given */
 	double n;           /* replications, or their limit if `below` is given; NAN: not given */
 };
 
@@ -64,10 +64,10 @@ struct book_run {
 	cJSON *scenario;
 	const cJSON *set; /* parameters in the book's json; may be NULL */
 	char *where;      /* expression: points where it is 0 are left out; may be NULL */
-	/* A dimension is an axis, or several whose values change together. Axis i is in dimension dim[i], whose point k has the axis'
-	 * value offset[i] + k. */
+	/* A dimension is an axis, or several whose values change together. Axis i is in dimension dim[i], whose point k has value
+	 * offset[i] + k of the axis. */
 	size_t axis[BOOK_MAX_AXES], n_axes, dim[BOOK_MAX_AXES], offset[BOOK_MAX_AXES], dim_n[BOOK_MAX_AXES], n_dims;
-	size_t *part; /* number of the part of the study by point (the last dimension varies fastest); SIZE_MAX: left out */
+	size_t *part; /* number of the part of the study, by point (the last dimension varies fastest); SIZE_MAX: the point is left out */
 	size_t n_points;
 	struct book_search search;
 };
@@ -93,7 +93,7 @@ struct book {
 	size_t n_traces;
 	struct book_axis axis[BOOK_MAX_AXES];
 	size_t n_axes;
-	size_t seed_axis; /* axis of the key `seeds`, which all runs have; SIZE_MAX: none */
+	size_t seed_axis; /* axis of the key `seeds`, which belongs to all runs; SIZE_MAX: none */
 	struct book_stop stop;
 	struct book_run *run;
 	size_t n_runs;
@@ -102,7 +102,7 @@ struct book {
 	size_t evaluations;          /* of constants and axis values within the expression that is evaluated */
 	int depth;                   /* nested expressions */
 	size_t bound[BOOK_MAX_AXES]; /* index of each axis's value; SIZE_MAX: none */
-	struct world_output output;  /* of the study */
+	struct world_output output;  /* options of the study */
 	struct study *study;
 	bool has_results; /* the runs have ended */
 };

@@ -63,7 +63,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Sets the error "no such scenario; there are ..". */
+/* Sets the error that no such book exists, with the names of the known books. */
 static int not_found(const char *name, struct orr_error *err)
 {
 	const char *in[PLACES];
@@ -93,8 +93,9 @@ static int not_found(const char *name, struct orr_error *err)
 	}
 	mem_free(names);
 	if (*name)
-		orr_fail(err, ORR_EINPUT, "figures: no scenario book \"%.100s\" with a figures.json%s%.400s, or a path such as ./mine",
-			name, n ? ": expected " : ": expected an installed book", sbuf_text(&list));
+		orr_fail(err, ORR_EINPUT,
+			"figures: there is no scenario book \"%.100s\" with a figures.json%s%.400s, or a path such as ./mine", name,
+			n ? ": expected " : ": expected an installed book", sbuf_text(&list));
 	else
 		orr_fail(err, ORR_EINPUT, "figures: expected NAME: %.400s, or a path such as ./mine",
 			n ? sbuf_text(&list) : "a scenario book");
@@ -109,7 +110,7 @@ static cJSON *read_scenario(struct book *b, const cJSON *v, const char *where, s
 	if (cJSON_IsObject(v))
 		return cJSON_Duplicate(v, 1);
 	if (!cJSON_IsString(v)) {
-		book_fail(b, where, err, "scenario: expected a file of this folder, or a scenario");
+		book_fail(b, where, err, "\"scenario\": expected the name of a file in this folder, or a scenario as an object");
 		return NULL;
 	}
 	struct sbuf path = { 0 };
@@ -131,13 +132,14 @@ static int read_run(struct book *b, const cJSON *m, struct orr_error *err)
 	if (rc)
 		return rc;
 	if (strpbrk(m->string, ".[{}") || !*m->string)
-		return book_fail(b, where, err, "expected a name without . [ { and }");
+		return book_fail(b, where, err, "expected a name without the characters \".\", \"[\", \"{\" and \"}\"");
 	r->scenario = read_scenario(b, cJSON_GetObjectItemCaseSensitive(m, "scenario"), where, err);
 	if (!r->scenario)
 		return ORR_EINPUT;
 	r->set = cJSON_GetObjectItemCaseSensitive(m, "set");
 	if (r->set && !cJSON_IsObject(r->set))
-		return book_fail(b, where, err, "set: expected an object of paths and values, as for --set");
+		return book_fail(
+			b, where, err, "\"set\": expected an object whose keys are paths and whose members are values, as for --set");
 	char *condition = scenario_scalar(cJSON_GetObjectItemCaseSensitive(m, "where"));
 	r->where = condition;
 	return book_read_run_axes(b, m, where, r, err);
@@ -173,7 +175,7 @@ static int read_rows(struct book *b, struct lines *in, struct orr_error *err)
 		MEM_GROW(b->published, b->n_published, cap);
 		struct book_published p = { .value = real_or_nan(t, 2), .low = real_or_nan(t, 3), .high = real_or_nan(t, 4) };
 		if (book_find_published(b, table_text(t, 0, NULL)))
-			table_refuse(t, 0, "an id different from those of earlier rows");
+			table_refuse(t, 0, "an id that differs from the ids of earlier rows");
 		if (table_status(t) != 1) {
 			rc = -1;
 			break;

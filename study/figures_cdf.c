@@ -94,11 +94,11 @@ int book_distribution(struct book *b, const char *text, const char *where, struc
 		i++;
 	if (!names[i]) {
 		const char *near = nearest_name(name, names);
-		return book_fail(b, where, err, "%.80s: expected completion, ttft, tpot or queue, found \"%.40s\"%s%s", text, name,
-			near ? "; did you mean " : "", near ? near : "");
+		return book_fail(b, where, err, "%.80s: expected completion, ttft, tpot or queue, found \"%.40s\"%s%s%s", text, name,
+			near ? ": did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 	}
 	if (!r->n_requests)
-		return book_fail(
-			b, where, err, "%.80s: expected a run with rows of requests (\"record\": \"all\" in a scenario of serving)", text);
+		return book_fail(b, where, err,
+			"%.80s: expected a run with rows of requests: a scenario of the serving world with \"record\": \"all\"", text);
 	return distribution(r, columns[i], out, n);
 }

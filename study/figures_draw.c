@@ -12,7 +12,7 @@
 #include <string.h>
 
 struct drawing {
-	const cJSON *json; /* of one figure */
+	const cJSON *json; /* limit on the charts of one figure */
 	char where[60];
 	const char *out_dir;
 	struct album *album;
@@ -59,7 +59,7 @@ static int add_rows(struct book *b, void *ctx, struct orr_error *err)
 	const char *template = book_string(b, d->one, "rows", d->where, err);
 	bool is_cdf = d->chart.kind == CHART_CDF;
 	if (!template)
-		return book_fail(b, d->where, err, "series: rows: expected RUN.LABEL.COLUMN, as \"%s\"",
+		return book_fail(b, d->where, err, "\"series\": \"rows\": expected RUN.LABEL.COLUMN, such as \"%s\"",
 			is_cdf ? "conv.vllm.ttft" : "day.bamboo.live");
 	char *text = book_text(b, template, d->where, err);
 	struct chart_point *point = NULL;
@@ -104,7 +104,8 @@ static int add_all_series(struct book *b, struct drawing *d, struct orr_error *e
 	d->computes_x = false;
 	const char *const *known = is_of_rows(d) ? known_rows : d->chart.kind == CHART_STACKED ? known_pieces : known_lines;
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(d->json, "series");
-	int rc = cJSON_GetArraySize(list) ? ORR_OK : book_fail(b, d->where, err, "series: expected a list of {\"label\", \"y\"}");
+	int rc = cJSON_GetArraySize(list) ? ORR_OK
+					  : book_fail(b, d->where, err, "\"series\": expected a list of objects with \"label\" and \"y\"");
 	cJSON_ArrayForEach(d->one, list)
 	{
 		bool is_computed = d->chart.kind == CHART_LINES && cJSON_GetObjectItemCaseSensitive(d->one, "x");
@@ -112,11 +113,11 @@ static int add_all_series(struct book *b, struct drawing *d, struct orr_error *e
 		if (!rc)
 			rc = book_check_keys(b, d->one, d->where, is_computed ? known_marks : known, err);
 		if (!rc && is_computed && !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(d->one, "marks")))
-			rc = book_fail(b, d->where, err, "series: x: expected \"marks\": true, as lines follow the axis");
+			rc = book_fail(b, d->where, err, "\"series\": \"x\": expected also \"marks\": true, because lines follow the axis");
 		if (!rc && d->computes_x && !is_computed)
-			rc = book_fail(b, d->where, err, "series: x: expected an expression in every series, or in none");
+			rc = book_fail(b, d->where, err, "\"series\": \"x\": expected an expression in every series, or in none");
 		if (!rc && !is_of_rows(d) && !cJSON_GetObjectItemCaseSensitive(d->one, "y"))
-			rc = book_fail(b, d->where, err, "series: y: expected an expression");
+			rc = book_fail(b, d->where, err, "\"series\": \"y\": expected an expression");
 		if (!rc)
 			rc = book_each(b, cJSON_GetObjectItemCaseSensitive(d->one, "each"), d->where, is_of_rows(d) ? add_rows : add_series,
 				d, err);
@@ -138,7 +139,7 @@ static int set_unit(struct book *b, struct drawing *d, const cJSON *x, const cha
 			*label = units[i].label;
 			return ORR_OK;
 		}
-	return book_fail(b, d->where, err, "x: unit: expected s, min, h or d, found \"%.40s\"", name);
+	return book_fail(b, d->where, err, "\"x\": \"unit\": expected s, min, h or d, found \"%.40s\"", name);
 }
 
 static int set_axes(struct book *b, struct drawing *d, struct orr_error *err)
@@ -159,7 +160,8 @@ static int set_axes(struct book *b, struct drawing *d, struct orr_error *err)
 	const char *axis = is_of_rows(d) ? NULL : book_string(b, x, "axis", d->where, err);
 	d->x_axis = axis ? book_axis(b, axis, strlen(axis)) : SIZE_MAX;
 	if (!is_of_rows(d) && d->x_axis == SIZE_MAX)
-		return book_fail(b, d->where, err, "x: axis: expected one of $.axes, found \"%.60s\"", axis ? axis : "");
+		return book_fail(
+			b, d->where, err, "\"x\": \"axis\": expected the name of one of $.axes, found \"%.60s\"", axis ? axis : "");
 	const char *x_label = book_string(b, x, "label", d->where, err), *y_label = book_string(b, y, "label", d->where, err);
 	d->chart.x_label = d->x_label = book_text(b, x_label ? x_label : axis ? axis : of_rows, d->where, err);
 	d->chart.y_label = d->y_label = book_text(b, y_label ? y_label : is_cdf ? "share of requests" : "", d->where, err);
@@ -274,16 +276,17 @@ static int add_chart(struct book *b, void *ctx, struct orr_error *err)
 	struct drawing *d = ctx;
 	const char *name = book_string(b, d->json, "name", d->where, err), *kind = book_string(b, d->json, "kind", d->where, err);
 	if (!name)
-		return book_fail(b, d->where, err, "name: expected a file name without suffix");
+		return book_fail(b, d->where, err, "\"name\": expected the name of a file without a suffix");
 	bool is_spans = kind && !strcmp(kind, "spans");
 	d->chart = (struct chart){ .kind = CHART_LINES };
 	if (!is_spans && (!kind || !kind_named(kind, &d->chart.kind)))
-		return book_fail(b, d->where, err, "kind: expected lines, bars, stacked, timeline, spans or cdf");
+		return book_fail(b, d->where, err, "\"kind\": expected lines, bars, stacked, timeline, spans or cdf");
 	char *file = book_text(b, name, d->where, err);
-	int rc = !file                ? ORR_EINPUT
-		 : is_file_name(file) ? ORR_OK
-				      : book_fail(b, d->where, err,
-						"name: expected a file name of letters, digits and . _ + = -, found \"%.60s\"", file);
+	int rc = !file ? ORR_EINPUT
+		 : is_file_name(file)
+			 ? ORR_OK
+			 : book_fail(b, d->where, err,
+				   "\"name\": expected a file name of letters, digits and the characters . _ + = -, found \"%.60s\"", file);
 	if (!rc)
 		rc = is_spans ? book_spans(b, d->json, d->where, file, d->out_dir, d->no_figures ? NULL : d->album, err)
 			      : draw(b, d, file, err);

@@ -121,7 +121,7 @@ static int find_value(struct evaluation *e, size_t axis, const char *text, size_
 	for (*out = 0; !rc && *out < a->n; ++*out)
 		if (fabs(a->value[*out].number - v) <= 1e-12 * fabs(v))
 			return ORR_OK;
-	*out = SIZE_MAX; /* no such point */
+	*out = SIZE_MAX; /* the run has no such point */
 	return rc;
 }
 
@@ -131,13 +131,13 @@ static int bind_fixed(struct evaluation *e, const char **text, const char *end, 
 	const char *s = *text + 1;
 	const char *close = memchr(s, ']', (size_t)(end - s));
 	if (!close)
-		return orr_fail(err, ORR_EINPUT, "{%.*s}: expected a ] for the [", (int)(end - *text), *text);
+		return orr_fail(err, ORR_EINPUT, "{%.*s}: expected a \"]\" that closes the \"[\"", (int)(end - *text), *text);
 	while (s < close) {
 		const char *comma = memchr(s, ',', (size_t)(close - s)), *stop = comma ? comma : close;
 		const char *equals = memchr(s, '=', (size_t)(stop - s));
 		size_t axis = equals ? book_axis(e->b, s, (size_t)(equals - s)) : SIZE_MAX, value;
 		if (axis == SIZE_MAX)
-			return orr_fail(err, ORR_EINPUT, "[%.*s]: expected AXIS=VALUE with one of $.axes", (int)(stop - s), s);
+			return orr_fail(err, ORR_EINPUT, "[%.*s]: expected AXIS=VALUE with the name of one of $.axes", (int)(stop - s), s);
 		int rc = find_value(e, axis, equals + 1, (size_t)(stop - equals - 1), &value, err);
 		if (rc)
 			return rc;
@@ -163,8 +163,8 @@ static int find_point(const struct book *b, const struct book_run *r, size_t *ou
 	for (size_t i = 0; i < r->n_axes; i++)
 		if (b->bound[r->axis[i]] == SIZE_MAX) {
 			const char *name = b->axis[r->axis[i]].name;
-			return orr_fail(
-				err, ORR_EINPUT, "{%s..}: axis %s has no value here: expected {%s[%s=..]..}", r->name, name, r->name, name);
+			return orr_fail(err, ORR_EINPUT, "{%s..}: axis \"%s\" has no value here: expected {%s[%s=..]..}", r->name, name,
+				r->name, name);
 		}
 	*out = book_point(b, r);
 	return ORR_OK;
@@ -280,7 +280,7 @@ static int read_metric(struct evaluation *e, const struct book_run *r, size_t pa
 	snprintf(metric, sizeof metric, "%.*s", (int)(mark ? mark - name : (ptrdiff_t)strlen(name)), name);
 	const struct metric *m = result_find(of, metric);
 	if (!m && is_metric(e->b, r, metric))
-		return ORR_OK; /* no value here */
+		return ORR_OK; /* the result has no value at this point */
 	if (!m)
 		return orr_fail(err, ORR_EINPUT, "{%s%s}: expected a metric of this run, found \"%.60s\"", r->name, text, metric);
 	*out = !mark ? m->value : mark[1] == 'l' ? m->ci_low : m->ci_high;
@@ -473,8 +473,8 @@ static int each_from(struct book *b, const cJSON *axis, const char *where, int (
 		return fn(b, ctx, err);
 	size_t a = cJSON_IsString(axis) ? book_axis(b, axis->valuestring, strlen(axis->valuestring)) : SIZE_MAX;
 	if (a == SIZE_MAX)
-		return book_fail(
-			b, where, err, "each: expected names of $.axes, found \"%.60s\"", cJSON_IsString(axis) ? axis->valuestring : "");
+		return book_fail(b, where, err, "\"each\": expected names of $.axes, found \"%.60s\"",
+			cJSON_IsString(axis) ? axis->valuestring : "");
 	size_t before = b->bound[a];
 	int rc = ORR_OK;
 	for (size_t i = 0; i < b->axis[a].n && !rc; i++) {
@@ -489,13 +489,13 @@ int book_each(struct book *b, const cJSON *each, const char *where, int (*fn)(st
 	struct orr_error *err)
 {
 	if (each && !cJSON_IsArray(each))
-		return book_fail(b, where, err, "each: expected a list of names of $.axes");
+		return book_fail(b, where, err, "\"each\": expected a list of names of $.axes");
 	double points = 1;
 	for (const cJSON *axis = each ? each->child : NULL; axis; axis = axis->next) {
 		size_t a = cJSON_IsString(axis) ? book_axis(b, axis->valuestring, strlen(axis->valuestring)) : SIZE_MAX;
 		points *= a == SIZE_MAX ? 1 : (double)b->axis[a].n;
 	}
 	if (points > MOST_POINTS)
-		return book_fail(b, where, err, "each: %.0f points: expected at most %d", points, MOST_POINTS);
+		return book_fail(b, where, err, "\"each\": %.0f points: expected at most %d", points, MOST_POINTS);
 	return each_from(b, each ? each->child : NULL, where, fn, ctx, err);
 }

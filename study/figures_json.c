@@ -27,8 +27,8 @@ int book_check_keys(const struct book *b, const cJSON *o, const char *where, con
 		if (*k)
 			continue;
 		const char *near = nearest_name(m->string, known);
-		return book_fail(b, where, err, "unknown key \"%.60s\"; %s%s", m->string, near ? "did you mean " : "the first known is ",
-			near ? near : known[0]);
+		return book_fail(b, where, err, "unknown key \"%.60s\": %s\"%.60s\"%s", m->string, near ? "did you mean " : "expected ",
+			near ? near : known[0], near ? "?" : " or another known key");
 	}
 	return ORR_OK;
 }

@@ -33,7 +33,7 @@ static int apply_set(struct book *b, cJSON *scenario, const cJSON *m, const char
 	struct sbuf pair = { 0 };
 	int rc = ORR_OK;
 	if (!template)
-		rc = book_fail(b, where, err, "set: %.60s: expected a string, a number, true or false", m->string);
+		rc = book_fail(b, where, err, "\"set\": \"%.60s\": expected a string, a number, true or false", m->string);
 	else if (!value)
 		rc = ORR_EINPUT;
 	if (!rc) {

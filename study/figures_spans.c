@@ -36,14 +36,16 @@ int book_spans(struct book *b, const cJSON *figure, const char *where, const cha
 	int rc = book_check_keys(b, figure, where, known, err);
 	const char *template = rc ? NULL : book_string(b, figure, "rows", where, err);
 	if (rc || !template)
-		return rc ? rc : book_fail(b, where, err, "rows: expected RUN.LABEL.spans, as \"amazon.lambda.spans\"");
+		return rc ? rc : book_fail(b, where, err, "\"rows\": expected RUN.LABEL.spans, such as \"amazon.lambda.spans\"");
 	char *text = book_text(b, template, where, err);
 	rc = text ? book_result(b, text, where, &r, &name, err) : ORR_EINPUT;
 	if (!rc && r && strcmp(name, "spans"))
 		rc = book_fail(b, where, err, "%.80s: expected RUN.LABEL.spans", text);
 	else if (!rc && r && !r->n_spans)
 		rc = book_fail(b, where, err,
-			"%.80s: this run kept no spans: expected a run of the step world (in a database without them: --fresh)", text);
+			"%.80s: this run has no spans: expected a run of the step world; --fresh repeats a run that a database keeps "
+			"without spans",
+			text);
 	if (!rc && r)
 		rc = write_spans(r, out_dir, file, err);
 	if (!rc && r && album)

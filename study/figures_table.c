@@ -42,7 +42,7 @@ static int find_published(struct book *b, const struct listing *t, const char *i
 		return ORR_EINPUT;
 	*out = book_find_published(b, text ? text : id);
 	int rc = *out ? ORR_OK
-		      : book_fail(b, t->where, err, "published.csv has no row \"%.80s\": expected one, or \"published\": false",
+		      : book_fail(b, t->where, err, "published.csv has no row \"%.80s\": expected such a row, or \"published\": false",
 				text ? text : id);
 	mem_free(text);
 	return rc;
@@ -56,7 +56,7 @@ static int add_row(struct book *b, void *ctx, struct orr_error *err)
 	double is_wanted = 1;
 	int rc = ORR_OK;
 	if (!id)
-		return book_fail(b, t->where, err, "id: expected a string");
+		return book_fail(b, t->where, err, "\"id\": expected a string");
 	if (cJSON_GetObjectItemCaseSensitive(t->entry, "where"))
 		rc = number_at(b, t->entry, "where", t->where, &is_wanted, err);
 	if (rc || is_wanted == 0)

@@ -100,13 +100,14 @@ static int refuse(struct book *b, const struct run_result *r, const char *text, 
 	for (size_t i = 0; i < r->n_series && n < MOST; i++)
 		names[n++] = r->series[i].name;
 	const char *near = nearest_name(name, names);
-	return book_fail(b, where, err, "%.80s: this run has no \"%.40s\" over time: %s%.60s", text, name,
+	return book_fail(b, where, err, "%.80s: this run has no \"%.40s\" over time: %s\"%.60s\"%s", text, name,
 		near       ? "did you mean "
 		: names[0] ? "expected one of its series, such as "
-			   : "expected a run that records such rows",
+			   : "expected a run that records ",
 		near       ? near
 		: names[0] ? names[0]
-			   : "");
+			   : name,
+		near ? "?" : "");
 }
 
 int book_timeline(

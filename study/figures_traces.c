@@ -41,7 +41,8 @@ int book_read_traces(struct book *b, struct orr_error *err)
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(b->json, "traces");
 	size_t cap = 0;
 	if (list && !cJSON_IsObject(list))
-		return book_fail(b, "$.traces", err, "expected an object of names and {\"file\", \"otherwise\"}");
+		return book_fail(b, "$.traces", err,
+			"expected an object whose keys are names and whose members are objects with \"file\" and \"otherwise\"");
 	for (const cJSON *m = list ? list->child : NULL; m; m = m->next) {
 		char where[100];
 		snprintf(where, sizeof where, "$.traces.%.60s", m->string);

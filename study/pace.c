@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sums over finished runs: of known and of unknown size. */
+/* Sums over finished runs, separately for runs of known and of unknown size. */
 struct sums {
-	char *label; /* NULL: of all labels */
+	char *label; /* NULL: sums over all labels */
 	double size, cpu_s, runs, unsized_s;
 };
 

@@ -16,7 +16,7 @@ struct pace *pace_new(void);
 void pace_free(struct pace *p);
 /* Learns from a finished run. size 0: unknown; cpu_s: CPU time of one replication. */
 void pace_learn(struct pace *p, const char *label, double size, double cpu_s);
-/* Returns the expected length of a replication in seconds; in an arbitrary unit as long as nothing is learned. */
+/* Returns the expected length of a replication in seconds; in an arbitrary unit until the first run has finished. */
 double pace_expect(const struct pace *p, const char *label, double size);
 
 /* A run that waits to start. */
@@ -25,7 +25,7 @@ struct pace_run {
 	double expected;
 };
 /* Orders the last `window` runs by expected length, longest first, so that all threads end at about the same time; runs of equal length
- * keep their order, and so do the runs before. */
+ * keep their order. The runs before this window keep their order too. */
 void pace_order(struct pace_run *list, size_t n, size_t window);
 
 #endif

@@ -24,7 +24,7 @@ struct search {
 	/* all values tried, ascending */
 	struct tried *tried;
 	size_t n, cap;
-	bool is_waiting; /* for the result at `next` */
+	bool is_waiting; /* memory for the result at `next` */
 	double next;
 };
 

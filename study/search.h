@@ -2,16 +2,16 @@
 /*
  * search.h - which values of an axis a study tries: a bisection to a limit, or points where a curve bends
  *
- * A search names the next value (search_next()), gets the result there (search_put()), and so on until it is done. It runs
- * nothing itself and has no randomness, so the values depend on the results alone.
+ * A search names the next value (search_next()), gets the result there (search_put()), and so on until it is done. It runs nothing itself
+ * and has no randomness, so the values depend on the results alone.
  *
- * Find: the values are from, from + step, .. to, where step is `tolerance` times the range, or, on a logarithmic scale, from,
- * from (1 + tolerance), ..: the result is a point of that grid. The bisection assumes that the limit holds below one point and not
- * above it. This is checked at distances of 1, 2, 4 and 8 points on both sides; if it does not hold, all points between the smallest
- * one that misses the limit and the largest one that keeps it are tried, and those above until 8 in a row miss it.
+ * Find: the values are from, from + step, .. to, where step is `tolerance` times the range, or, on a logarithmic scale, from, from (1 +
+ * tolerance), ..: the result is a point of that grid. The bisection assumes that the limit holds below one point and not above it. This is
+ * checked at distances of 1, 2, 4 and 8 points on both sides; if it does not hold, all points between the smallest one that misses the
+ * limit and the largest one that keeps it are tried, and those above until 8 in a row miss it.
  *
- * Refine: `start` points at equal distances, then, one at a time, the middle of the longer interval beside the point where the
- * curve bends most (the area of the triangle of three neighbours, both axes scaled to 0..1).
+ * Refine: `start` points at equal distances, then, one at a time, the middle of the longer of the two intervals beside the point where the
+ * curve bends most. The bend at a point is the area of the triangle that it forms with its neighbours, both axes scaled to 0..1.
  */
 #ifndef ORR_STUDY_SEARCH_H
 #define ORR_STUDY_SEARCH_H
@@ -37,7 +37,7 @@ struct search_answer {
 	/* Values at which the intervals of the results hold the limit: all values tried up to `low` keep it and all from `high` on miss it,
 	 * each by its whole interval. The start or the end of the axis if no value does. NAN: a result has no interval. */
 	double low, high;
-	bool is_scanned; /* the limit does not hold on one side only: see above */
+	bool is_scanned; /* the limit is crossed more than once, so the points between were tried (see above) */
 	size_t tried;
 };
 
@@ -48,10 +48,10 @@ struct search *search_find(const struct search_axis *axis, double tolerance, dou
 struct search *search_refine(const struct search_axis *axis, size_t start, size_t most);
 void search_free(struct search *s);
 
-/* Sets *value to the next value to try; returns false if the search is done. Repeats itself until search_put(). */
+/* Sets *value to the next value to try; returns false if the search is done. Further calls return the same value until search_put(). */
 bool search_next(struct search *s, double *value);
 void search_put(struct search *s, double result);
-/* The same with the interval of the result; NAN: none. */
+/* Like search_put(), with the interval of the result; NAN: none. */
 void search_put_interval(struct search *s, double result, double low, double high);
 /* Answers a search made by search_find() that is done. */
 struct search_answer search_answer(const struct search *s);

@@ -61,7 +61,7 @@ char **share_list(const char *db, size_t *n)
 
 int share_recover(const char *shard, struct orr_error *err)
 {
-	enum { HEADER_BYTES = 4096 }; /* a database with tables has more */
+	enum { HEADER_BYTES = 4096 }; /* a database that has tables is larger */
 	struct sbuf log = { 0 };
 	struct stat st;
 	sbuf_printf(&log, "%s-wal", shard);
@@ -164,7 +164,8 @@ int slurm_submit(const struct slurm_job *j, struct orr_error *err)
 			last, j->db, last);
 	int rc = last ? ORR_OK
 		      : orr_fail(err, ORR_EFAIL,
-				"--slurm: sbatch failed%s: expected Slurm on this machine; --slurm N --dry-run prints the script",
+				"--slurm: sbatch failed%s: expected a machine that can submit jobs to Slurm; --slurm N --dry-run prints "
+				"the script",
 				array ? " for the job that merges the shards" : "");
 	mem_free(array);
 	mem_free(last);

@@ -2,10 +2,9 @@
 /*
  * share.h - which runs of a study a process carries out, and the databases of the processes
  *
- * Process k of n (1 to n) has task i if i modulo n is k - 1, a task being a point or a search, and writes its runs to
- * DB.shard-K-of-N. Shards are merged into DB in the order of the study, so DB has the digest of a study that one process ran. A
- * process is started by hand (--shard K/N), as a task of a Slurm array, or as a rank of mpirun or srun if the program was
- * configured with MPI.
+ * A task is a point or a search. Process k of n (1 to n) carries out task i if i modulo n is k - 1, and writes the runs to
+ * DB.shard-K-of-N. Shards are merged into DB in the order of the study, so DB has the digest of a study that one process ran. A process is
+ * started by hand (--shard K/N), as a task of a Slurm array, or as a rank of mpirun or srun if the program was configured with MPI.
  */
 #ifndef ORR_STUDY_SHARE_H
 #define ORR_STUDY_SHARE_H
@@ -47,7 +46,7 @@ int share_worst(int code);
 /* ---- Slurm ---- */
 
 struct slurm_job {
-	const char *study, *db, *options; /* options: of sbatch, for both jobs; NULL: none */
+	const char *study, *db, *options; /* options: options of sbatch for both jobs; NULL: none */
 	unsigned tasks;
 	int threads;
 	bool is_retry, is_fresh, is_check, is_in_process; /* flags of the tasks */

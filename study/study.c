@@ -22,11 +22,11 @@
 #include <unistd.h>
 
 struct one_run {
-	size_t part, policy; /* number of the scenario, and of its policy */
+	size_t part, policy; /* number of the scenario, and number of the policy in it */
 	struct run_result *result;
 	char hash[65];
 	char *text;
-	bool is_done, is_reused, is_lost, is_told; /* is_lost: it ended, but could not be stored */
+	bool is_done, is_reused, is_lost, is_told; /* is_lost: the run ended, but could not be stored */
 	struct orr_error err;
 	struct trial *trial;
 	uint32_t n_begun, n_done, n_wanted; /* replications */
@@ -38,10 +38,10 @@ struct one_run {
 struct part {
 	struct scenario *scenario;
 	char *where;
-	size_t first;               /* its first run */
+	size_t first;               /* first run of the scenario */
 	struct run_result **result; /* results of the runs without an error, in order of policies; owned by the runs */
 	size_t n_results;
-	struct report_comparisons *comparisons; /* of these runs */
+	struct report_comparisons *comparisons; /* comparisons of these runs */
 };
 
 struct study {
@@ -53,9 +53,9 @@ struct study {
 	struct pace_run *order; /* runs of the current round, in the order of their tasks */
 	size_t n_order;
 	struct pace *pace, *own_pace; /* own_pace: NULL if the caller gave another */
-	struct store *store, *other;  /* other: only read; NULL: none */
+	struct store *store, *other;  /* other: a second database, which is only read; NULL: none */
 	const char *other_path;
-	const struct failed_runs *failures; /* runs that are not tried again; NULL: none */
+	const struct failed_runs *failures; /* failures of runs that are not tried again; NULL: none */
 	struct progress *progress;
 	void (*ended)(void *ctx, bool has_failed); /* NULL: none */
 	void *ended_ctx;
@@ -213,7 +213,7 @@ static int reuse(struct study *t, size_t i, struct orr_error *err)
 /* Numbers the tasks of this round: the requested replications of all runs that have not begun. Returns their number. */
 static size_t number_tasks(struct study *t)
 {
-	enum { PER_THREAD = 32 }; /* more would delay the storing of finished runs, which are stored in order */
+	enum { PER_THREAD = 32 }; /* more tasks would delay the storing of finished runs, which are stored in order */
 	size_t n = 0;
 	t->order = mem_realloc(t->order, t->n_runs + 1, sizeof *t->order);
 	t->n_order = 0;
@@ -446,7 +446,7 @@ static int open_store(struct study *t, struct orr_error *err)
 	store_replace_existing(t->store, is_run_anew(t->o));
 	if (t->other_path && access(t->other_path, F_OK) == 0 && !(t->other = store_open_readonly(t->other_path, err)))
 		return err->code;
-	cleanup_message("\norrery: interrupted; the database has the completed runs, except those after one that has not ended\n");
+	cleanup_message("\norrery: interrupted; the database has the completed runs up to the first run that had not ended\n");
 	return ORR_OK;
 }
 
@@ -493,8 +493,8 @@ static void say_what_is_reused(const struct study *t)
 {
 	for (size_t i = 0; i < t->n_runs && !t->o->quiet && !t->o->is_series; i++)
 		if (t->run[i].is_reused)
-			fprintf(stderr, "orrery: %s: taken from %s, which has this run (--fresh repeats it)\n",
-				utf8_shown(t->run[i].result->label), utf8_shown(t->o->db));
+			fprintf(stderr, "orrery: %s: the run is taken from %s (--fresh repeats it)\n", utf8_shown(t->run[i].result->label),
+				utf8_shown(t->o->db));
 }
 
 size_t study_reused(const struct study *t)
@@ -513,7 +513,7 @@ size_t study_runs(const struct study *t)
 void study_say_reused(const struct world_output *o, size_t reused, size_t runs)
 {
 	if (reused && !o->quiet)
-		fprintf(stderr, "orrery: %zu of %zu runs taken from %s (--fresh repeats them)\n", reused, runs, utf8_shown(o->db));
+		fprintf(stderr, "orrery: %zu of %zu runs are taken from %s (--fresh repeats them)\n", reused, runs, utf8_shown(o->db));
 }
 
 static int finish_parts(struct study *t, struct orr_error *err)

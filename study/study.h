@@ -25,7 +25,7 @@ struct study *study_new(const struct world_output *o);
 int study_add(struct study *s, const cJSON *scenario, const char *where, struct orr_error *err);
 /* Adds n scenarios in this order; the study's threads check them. *failed: the first with an error; those after it are not added. */
 int study_add_all(struct study *s, const cJSON *const *scenario, const char *const *where, size_t n, size_t *failed, struct orr_error *err);
-/* Reuses runs of another database too, which is only read; a missing file is no error. The caller keeps the name until
+/* Reuses also the runs of another database, which is only read. A missing file is no error. The caller keeps the name until
  * study_carry_out() returns. */
 void study_reuse_from(struct study *s, const char *db);
 /* Fails the runs that failed earlier with their errors, without running them. The caller keeps f until study_carry_out() returns. Needs a
@@ -51,11 +51,11 @@ void study_say_reused(const struct world_output *o, size_t reused, size_t runs);
 /* Returns the number of policies of scenario k, and the error of the run of one of them; NULL: none. *label: its label. */
 size_t study_policies(const struct study *s, size_t k);
 const struct orr_error *study_error(const struct study *s, size_t k, size_t policy, const char **label);
-/* Returns whether such an error is one of the database: the run ended, but could not be stored. */
+/* Returns whether the error of a run came from the database: the run ended, but could not be stored. */
 bool study_is_lost(const struct study *s, size_t k, size_t policy);
 /* Returns the hash and the label by which the database knows a run; valid until the next study_add(). */
 const char *study_key(const struct study *s, size_t k, size_t policy, const char **label);
-/* Counts the runs of all scenarios and, without running any, those that the database has, with their wall time in all. */
+/* Counts the runs of all scenarios, and those that the database has, with the sum of their wall times. Runs nothing. */
 int study_count(struct study *s, size_t *runs, size_t *known, double *wall_s, struct orr_error *err);
 void study_free(struct study *s);
 

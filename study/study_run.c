@@ -34,7 +34,7 @@ static int show_results(const struct world_output *o, const struct run_result *c
 	if (!rc)
 		rc = report_comparisons_csv(o->out_dir, x, runs, &why);
 	if (!rc && !o->no_figures && (rc = figures_write(o->out_dir, runs, n, &why)) != 0)
-		return orr_fail(err, rc, "no figures: %.600s (the CSV files are complete)", why.text);
+		return orr_fail(err, rc, "no figures were drawn: %.600s (the CSV files are complete)", why.text);
 	if (rc && !shown)
 		*err = why;
 	return shown ? shown : rc;

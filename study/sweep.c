@@ -25,13 +25,13 @@ struct task {
 	struct book_run *run;
 	size_t point;
 	size_t policies;  /* number of runs of a point */
-	int policy;       /* number in the scenario's list; -1: all */
+	int policy;       /* number of the policy in the scenario's list; -1: all policies */
 	struct search *s; /* NULL: none */
 };
 
 struct sweep {
 	const struct sweep_request *request;
-	struct world_output output; /* of this process: its shard's database */
+	struct world_output output; /* options of this process; the database is its shard */
 	struct share share;
 	struct book *book;
 	struct task *task;
@@ -39,11 +39,11 @@ struct sweep {
 	struct sweep_rows rows;
 	struct pace *pace;
 	struct failed_runs known;  /* failures of earlier studies, from the database and the shard */
-	bool is_retry;             /* they are repeated */
-	struct failed_runs failed; /* of this block */
+	bool is_retry;             /* these runs are repeated */
+	struct failed_runs failed; /* failures of this block */
 	struct orr_error unstored; /* why failures of a block could not be stored: reported after the table */
-	struct board *board;       /* of this part; NULL: none */
-	double ended, ended_badly; /* number of its runs that ended, and of those that failed */
+	struct board *board;       /* progress of this part; NULL: none */
+	double ended, ended_badly; /* number of runs of the part that ended, and of those that failed */
 };
 
 /* ---- tasks ---- */
@@ -111,7 +111,8 @@ static int make_scenario(struct sweep *w, const struct task *t, struct book_poin
 	book_describe_point(w->book, t->run, out->where, sizeof out->where);
 	int rc = book_scenario(w->book, t->run, out->where, &out->scenario, err);
 	if (!rc && !out->scenario)
-		return book_fail(w->book, out->where, err, "where: expected 1 at all values of a search");
+		return book_fail(
+			w->book, out->where, err, "\"where\": expected 1 at every value of the axis that \"find\" or \"refine\" searches");
 	if (!rc && t->policy >= 0)
 		keep_policy(out->scenario, t->policy);
 	return rc;
@@ -239,7 +240,7 @@ static int take_part(struct sweep *w, struct study *study, size_t k, const struc
 		const struct orr_error *e = study_error(study, k, p, &label);
 		if (e && e->code == CLEANUP_INTERRUPTED) {
 			*err = *e;
-			return e->code; /* no failure of the run */
+			return e->code; /* a missing metric is no failure of the run */
 		}
 		if (e)
 			take_failure(w, t, study_key(study, k, p, &label), label, e->text, !study_is_lost(study, k, p));
@@ -247,7 +248,7 @@ static int take_part(struct sweep *w, struct study *study, size_t k, const struc
 	if (!t->s)
 		return ORR_OK;
 	if (n && !sweep_knows(&w->rows, t->run->search.metric)) /* else it is missing at this point: the result is NAN */
-		return book_fail(w->book, "$.runs", err, "%.40s: metric \"%.60s\": expected a metric of its runs", t->run->name,
+		return book_fail(w->book, "$.runs", err, "%.40s: metric \"%.60s\": expected a metric that the runs have", t->run->name,
 			t->run->search.metric);
 	put_result(t->s, n ? result[0] : NULL, t->run->search.metric);
 	return ORR_OK;
@@ -337,7 +338,7 @@ static double mean_bytes(const char *db)
 /* Counts for --dry-run. */
 struct dry_count {
 	size_t points, runs, known, failed, searches;
-	double wall_s; /* of the known runs */
+	double wall_s; /* sums over the known runs */
 };
 
 static void say_dry(const struct sweep *w, const struct dry_count *c)
@@ -349,12 +350,12 @@ static void say_dry(const struct sweep *w, const struct dry_count *c)
 		printf("; %zu searches", c->searches);
 	printf("\n");
 	if (db)
-		printf("%zu of the runs are in %s already\n", c->known, db);
+		printf("%zu of the runs are stored in %s already\n", c->known, db);
 	if (c->failed)
 		printf("%zu of the runs failed earlier and are not tried again (--retry repeats them)\n", c->failed);
 	size_t left = c->runs - c->known - c->failed;
 	if (c->known)
-		printf("expected for the other %zu: %.3g s on %d threads, %.3g MB (means of the stored runs)\n", left,
+		printf("expected for the other %zu runs: %.3g s on %d threads, %.3g MB (from means of the stored runs)\n", left,
 			c->wall_s / (double)c->known * (double)left / world_threads(&w->output), world_threads(&w->output),
 			bytes * (double)left / 1e6);
 	else
@@ -534,7 +535,9 @@ static int show_status(const char *db, struct orr_error *err)
 	if (!n) {
 		mem_free(list);
 		return orr_fail(err, ORR_EINPUT,
-			"%s: no part of a study is running: expected parts by --shard, --slurm or mpirun that are not merged", db);
+			"%s: no part of a study is known: expected parts that --shard, --slurm or mpirun started and that are not merged "
+			"yet",
+			db);
 	}
 	board_put_parts(&text, list, n, board_now());
 	board_put_sum(&text, list, n, board_now());
@@ -572,7 +575,7 @@ int study_sweep(const struct sweep_request *request, struct orr_error *err)
 {
 	bool needs_db = request->share.count || request->is_merge || request->is_status || share_of_rank().count;
 	if (needs_db && !request->output.db)
-		return orr_fail(err, ORR_EINPUT, "sweep: --shard, --merge, --status and mpirun need --db FILE for the shards");
+		return orr_fail(err, ORR_EINPUT, "sweep: expected --db FILE together with --shard, --merge, --status and mpirun");
 	if (request->is_status)
 		return show_status(request->output.db, err);
 	struct sweep w = {

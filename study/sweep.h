@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * sweep.h - orrery sweep: the runs of a study file at all their points, and those that searches ask for
+ * sweep.h - orrery sweep: carries out the runs of a study file at all their points, and the runs that searches request
  *
- * The file has the grammar of a scenario book (docs/reference/studies.md). Runs are executed in rounds: the listed and drawn points
- * and the first point of each search, then the next point of each search, until all searches are done. Rows are in the order of
- * the file: run, point, policy, value of the search.
+ * The file has the grammar of a scenario book (docs/reference/studies.md). Runs are executed in rounds: the listed and drawn points and
+ * the first point of each search, then the next point of each search, until all searches are done. Rows are in the order of the file: run,
+ * point, policy, value of the search.
  *
  * Invariant: rows depend on the file and its inputs alone, not on the number of threads, nor on runs that the database had.
  */

@@ -173,7 +173,7 @@ static const struct metric *metric_of(const struct sweep_row *x, const char *nam
 
 /* ---- the table ---- */
 
-/* Which columns the table has. */
+/* The columns that the table has. */
 struct columns {
 	bool has_run, has_number;
 	size_t axis[BOOK_MAX_AXES], n_axes;
@@ -388,7 +388,8 @@ static const char *no_interval(const struct book *b, const struct sweep_answer *
 		return "the limit is crossed more than once";
 	if (!isnan(a->found.low))
 		return NULL;
-	return b->seed_axis == SIZE_MAX ? "its metric has no interval: expected seeds, or replications by stop" : "one seed";
+	return b->seed_axis == SIZE_MAX ? "the metric has no interval: expected \"seeds\", or replications by \"stop\""
+					: "there is one seed: expected two or more";
 }
 
 static void put_range(struct sbuf *out, const struct book *b, const struct sweep_answer *a)
@@ -409,7 +410,7 @@ static void put_answer(struct sbuf *out, const struct sweep_rows *w, const struc
 	put_place(out, w, b, a->task, SIZE_MAX);
 	if (f->outcome == SEARCH_NONE)
 		sbuf_printf(
-			out, ": %s is not %s %.6g at the least %s, %.6g", s->metric, sense, s->limit, axis, b->axis[s->axis].range.from);
+			out, ": %s is not %s %.6g at the smallest %s, %.6g", s->metric, sense, s->limit, axis, b->axis[s->axis].range.from);
 	else if (f->outcome == SEARCH_ALL)
 		sbuf_printf(out, ": %s is %s %.6g at every %s tried, up to %.6g", s->metric, sense, s->limit, axis, f->value);
 	else
@@ -420,16 +421,16 @@ static void put_answer(struct sbuf *out, const struct sweep_rows *w, const struc
 	else if (f->outcome == SEARCH_FOUND)
 		sbuf_printf(out, "; not at %.6g", f->above);
 	put_range(out, b, a);
-	sbuf_printf(out, "; %zu runs, a scan of the axis takes %zu\n", f->tried, a->grid);
+	sbuf_printf(out, "; %zu runs, where a scan of the axis takes %zu\n", f->tried, a->grid);
 }
 
 /* ---- answers over seeds ---- */
 
-/* The answers of one search that differ in the seed only. */
+/* The answers of one search that differ only in the seed. */
 struct over_seeds {
 	const struct sweep_answer *first;
 	size_t n;
-	struct interval value; /* on a logarithmic axis of the geometric mean */
+	struct interval value; /* on a logarithmic axis: interval of the geometric mean */
 	const char *why;       /* why it has no interval; NULL: it has one */
 };
 
@@ -443,7 +444,7 @@ static bool same_search(const struct sweep_rows *w, const struct book *b, const 
 	return same;
 }
 
-/* Sums up the answers of the search from answer i on; n 0: an earlier answer is of the same search. */
+/* Summarises the answers of the search from answer i on. n: 0 if an earlier answer is of the same search. */
 static struct over_seeds over_seeds(const struct sweep_rows *w, const struct book *b, size_t i)
 {
 	struct over_seeds o = { .first = &w->answer[i], .value = { NAN, NAN, NAN } };

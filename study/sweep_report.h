@@ -12,10 +12,10 @@ struct sweep_row {
 	const struct book_run *run;
 	char **value; /* by axis of the study; NULL: the run has no such axis */
 	char *label, *world, *hash;
-	char *error;           /* NULL: it did not fail */
-	int64_t tries;         /* of a run that failed */
+	char *error;           /* NULL: the run did not fail */
+	int64_t tries;         /* number of tries of a run that failed */
 	double searched;       /* value of the search's axis; NAN: no search */
-	int64_t number;        /* in the database; 0: none */
+	int64_t number;        /* number of the run in the database; 0: none */
 	struct metric *metric; /* names owned by struct sweep_rows */
 	size_t n_metrics;
 };
@@ -32,7 +32,7 @@ struct sweep_rows {
 	size_t n, cap, n_failed;
 	struct sweep_answer *answer;
 	size_t n_answers, cap_answers;
-	size_t n_axes; /* of the study */
+	size_t n_axes; /* metrics of the study */
 	char **name;   /* of metrics */
 	size_t n_names, cap_names;
 	bool keeps_all; /* the metrics of the rows; else those of the table alone, so that long studies need little memory */

@@ -294,7 +294,8 @@ int availset_shift(struct availset *s, const struct avail_shift *shift, struct o
 	if (avail_shift_is_none(shift))
 		return ORR_OK;
 	if (shift->wraps && !s->rows.is_loaded)
-		return orr_fail(err, ORR_EINPUT, "%s: wrap: expected a file, because a generator has no end", s->rows.source);
+		return orr_fail(
+			err, ORR_EINPUT, "%s: wrap: expected this option only for a file, because a generator has no end", s->rows.source);
 	if (s->rows.is_loaded && shift->start_ns > s->end_ns)
 		return orr_fail(
 			err, ORR_EINPUT, "%s: start: expected a time up to the end at %.9g s", s->rows.source, (double)s->end_ns / 1e9);

@@ -142,7 +142,7 @@ static int not_in_order(const struct reader *r, size_t first, uint64_t rows, str
 	char gap[NUM_REAL_MAX];
 	num_put_real(gap, (double)(above->t_ns - row->t_ns) / 1e9);
 	return orr_fail(err, ORR_EINPUT,
-		"%s:%" PRIu64 ": time: expected at least the time of the row above, found %s s less (%" PRIu64
+		"%s:%" PRIu64 ": time: expected at least the time of the row above, found a time that is %s s less (%" PRIu64
 		" such row%s%s); repair=sort sorts the rows",
 		trace_name(r->t), row->line, gap, rows, rows == 1 ? "" : "s",
 		!overlaps                               ? ""

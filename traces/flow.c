@@ -181,8 +181,8 @@ static int close_explore(const struct checker *c, uint32_t i)
 	struct flow_op *o = &f->op[i];
 	uint32_t e = o->scope;
 	if (o->explore != FLOW_ROOT && o->explore != e)
-		return refuse(
-			c, i, "does not read the branches of the explore that it names", "inputs that are operators of these branches");
+		return refuse(c, i, "does not read the branches of the explore that it names",
+			"inputs that are operators of the branches of that explore");
 	if (e == FLOW_ROOT)
 		return refuse(c, i, "reads no branch of an explore", "inputs that are operators of the branches");
 	for (uint32_t k = 0; k < o->n_inputs; k++)

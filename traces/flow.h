@@ -65,8 +65,8 @@ struct flow_op {
 	uint64_t position;  /* position of its first stage in the scope, in a depth-first walk from the sink */
 	uint32_t local;     /* index in the list of items of its scope */
 	/* Dependencies between items of one scope: an explore waits for all inputs of its branches, a choose for its explore. */
-	uint32_t *after, n_after; /* items that wait for this one */
-	uint32_t n_before;        /* items for which this one waits */
+	uint32_t *after, n_after; /* items that wait for this item */
+	uint32_t n_before;        /* items for which this item waits */
 	/* FLOW_WORK */
 	struct flow_values work_s, bytes, scratch; /* time on `gpus` GPUs; output; memory held while a stage runs */
 	int64_t limit_ns;                          /* -1: none */

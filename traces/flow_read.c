@@ -49,11 +49,8 @@ static int check_keys(const struct reader *r, const cJSON *o, const char *const 
 			i++;
 		const char *near = keys[i] ? NULL : orr_nearest_name(m->string, keys);
 		if (!keys[i])
-			return orr_fail(r->err, ORR_EINPUT, "%s: %s: unknown key \"%.60s\": expected %s%s", r->file, r->at, m->string,
-				near ? "perhaps " : "a key of docs/flow.schema.json", near ? near : "");
-		for (const cJSON *x = o->child; x != m; x = x->next)
-			if (!strcmp(x->string, m->string))
-				return orr_fail(r->err, ORR_EINPUT, "%s: %s.%.60s: occurs twice: expected one", r->file, r->at, m->string);
+			return orr_fail(r->err, ORR_EINPUT, "%s: %s: unknown key \"%.60s\": %s%s%s", r->file, r->at, m->string,
+				near ? "did you mean \"" : "expected a key of docs/flow.schema.json", near ? near : "", near ? "\"?" : "");
 	}
 	return ORR_OK;
 }
@@ -174,14 +171,14 @@ static int read_score(struct reader *r, const cJSON *o, struct flow_op *op)
 	struct flow_score *s = &op->score;
 	size_t end = strlen(r->at);
 	if (cJSON_IsNumber(o) || cJSON_IsArray(o))
-		return wrong(r, "score", "an object with values, law or sgd", o);
+		return wrong(r, "score", "an object with \"values\", \"law\" or \"sgd\"", o);
 	snprintf(r->at + end, sizeof r->at - end, ".score");
 	s->best = 0.5;
 	s->slope = 1;
 	int rc = check_keys(r, o, keys);
 	if (!rc && item(o, "sgd")) {
 		snprintf(r->at + end, sizeof r->at - end, ".score.sgd");
-		rc = cJSON_GetArraySize(o) == 1 ? read_sgd(r, item(o, "sgd"), s) : wrong(r, NULL, "no other key beside sgd", o);
+		rc = cJSON_GetArraySize(o) == 1 ? read_sgd(r, item(o, "sgd"), s) : wrong(r, NULL, "no other key beside \"sgd\"", o);
 	} else if (!rc) {
 		rc = get_values(r, o, "values", -1e300, 1e300, &s->values) || get_choice(r, o, "law", "linear|quadratic|random", &law) ||
 				     get_real(r, o, "best", -1e6, 1e6, &s->best) || get_real(r, o, "slope", -1e300, 1e300, &s->slope) ||
@@ -189,7 +186,7 @@ static int read_score(struct reader *r, const cJSON *o, struct flow_op *op)
 			     ? ORR_EINPUT
 			     : ORR_OK;
 		if (!rc && (law >= 0) == (s->values.n > 0))
-			rc = wrong(r, NULL, "one of values, law and sgd", o);
+			rc = wrong(r, NULL, "only one of the keys \"values\", \"law\" and \"sgd\"", o);
 		s->how = law < 0 ? FLOW_SCORE_VALUES : (enum flow_scorer)(FLOW_SCORE_LINEAR + law);
 	}
 	r->at[end] = '\0';
@@ -216,9 +213,9 @@ static int read_choose(struct reader *r, const cJSON *o, struct flow_op *op)
 	op->stop = (enum flow_stop)stop;
 	op->is_lower_better = better;
 	if (!rc && op->stop == FLOW_IMPROVING && op->order == FLOW_UNORDERED)
-		rc = wrong(r, "order", "monotone or convex, because stop is improving", item(o, "order"));
+		rc = wrong(r, "order", "monotone or convex, because \"stop\" is improving", item(o, "order"));
 	if (!rc && op->stop != FLOW_SATISFIED && item(o, "threshold"))
-		rc = wrong(r, "threshold", "stop satisfied, the only rule that reads it", item(o, "threshold"));
+		rc = wrong(r, "threshold", "\"stop\" to be satisfied, the only rule that reads this key", item(o, "threshold"));
 	r->at[end] = '\0';
 	return rc;
 }
@@ -242,14 +239,14 @@ static int read_work(struct reader *r, const cJSON *o, struct flow_op *op)
 	int scaling = 0;
 	double limit = -1, evaluate = 0;
 	if (!item(o, "work_s"))
-		return wrong(r, "work_s", "the work in seconds, or explore, or choose", NULL);
+		return wrong(r, "work_s", "the work in seconds, or one of the keys \"explore\" and \"choose\"", NULL);
 	if (get_values(r, o, "work_s", 0, 4e9, &op->work_s) || get_values(r, o, "output_bytes", 0, 9e18, &op->bytes) ||
 		get_count(r, o, "gpus", 0, 1e6, &op->gpus) || get_choice(r, o, "scaling", "linear|none", &scaling) ||
 		get_real(r, o, "limit_s", 0, 4e9, &limit) || get_real(r, o, "evaluate_s", 0, 4e9, &evaluate) ||
 		(item(o, "score") && read_score(r, item(o, "score"), op)))
 		return ORR_EINPUT;
 	if (item(o, "evaluate_s") && !item(o, "score"))
-		return wrong(r, "evaluate_s", "a score beside it", item(o, "evaluate_s"));
+		return wrong(r, "evaluate_s", "also the key \"score\"", item(o, "evaluate_s"));
 	for (uint32_t i = 0; i < op->work_s.n; i++)
 		op->work_s.v[i] += evaluate;
 	op->scaling = (enum flow_scaling)scaling;
@@ -261,7 +258,7 @@ static int refuse_keys(const struct reader *r, const cJSON *o, const char *kind)
 {
 	static const char *const work[] = { "work_s", "gpus", "scaling", "output_bytes", "limit_s", "score", "evaluate_s", NULL };
 	char expected[80];
-	snprintf(expected, sizeof expected, "no such key beside %s", kind);
+	snprintf(expected, sizeof expected, "no such key beside \"%s\"", kind);
 	for (size_t i = 0; work[i]; i++)
 		if (item(o, work[i]))
 			return wrong(r, work[i], expected, item(o, work[i]));
@@ -280,7 +277,7 @@ static int read_operator(struct reader *r, const cJSON *o, struct flow *f)
 	if (flow_find(f, name) != FLOW_ROOT)
 		return wrong(r, "name", "a name that no other operator has", item(o, "name"));
 	if (item(o, "explore") && item(o, "choose"))
-		return wrong(r, "choose", "either explore or choose", item(o, "choose"));
+		return wrong(r, "choose", "either \"explore\" or \"choose\"", item(o, "choose"));
 	if (item(o, "choose")) {
 		struct flow_op *op = flow_add(f, name, FLOW_CHOOSE);
 		return refuse_keys(r, o, "choose") || read_choose(r, item(o, "choose"), op) ? ORR_EINPUT : ORR_OK;
@@ -379,7 +376,7 @@ static cJSON *parse(const char *name, const char *text, size_t n, struct orr_err
 	for (const char *s = text; end && s < end && s < text + n; s++)
 		line += *s == '\n';
 	cJSON_Delete(root);
-	orr_fail(err, ORR_EINPUT, "%s:%zu: invalid JSON from this line on: expected an object with operators or flows", name, line);
+	orr_fail(err, ORR_EINPUT, "%s:%zu: invalid JSON from this line on: expected an object with \"operators\" or \"flows\"", name, line);
 	return NULL;
 }
 

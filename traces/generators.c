@@ -103,13 +103,16 @@ int generator_suggest(const char *source, struct orr_error *err)
 	snprintf(name, sizeof name, "%.*s", (int)length, source);
 	const char *rows = rows_of(name), *near = nearest_generator(name);
 	if (rows)
-		return orr_fail(err, ORR_EINPUT, "%s: no such file: expected one (%s is a generator of %s)", source, name, rows);
+		return orr_fail(
+			err, ORR_EINPUT, "%s: no such file: expected an existing file (%s is a generator of %s)", source, name, rows);
 	if (near)
 		return orr_fail(err, ORR_EINPUT,
-			"%s: no such file: expected one, or perhaps the generator %s (orrery trace list shows all)", source, near);
-	return source[length]
-		       ? orr_fail(err, ORR_EINPUT, "%s: no such file, and no generator %s (orrery trace list shows all)", source, name)
-		       : ORR_OK;
+			"%s: no such file: did you mean the generator \"%s\"? 'orrery trace list' shows all generators", source, near);
+	return source[length] ? orr_fail(err, ORR_EINPUT,
+					"%s: no such file, and no generator \"%s\": expected an existing file, or a generator that 'orrery "
+					"trace list' shows",
+					source, name)
+			      : ORR_OK;
 }
 
 int generator_unknown(const char *source, struct orr_error *err)
@@ -117,6 +120,6 @@ int generator_unknown(const char *source, struct orr_error *err)
 	char name[64];
 	snprintf(name, sizeof name, "%.*s", (int)strcspn(source, ":"), source);
 	const char *near = nearest_generator(name);
-	return orr_fail(err, ORR_EINPUT, "trace synth: no model \"%s\"; %s%s", name,
-		near ? "did you mean " : "'orrery trace list' shows them", near ? near : "");
+	return orr_fail(err, ORR_EINPUT, "trace synth: unknown model \"%s\": %s%s%s", name,
+		near ? "did you mean \"" : "expected a model that 'orrery trace list' shows", near ? near : "", near ? "\"?" : "");
 }

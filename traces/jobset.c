@@ -151,7 +151,9 @@ static int read_training(struct jobset *s, struct orr_error *err)
 	const char *models = orr_arg_text(s->rows.args, "models"), *strategy = orr_arg_text(s->rows.args, "strategy");
 	s->batch = orr_arg_real(s->rows.args, "batch");
 	if ((*strategy || s->batch > 0) && !*models)
-		return orr_fail(err, ORR_EINPUT, "generator %s: strategy and batch: expected models=, as in models=resnet50|vgg16",
+		return orr_fail(err, ORR_EINPUT,
+			"generator %s: strategy and batch: expected these parameters only together with models=, as in "
+			"models=resnet50|vgg16",
 			s->rows.generator->name);
 	for (const char *m = models; *m;) {
 		size_t n = strcspn(m, "|");

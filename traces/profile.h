@@ -37,7 +37,7 @@ struct trace_profile_series {
 struct trace_profile_entry {
 	const char *key;
 	uint64_t count;
-	double gpu_hours; /* or another weight: see `weight` of the tally */
+	double gpu_hours; /* GPU hours, or another weight (see `weight` of the tally) */
 };
 
 struct trace_profile_tally {

@@ -115,7 +115,8 @@ int req_content_plan(struct req_content *c, const char *where, const struct orr_
 	if (!rc && text && *orr_arg_text(args, "lengths"))
 		rc = read_lengths(c, where, orr_arg_text(args, "lengths"), text, n, err);
 	if (!rc && c->row && (strcmp(orr_arg_text(args, "prompt"), "0") || strcmp(orr_arg_text(args, "output"), "0")))
-		return orr_fail(err, ORR_EINPUT, "generator %s: lengths replaces prompt and output: set neither of these", where);
+		return orr_fail(
+			err, ORR_EINPUT, "generator %s: \"lengths\" replaces \"prompt\" and \"output\": expected neither of these", where);
 	c->max_output = (uint32_t)orr_arg_int(args, "max_output");
 	c->priority = (uint32_t)orr_arg_int(args, "priority");
 	c->slo_ns = orr_arg_time_ns(args, "slo");

@@ -27,7 +27,7 @@ struct reqset {
 	struct rowset rows;
 	struct hashes *hashes;
 	uint32_t block_tokens;
-	double factor; /* of generated arrivals */
+	double factor; /* divisor of generated arrival times */
 	struct resample resample;
 	uint64_t most_session;
 };

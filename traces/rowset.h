@@ -27,7 +27,7 @@ struct rowset {
 	const char *format;
 	struct strtab *strings;
 	char hash[BYTES_HASH_SIZE];
-	void *row; /* of a file */
+	void *row; /* the present row of a file */
 	uint64_t count, left_out, repaired;
 	char *first_wrong; /* message of the first row that was repaired; NULL: none */
 	size_t cap;
@@ -48,7 +48,7 @@ void rowset_clear(struct rowset *s);
 
 /* Returns the number of a text; 0 for an empty one. */
 uint32_t rowset_text(struct rowset *s, const char *text, size_t n);
-/* Same, and adds the text to the list. */
+/* Returns the number of the text in the list, to which it adds the text. */
 uint32_t rowset_list(struct rowset *s, const char *text, size_t n);
 /* Adds "a|b|c" to the list, at most `most` texts; returns their number, 0 on error. "" is one empty text. */
 uint32_t rowset_list_all(struct rowset *s, const char *text, uint32_t number[], uint32_t most, const char *where, struct orr_error *err);

@@ -284,7 +284,8 @@ static int unknown_column(struct table *t, const struct field *f)
 	for (size_t i = 0; i <= t->n_columns; i++)
 		names[i] = t->column[i].name;
 	const char *near = nearest_name(f->s, names);
-	return lines_fail(t->in, t->err, "unknown column \"%.60s\"%s%s", f->s, near ? "; did you mean " : "", near ? near : "");
+	return lines_fail(t->in, t->err, "unknown column \"%.60s\": %s%s%s", f->s,
+		near ? "did you mean \"" : "expected a column of this format", near ? near : "", near ? "\"?" : "");
 }
 
 static int place_column(struct table *t, size_t field)

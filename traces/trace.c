@@ -96,7 +96,7 @@ static const struct trace_format *by_name(const char *name, struct orr_error *er
 		}
 		sbuf_printf(&all, "%s, ", trace_formats[i]->name);
 	}
-	orr_fail(err, ORR_EINPUT, "no trace format \"%.60s\": expected one of %sauto", name, sbuf_text(&all));
+	orr_fail(err, ORR_EINPUT, "unknown trace format \"%.60s\": expected one of %sauto", name, sbuf_text(&all));
 	sbuf_free(&all);
 	return NULL;
 }
@@ -190,7 +190,7 @@ __attribute__((cold, noinline)) static int holds_other(const struct trace *t, en
 	const char *hint = "";
 	if (wanted == TRACE_JOBS)
 		hint = t->format->kind == TRACE_REQUESTS ? ": 'orrery serve' replays it"
-		       : t->format->kind == TRACE_NODES  ? ": give it to --cluster"
+		       : t->format->kind == TRACE_NODES  ? ": --cluster reads such a file"
 							 : "";
 	else
 		hint = wanted == TRACE_REQUESTS ? ": 'orrery trace list' shows the formats of requests"

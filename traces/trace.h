@@ -47,7 +47,7 @@ const char *trace_hash(const struct trace *t);
 /* Adds all remaining rows to p and finishes p; returns 0 or -1. */
 struct trace_profile;
 int trace_describe(struct trace *t, struct trace_profile *p, struct orr_error *err);
-/* Same, for traces of jobs and lists of nodes only. */
+/* Profiles a trace of jobs or a list of nodes. */
 int trace_profile_rows(struct trace *t, struct trace_profile *p, struct orr_error *err);
 
 /* A property of the file, such as a value of its header. Texts are valid until

@@ -177,7 +177,8 @@ static int put_tiresias(struct writer *w, const struct orr_trace_job *row, struc
 {
 	struct sbuf *b = &w->text;
 	if (row->duration_ns < 0)
-		return orr_fail(err, ORR_EINPUT, "job %s (line %" PRIu64 "): expected a duration, which format tiresias requires",
+		return orr_fail(err, ORR_EINPUT,
+			"job %s (line %" PRIu64 "): the format tiresias requires a duration: expected a job with a duration",
 			row->id ? row->id : "without a name", row->line);
 	put_id(w, row->id);
 	sbuf_printf(b, ",%u,", row->gpus);
@@ -255,14 +256,14 @@ static int refuse_job_in_avail(struct writer *w, const struct orr_trace_job *row
 {
 	(void)w;
 	(void)row;
-	return orr_fail(err, ORR_EINPUT, "format availability is for instances: expected orrery, tiresias or swf");
+	return orr_fail(err, ORR_EINPUT, "the format \"availability\" is for instances: expected orrery, tiresias or swf");
 }
 
 static int refuse_job(struct writer *w, const struct orr_trace_job *row, struct orr_error *err)
 {
 	(void)w;
 	(void)row;
-	return orr_fail(err, ORR_EINPUT, "format requests is for requests: expected orrery, tiresias or swf");
+	return orr_fail(err, ORR_EINPUT, "the format \"requests\" is for requests: expected orrery, tiresias or swf");
 }
 
 /* Returns the number of a name in SWF: the name itself if it is a number, else its number in order of first use. */
@@ -333,8 +334,8 @@ static int choose_format(struct writer *w, const char *format, struct orr_error 
 		w->put = refuse_job_in_avail;
 		sbuf_puts(&w->text, avail_header);
 	} else {
-		return orr_fail(
-			err, ORR_EINPUT, "cannot write format \"%.60s\": expected orrery, tiresias, swf, requests or availability", format);
+		return orr_fail(err, ORR_EINPUT,
+			"the format \"%.60s\" cannot be written: expected orrery, tiresias, swf, requests or availability", format);
 	}
 	return ORR_OK;
 }
@@ -363,7 +364,7 @@ static int open_file(struct writer *w, struct orr_error *err)
 	if (is_zst)
 		w->zstd = ZSTD_createCCtx();
 	if ((is_gz && !w->gz) || (is_zst && !w->zstd))
-		return orr_fail(err, ORR_EFAIL, "%s: cannot start compression", w->path);
+		return orr_fail(err, ORR_EFAIL, "%s: the compression does not start", w->path);
 	return ORR_OK;
 }
 
@@ -396,7 +397,7 @@ struct writer *writer_open(const char *path, const char *format, struct orr_erro
 int writer_request(struct writer *w, const struct reqset *s, const struct request_rec *r, struct orr_error *err)
 {
 	if (w->put != refuse_job)
-		return orr_fail(err, ORR_EINPUT, "requests: expected the format requests");
+		return orr_fail(err, ORR_EINPUT, "the trace has requests: expected the format \"requests\"");
 	put_request(w, reqset_strings(s), r);
 	return w->text.len >= FLUSH_AT ? flush(w, false, err) : ORR_OK;
 }
@@ -404,7 +405,7 @@ int writer_request(struct writer *w, const struct reqset *s, const struct reques
 int writer_avail(struct writer *w, const struct availset *s, const struct avail_rec *r, int64_t end_ns, struct orr_error *err)
 {
 	if (w->put != refuse_job_in_avail)
-		return orr_fail(err, ORR_EINPUT, "instances: expected the format availability");
+		return orr_fail(err, ORR_EINPUT, "the trace has instances: expected the format \"availability\"");
 	if (r) {
 		put_avail(w, s, r);
 	} else {

@@ -48,7 +48,7 @@ struct task {
 	void (*drop)(struct task *t); /* frees the task's own data; may be NULL */
 	void *own;
 	char *buffer[TASK_BUFFERS];
-	size_t bytes[TASK_BUFFERS]; /* of one copy */
+	size_t bytes[TASK_BUFFERS]; /* bytes of one copy of each buffer */
 	uint32_t copies, turn;
 	bool is_waiting; /* a call waits for the device, so the gate is not used */
 };

@@ -60,7 +60,7 @@ struct orr_job_info {
 
 /* ---- queries ---- */
 ORR_API int64_t orr_now(const struct orr_jobs *w);
-/* Fills in *info; returns false if the handle is of no live job. The queries of one property below then return 0. */
+/* Fills in *info; returns false if no live job has this handle. The queries of one property below then return 0. */
 ORR_API bool orr_job_get(const struct orr_jobs *w, orr_job j, struct orr_job_info *out);
 ORR_API uint32_t orr_job_gpus(const struct orr_jobs *w, orr_job j); /* requested */
 ORR_API uint32_t orr_job_shape(const struct orr_jobs *w, orr_job j);
@@ -122,7 +122,7 @@ struct orr_node_info {
 	int64_t cpu_milli, cpu_milli_free, mem_mib, mem_mib_free; /* INT64_MAX: unlimited */
 	uint32_t rack;
 };
-/* Fills in *info; returns false past the last node. */
+/* Fills in *info; returns false if no node has this number. */
 ORR_API bool orr_node_get(const struct orr_jobs *w, uint32_t node, struct orr_node_info *out);
 /* Lent nodes (--capacity) join and leave, may be given notice before they leave, and have a price. No job starts on a node given
  * notice: its GPUs do not count as free. Jobs on it run until they are stopped, resized or evicted. Without --capacity no node is
@@ -149,20 +149,21 @@ struct orr_stage {
 	uint64_t order;           /* position in a depth-first walk of the flow from its sink, the branches of an explore in order */
 	const char *op;           /* name of the operator; valid as long as the run */
 	uint32_t depth;           /* number of explores around the stage */
-	uint64_t branch, explore; /* numbers of the stage's innermost branch and of its explore, unique in the run; 0: none */
-	uint32_t index, branches; /* position of the innermost branch in its explore, and number of branches of this explore; 0 and 1
-				     outside explores */
-	double value;             /* of that branch */
+	uint64_t branch, explore; /* numbers of the innermost branch around the stage and of the explore of this branch, unique in the run;
+				     0: none */
+	uint32_t index, branches; /* position of the innermost branch in its explore, and number of branches of this explore; outside
+				     explores 0 and 1 */
+	double value;             /* value of the innermost branch */
 	double parallel;          /* product of the numbers of branches of all explores around it */
 	uint32_t rung;            /* number of scored stages before the stage in its branch */
 	bool is_scored, is_last;  /* the stage gives a score; the choose uses this score to select branches */
 	bool is_lower_better;     /* the choose of the innermost explore prefers lower scores */
 };
-/* Returns false if the job is no stage of a flow. */
+/* Fills in *info; returns false if the job is no stage of a flow. */
 ORR_API bool orr_stage_get(const struct orr_jobs *w, orr_job j, struct orr_stage *out);
-/* The score of a stage that has ended; valid in finish(). Ends the run if the stage has not completed or gives no score. */
+/* Returns the score of a stage that has ended. May be called in finish(). Ends the run if the stage has not completed or gives no score. */
 ORR_API double orr_stage_score(struct orr_jobs *w, orr_job j);
-/* Bytes of the stage's inputs on a node, in its memory or on its disk. */
+/* Returns the bytes of the stage's inputs on a node, in the memory or on the disk of the node. */
 ORR_API int64_t orr_stage_bytes_on(const struct orr_jobs *w, orr_job j, uint32_t node);
 
 /* ---- actions, in schedule() only ---- */
@@ -170,16 +171,16 @@ ORR_API int64_t orr_stage_bytes_on(const struct orr_jobs *w, orr_job j, uint32_t
 /* Drops the innermost branch of a waiting or running stage: its stages end with ORR_END_PRUNED, and the choose continues without it. */
 ORR_API void orr_prune_branch(struct orr_jobs *w, orr_job j);
 
-/* Starts a waiting job on the nodes that the run's placement chooses; false if it does not fit. */
+/* Starts a waiting job on the nodes that the placement rule of the run chooses. Returns false if the job does not fit. */
 ORR_API bool orr_try_start(struct orr_jobs *w, orr_job j);
-/* Same, restricted to one GPU type. */
+/* Like orr_try_start(), restricted to one GPU type. */
 ORR_API bool orr_try_start_on_type(struct orr_jobs *w, orr_job j, uint32_t gpu_type);
-/* Starts an elastic job at a size that it offers; false if it does not fit. */
+/* Starts an elastic job at a size that the job offers. Returns false if it does not fit. */
 ORR_API bool orr_try_start_sized(struct orr_jobs *w, orr_job j, uint32_t gpus);
 /* Starts a waiting job on n nodes, gpus[i] whole GPUs on node[i]. The GPUs must be free and add up to the job's request (of an
  * elastic job: to a size that it offers). */
 ORR_API void orr_start_at(struct orr_jobs *w, orr_job j, const uint32_t *node, const uint32_t *gpus, size_t n);
-/* Stops a running job; it waits again and keeps its completed work. */
+/* Stops a running job, which waits again and keeps its completed work. */
 ORR_API void orr_stop(struct orr_jobs *w, orr_job j);
 /* Stops a running job and adds cost_ns >= 0 to its remaining work (for example, the time to read a checkpoint). */
 ORR_API void orr_stop_with_cost(struct orr_jobs *w, orr_job j, int64_t cost_ns);
@@ -243,8 +244,8 @@ ORR_API int64_t orr_queue_key(const struct orr_queue *q, orr_job j);
 ORR_API int64_t orr_queue_tie(const struct orr_queue *q, orr_job j);
 ORR_API int64_t orr_queue_second(const struct orr_queue *q, orr_job j);
 ORR_API void orr_walk_begin(struct orr_queue *q, struct orr_walk *walk);
-ORR_API orr_job orr_walk_next(struct orr_walk *walk);    /* 0: the end */
-ORR_API orr_job orr_walk_peek(struct orr_walk *walk);    /* the job that orr_walk_next() would return */
+ORR_API orr_job orr_walk_next(struct orr_walk *walk);    /* returns 0 at the end */
+ORR_API orr_job orr_walk_peek(struct orr_walk *walk);    /* returns the job that orr_walk_next() would return */
 ORR_API void orr_walk_skip_shape(struct orr_walk *walk); /* skips all jobs of the shape of the job returned last */
 /* Restricts the rest of the walk, for the shape of the job returned last, to jobs with second <= max_second. Backfilling uses it to
  * find the first job that is short enough. O(log n), regardless of the number of skipped jobs. The last limit of a shape applies. A

@@ -84,7 +84,7 @@ struct orr_req_info {
 	uint32_t answers; /* number of answers received so far */
 };
 
-ORR_API double orr_serve_now(const struct orr_serve *w); /* returns the time, s; exact within this instant */
+ORR_API double orr_serve_now(const struct orr_serve *w); /* returns the current time, s; equal for all calls at one instant */
 /* Fills in *info; returns false if the handle is stale. */
 ORR_API bool orr_req_get(const struct orr_serve *w, orr_req r, struct orr_req_info *out);
 ORR_API uint64_t orr_req_number(const struct orr_serve *w, orr_req r);
@@ -126,7 +126,7 @@ struct orr_fifo {
 ORR_API void orr_fifo_push(struct orr_serve *w, struct orr_fifo *q, orr_req r);
 ORR_API void orr_fifo_push_front(struct orr_serve *w, struct orr_fifo *q, orr_req r);
 ORR_API orr_req orr_fifo_pop(struct orr_serve *w, struct orr_fifo *q);            /* 0: empty */
-ORR_API void orr_fifo_remove(struct orr_serve *w, struct orr_fifo *q, orr_req r); /* r must be in q */
+ORR_API void orr_fifo_remove(struct orr_serve *w, struct orr_fifo *q, orr_req r); /* requires that r is in q */
 ORR_API orr_req orr_fifo_next(const struct orr_serve *w, orr_req r);              /* returns the request after r; 0 at the end */
 
 /* ---- models ---- */
@@ -157,7 +157,7 @@ ORR_API double orr_model_round_trip(const struct orr_serve *w, uint32_t replica,
 enum orr_front_kind { ORR_FRONT_NONE, ORR_FRONT_SHARED, ORR_FRONT_PER_REPLICA };
 struct orr_front_info {
 	enum orr_front_kind kind;
-	double bandwidth_Bps, latency_s; /* of a link, in each direction; INFINITY and 0 without links */
+	double bandwidth_Bps, latency_s; /* bandwidth and latency of a link in each direction; INFINITY and 0 without links */
 };
 ORR_API struct orr_front_info orr_front_get(const struct orr_serve *w);
 /* Return the largest batch size of the table; the smallest size that is at least `samples` (0: none). */
@@ -181,7 +181,7 @@ struct orr_replica_info {
 	uint32_t queued; /* number of runs started with ORR_RUN_QUEUE whose input is on its way, or whose turn has not come */
 	uint32_t routed; /* number of live requests routed to the replica */
 	uint32_t residents;
-	double memory_bytes, memory_free_bytes; /* of table models */
+	double memory_bytes, memory_free_bytes; /* number of runs of table models */
 };
 ORR_API uint32_t orr_replicas(const struct orr_serve *w); /* number n of replicas: 0 to n - 1; some may be down */
 ORR_API bool orr_replica_get(const struct orr_serve *w, uint32_t replica, struct orr_replica_info *out);
@@ -190,7 +190,7 @@ ORR_API bool orr_replica_is_idle(const struct orr_serve *w, uint32_t replica); /
 ORR_API uint32_t orr_replica_idle_from(const struct orr_serve *w, uint32_t from);
 /* Returns the number of live requests routed to the replica, waiting or running. */
 ORR_API uint32_t orr_replica_routed(const struct orr_serve *w, uint32_t replica);
-/* Request a schedule() call for the replica at this instant; at time at_s (>= now). A timer does not replace another one. */
+/* Request a schedule() call for the replica: at this instant, or at time at_s (>= now). A timer does not replace another one. */
 ORR_API void orr_wake(struct orr_serve *w, uint32_t replica);
 ORR_API void orr_serve_timer(struct orr_serve *w, uint32_t replica, double at_s);
 /* Returns a uniform number in [0,1) from the policy's random stream. */
@@ -210,8 +210,8 @@ enum orr_run_flag {
 	ORR_RUN_KEEP = 1,  /* at the end of the run its requests wait again: call orr_forward() or orr_complete() in run_end() */
 	ORR_RUN_PART = 2,  /* the run gives one of several answers. Like ORR_RUN_KEEP; the requests are not routed to the replica. If it
 			    * is lost they lose this run, whose answers never come, and are not restarted */
-	ORR_RUN_QUEUE = 4, /* the input is sent now. The run waits on the replica until no other run runs there; the order is that in
-			    * which inputs come. Until then it holds no memory, and the replica may be idle */
+	ORR_RUN_QUEUE = 4, /* the input is sent now. The run waits on the replica until no other run computes there; waiting runs start in
+			      the order in which their inputs arrive. A waiting run holds no memory, and the replica may be idle */
 };
 struct orr_batch {
 	uint32_t model;
@@ -247,8 +247,8 @@ ORR_API bool orr_run_can_resume(const struct orr_serve *w, orr_run run);
 
 enum orr_run_phase {
 	ORR_PHASE_SENDING,  /* the input is on its way */
-	ORR_PHASE_QUEUED,   /* the input is there, and the run waits for its turn */
-	ORR_PHASE_RUNNING,  /* computes, or is suspended */
+	ORR_PHASE_QUEUED,   /* the input has arrived, and the run waits for its turn */
+	ORR_PHASE_RUNNING,  /* the run computes or is suspended */
 	ORR_PHASE_ANSWERING /* the answers are on their way, or have been received */
 };
 struct orr_run_info {
@@ -257,8 +257,8 @@ struct orr_run_info {
 	bool is_suspended, is_leaving; /* is_leaving: aborted, and not yet at its exit point */
 	double started_s, ends_s;      /* ends_s: end of the computation at the current rates; INFINITY: not running */
 	double part_done;              /* 0..1 */
-	size_t n;                      /* requests in it */
-	uint32_t preemptions;          /* largest number of preemptions of one of its requests */
+	size_t n;                      /* number of requests in the run */
+	uint32_t preemptions;          /* largest number of preemptions of a request of the run */
 };
 ORR_API bool orr_run_get(const struct orr_serve *w, orr_run run, struct orr_run_info *out);
 ORR_API orr_req orr_run_request(const struct orr_serve *w, orr_run run, size_t i);
@@ -266,8 +266,8 @@ ORR_API orr_req orr_run_request(const struct orr_serve *w, orr_run run, size_t i
 ORR_API orr_run orr_run_first(const struct orr_serve *w, uint32_t replica);
 ORR_API orr_run orr_run_next(const struct orr_serve *w, orr_run run);
 
-/* ---- answers of table models ---- A run gives each of its requests one answer, which is there when run_end() is called. With
- * serve.loss an answer never comes with that probability: run_end() is not called for it, and the request remains in the run. */
+/* ---- answers of table models ---- A run gives each of its requests one answer, which has been received when run_end() is called. With
+ * serve.loss an answer is lost with this probability: run_end() is not called for a lost answer, and the request remains in the run. */
 
 struct orr_answer {
 	uint32_t replica, model;
@@ -275,17 +275,18 @@ struct orr_answer {
 };
 /* Returns the number of answers received so far; 0 for a stale handle. */
 ORR_API uint32_t orr_req_answers(const struct orr_serve *w, orr_req r);
-/* Reads answer i of 0 .. orr_req_answers() - 1, in order of receipt. Reading one that is not there is an error. */
+/* Reads answer i of 0 .. orr_req_answers() - 1, in order of receipt. It is an error to read an answer that has not been received. */
 ORR_API struct orr_answer orr_req_answer(struct orr_serve *w, orr_req r, uint32_t i);
-/* Reads the answer of a replica, the first one if it gave several. Reading one that is not there is an error. */
+/* Reads the answer of a replica, the first one if the replica gave several. It is an error to read an answer that has not been received. */
 ORR_API struct orr_answer orr_req_answer_of(struct orr_serve *w, orr_req r, uint32_t replica);
-/* Returns whether an answer of the replica is there. */
+/* Returns whether an answer of the replica has been received. */
 ORR_API bool orr_req_has_answer(const struct orr_serve *w, orr_req r, uint32_t replica);
 enum orr_late_how {
 	ORR_LATE_DETACH, /* the runs continue without the request, and their answers to it are discarded */
 	ORR_LATE_CANCEL  /* runs of this request alone are also cancelled, as by orr_run_abort() with ORR_ABORT_RESTART */
 };
-/* Takes a request out of all its runs, lost answers included. It waits, with the answers received so far. */
+/* Takes a request out of all its runs, also out of runs whose answers are lost. The request then waits, with the answers received so far.
+ */
 ORR_API void orr_leave_runs(struct orr_serve *w, orr_req r, enum orr_late_how how);
 /* Requests a timer() call for the request at time at_s (>= now). A timer does not replace another one. No call follows if the
  * request has ended by then. */
@@ -375,7 +376,7 @@ ORR_API void orr_serve_why(struct orr_serve *w, uint32_t replica, const char *wh
 
 /* Adds a value to a series of the policy; the mean of the series becomes a metric of this name. */
 ORR_API void orr_serve_observe(struct orr_serve *w, const char *name, double value);
-/* Same, with one value per request: the mean has a confidence interval. */
+/* Like orr_serve_observe(), with one value per request: the mean has a confidence interval. */
 ORR_API void orr_req_observe(struct orr_serve *w, orr_req r, const char *name, double value);
 /* Ends the run with the policy's error message. */
 ORR_API void orr_serve_give_up(struct orr_serve *w, orr_req r, const char *message);

@@ -50,7 +50,7 @@ struct orr_inst_info {
 	bool is_ready, is_on_demand;
 	uint32_t zone, type;
 	int64_t since_ns;    /* time at which the offer was taken */
-	int64_t ready_ns;    /* time at which it became or will become ready */
+	int64_t ready_ns;    /* time at which the instance became or will become ready */
 	int64_t goes_ns;     /* time of the end announced by a notice, or ORR_NEVER */
 	double usd_per_hour; /* current price */
 	uint32_t stages;     /* number of stages that the instance owns */
@@ -75,7 +75,7 @@ ORR_API orr_inst orr_inst_first(const struct orr_spot *w);
 ORR_API orr_inst orr_inst_next(const struct orr_spot *w, orr_inst i);
 /* Writes up to cap ready instances, in that order; returns the number of ready instances. */
 ORR_API uint32_t orr_inst_ready_list(const struct orr_spot *w, orr_inst *out, uint32_t cap);
-ORR_API uint32_t orr_inst_live(const struct orr_spot *w); /* starting and ready */
+ORR_API uint32_t orr_inst_live(const struct orr_spot *w); /* number of instances that start or are ready */
 ORR_API uint32_t orr_inst_ready(const struct orr_spot *w);
 /* Returns a number that the policy stores with the instance; initially 0. */
 ORR_API uint64_t orr_inst_mark(const struct orr_spot *w, orr_inst i);
@@ -83,7 +83,7 @@ ORR_API void orr_inst_set_mark(struct orr_spot *w, orr_inst i, uint64_t mark);
 
 /* ---- capacity ---- */
 
-ORR_API uint32_t orr_zones(const struct orr_spot *w); /* at least 1 */
+ORR_API uint32_t orr_zones(const struct orr_spot *w); /* number of zones, at least 1 */
 ORR_API const char *orr_zone_name(const struct orr_spot *w, uint32_t zone);
 /* Sets a standing request: accepts new offers while fewer than n spot instances are live (in the zone). The initial request is
  * spot.target instances of any zone (default ORR_WANT_ALL). A smaller n releases nothing; orr_release() does. */
@@ -122,15 +122,15 @@ ORR_API void orr_elastic_get(const struct orr_spot *w, struct orr_elastic_info *
 enum orr_step_kind {
 	ORR_STEP_PLAIN,     /* no stage computes redundantly */
 	ORR_STEP_REDUNDANT, /* each stage also computes the forward pass of its successor */
-	ORR_STEP_DEGRADED   /* same, while a node of one pipeline computes two stages */
+	ORR_STEP_DEGRADED   /* like ORR_STEP_REDUNDANT, while a node of one pipeline computes two stages */
 };
-/* Returns the step time with these pipelines of this depth; 0: the job has none (too little memory, not measured). */
+/* Returns the step time with these pipelines of this depth; 0 if the job has no such step time (too little memory, or not measured). */
 ORR_API int64_t orr_step_time(const struct orr_spot *w, uint32_t pipelines, uint32_t depth, enum orr_step_kind kind);
 /* Return the redundant share of the owners' time in a redundant step, and the time that one loss costs during such a step
  * (detection, swapping in, repeated backward passes); 0: unknown. */
 ORR_API double orr_step_redundant(const struct orr_spot *w, uint32_t pipelines, uint32_t depth);
 ORR_API int64_t orr_step_failover(const struct orr_spot *w, uint32_t pipelines, uint32_t depth);
-/* Sets *pipelines and *depth to the i-th pair that has a step time, ordered by pipelines, then depth. Returns false past the last. */
+/* Sets *pipelines and *depth to the i-th pair that has a step time, ordered by pipelines, then depth. Returns false past the last pair. */
 ORR_API bool orr_step_point(const struct orr_spot *w, size_t i, uint32_t *pipelines, uint32_t *depth);
 /* Return values of the job's file by name: a number (key `figures`), or a curve over the number of nodes, constant beyond its ends.
  * NAN: none. */
@@ -148,7 +148,7 @@ ORR_API int64_t orr_checkpoint_time(const struct orr_spot *w, uint32_t nodes);
 ORR_API void orr_layout(struct orr_spot *w, uint32_t pipelines, uint32_t depth, const orr_inst *owner);
 /* Gives a stage without an owner to instance i. */
 ORR_API void orr_own(struct orr_spot *w, uint32_t pipeline, uint32_t stage, orr_inst i);
-/* Removes a stage from its live owner. Assigns it to `to` unless that is 0. */
+/* Removes a stage from its live owner. Assigns the stage to `to` unless `to` is 0. */
 ORR_API void orr_disown(struct orr_spot *w, uint32_t pipeline, uint32_t stage, orr_inst to);
 /* Removes a pipeline and its stages; its owners become idle. */
 ORR_API void orr_drop_pipeline(struct orr_spot *w, uint32_t pipeline);
@@ -202,7 +202,7 @@ ORR_API void orr_lose(struct orr_spot *w, uint64_t n);
 
 enum orr_account {
 	ORR_USEFUL,      /* steps that count */
-	ORR_REDUNDANT,   /* their redundant part */
+	ORR_REDUNDANT,   /* redundant part of steps that count */
 	ORR_WASTED,      /* time of lost steps, finished or not */
 	ORR_CHECKPOINT,  /* training is paused while a checkpoint is written */
 	ORR_RESTART,     /* time to resume from a checkpoint after a failure */
@@ -238,7 +238,7 @@ ORR_API void orr_spot_event(struct orr_spot *w, const char *kind, const char *fo
 ORR_API void orr_spot_give_up(struct orr_spot *w, const char *message);
 ORR_API void orr_spot_end(struct orr_spot *w);
 
-/* ---- the future: for policies that declare the oracle ---- */
+/* ---- the future, for policies that declare ORR_NEEDS_ORACLE or ORR_MAY_ORACLE ---- */
 
 struct orr_future {
 	int64_t t_ns;
@@ -256,7 +256,7 @@ ORR_API int64_t orr_offer_true_end(struct orr_spot *w, uint32_t zone);
 /* ---- the functions of a policy ---- */
 
 enum orr_inst_event {
-	ORR_INST_ADDED, /* taken: it starts */
+	ORR_INST_ADDED, /* the instance was taken and starts */
 	ORR_INST_READY,
 	ORR_INST_NOTICE, /* goes_ns is set */
 	ORR_INST_GONE    /* the instance was preempted: its stages have no owner */

@@ -60,7 +60,7 @@ struct orr_layer_info {
 	enum orr_layer_kind kind;
 	double params;
 	double fwd_flops;              /* per sample */
-	double out_elems, saved_elems; /* elements per sample: of the output; kept for the backward pass */
+	double out_elems, saved_elems; /* elements per sample: those of the output, and those kept for the backward pass */
 	double rows, columns;          /* shape of the parameters as a matrix (PowerSGD); 0: no parameters */
 	uint32_t block;                /* number of the repeated block (a transformer layer); UINT32_MAX: none */
 	double tensors;                /* number of parameter tensors (query, key and value: 6) */
@@ -75,7 +75,7 @@ struct orr_step_facts {
 	double batch;                     /* number of samples per GPU and iteration */
 	double gradient_bytes;            /* bytes of a gradient per parameter in a message */
 	double weight_bytes;              /* bytes of a weight per parameter in computations */
-	double activation_bytes;          /* per activation element */
+	double activation_bytes;          /* bytes per activation element */
 	double optimizer_bytes;           /* bytes of optimizer state per parameter, besides weight and gradient (master copies,
 					   * moments) */
 	double hidden, seq, heads, vocab; /* dimensions of a transformer; else 0 */
@@ -113,11 +113,11 @@ enum orr_pass { ORR_PASS_FORWARD, ORR_PASS_BACKWARD_DATA, ORR_PASS_BACKWARD_WEIG
  * (1: not split). Excludes stragglers: the world applies them when ops run. */
 ORR_API double orr_cost(
 	const struct orr_step *s, uint32_t device, enum orr_pass pass, uint32_t first, uint32_t count, double batch, uint32_t shards);
-/* Same, with element-wise layers split too (sequence parallelism). */
+/* Like orr_cost(), with element-wise layers split too (sequence parallelism). */
 ORR_API double orr_cost_sequence_parallel(
 	const struct orr_step *s, uint32_t device, enum orr_pass pass, uint32_t first, uint32_t count, double batch, uint32_t shards);
 ORR_API double orr_update_cost(const struct orr_step *s, uint32_t device, double params);
-/* Return the bandwidth of the bottleneck of the route: nominal; now (contention, time-varying capacity). */
+/* Return the bandwidth of the bottleneck of the route: the nominal one, and the present one (contention, time-varying capacity). */
 ORR_API double orr_bandwidth(const struct orr_step *s, uint32_t from, uint32_t to);
 ORR_API double orr_bandwidth_now(const struct orr_step *s, uint32_t from, uint32_t to);
 ORR_API double orr_latency(const struct orr_step *s, uint32_t from, uint32_t to);
@@ -299,7 +299,7 @@ struct orr_update {
 	 * staleness depends on it. PULL of iteration k: the parameters apply to gradients from iteration k + 1 + window on.
 	 * WEIGHT_GRADIENT: number of gradients that make the sum of this server complete. */
 	uint32_t window;
-	double scale; /* 0 means 1 */
+	double scale; /* number of slices; 0 means 1 */
 	/* GRADIENT, LOCAL_UPDATE, REMEMBER, CORRECT, RESTART: learner of the device, 0..15, if several share it. */
 	uint32_t learner;
 	double momentum; /* of APPLY_BASE */

@@ -57,7 +57,7 @@ struct backfill_shape {
 };
 
 struct backfill {
-	struct orr_queue *waiting; /* waiting jobs; first key: submission; second key: longest estimate over its types */
+	struct orr_queue *waiting; /* waiting jobs; first key: submission; second key: longest estimate over the types of the job */
 	struct backfill_running *running;
 	size_t n, cap;
 	struct backfill_shape *shape;

@@ -5,7 +5,7 @@
  */
 #include "branches.h"
 
-static const struct orr_param params[] = { ORR_PARAM_INT("seed", "1", 0, 9e15, "of the order"), ORR_PARAM_END };
+static const struct orr_param params[] = { ORR_PARAM_INT("seed", "1", 0, 9e15, "seed of the random order"), ORR_PARAM_END };
 
 struct shuffled {
 	struct branches base;

@@ -15,7 +15,7 @@ struct branches {
 };
 
 void *branches_new(struct orr_jobs *w, size_t size);
-/* For struct orr_jobs_ops. */
+/* Functions for struct orr_jobs_ops. */
 void *branches_create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err);
 void branches_free(void *self);
 void branches_arrive(void *self, struct orr_jobs *w, orr_job j);

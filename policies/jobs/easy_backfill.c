@@ -77,7 +77,7 @@ static void reserve(struct backfill *b, struct orr_jobs *w, orr_job head, struct
 		backfill_move(&r->extra, r->type, &need, -1);
 }
 
-/* Starts j on a type other than that of the reservation. */
+/* Starts j on a GPU type other than the type of the reservation. */
 static bool start_elsewhere(struct orr_jobs *w, orr_job j, const struct orr_job_info *info, const struct reservation *r, uint32_t n_types)
 {
 	for (uint32_t t = 0; t < n_types; t++)

@@ -119,7 +119,7 @@ static void input_free(struct input *in)
 	orr_free(in->x);
 }
 
-/* Returns the steps left as the user or the job states them: iterations, else the limit minus the time run. At least one second of
+/* Returns the steps left as the user or the job states them: iterations, else the limit minus the time run. Counts at least one second of
  * work, so that no end is in the past. */
 static double steps_left(const struct gavel *g, struct orr_jobs *w, const struct gavel_member *m)
 {

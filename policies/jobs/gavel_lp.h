@@ -36,7 +36,7 @@ struct gavel_job {
 };
 
 struct gavel_problem {
-	const struct gavel_job *job; /* in job order */
+	const struct gavel_job *job; /* jobs in the order of the caller */
 	size_t n_jobs;
 	const double *gpus_of_type;
 	size_t n_types;

@@ -189,7 +189,7 @@ static void give_up(struct orr_jobs *w, orr_job j, const struct gavel_shares *s,
 	orr_give_up(w, j, text.text);
 }
 
-/* Returns the row of a job among rows [first, end); `end` if it has none. */
+/* Returns the row of a job among rows [first, end); `end` if the job has no row. */
 static size_t find_row(const struct gavel_shares *s, size_t first, size_t end, const char *job)
 {
 	while (first < end && strcmp(s->row[first].job, job))
@@ -213,14 +213,14 @@ bool gavel_replay(struct gavel *g, struct orr_jobs *w, double now_s)
 			continue;
 		size_t row = find_row(s, first, end, orr_job_name(w, m->job));
 		if (row == end) {
-			give_up(w, m->job, s, "no row for this job");
+			give_up(w, m->job, s, "the file has no row for this job");
 			return false;
 		}
 		memcpy(m->share, s->x + row * g->n_types, g->n_types * sizeof *s->x);
 		n++;
 	}
 	if (n != end - first) {
-		give_up(w, 0, s, "rows for jobs that are not live");
+		give_up(w, 0, s, "the file has rows for jobs that are not live");
 		return false;
 	}
 	s->at = end;

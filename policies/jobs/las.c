@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Least attained service by running time (Tiresias' simulator: "dlas"): three queues, no promotion, no quantum. las.h describes
- * the queues, which las_gpu.c also uses.
+ * Least attained service by running time (Tiresias' simulator: "dlas"). By default there are three queues, and neither promotion nor a
+ * quantum. las.h describes the queues, which las_gpu.c also uses.
  */
 #include "las.h"
 

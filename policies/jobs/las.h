@@ -40,7 +40,7 @@ struct las {
 	bool is_tiresias;   /* the time of the next check mixes units, like Tiresias' simulator */
 	int64_t promote_ns; /* 0: never */
 	size_t n;           /* queues */
-	double *limit;      /* limits in seconds or GPU-seconds, n - 1 of them */
+	double *limit;      /* n - 1 limits, in seconds or GPU-seconds */
 	struct las_queue *queue;
 	struct las_list chosen; /* waiting jobs to be started */
 	struct victims out;
@@ -53,7 +53,7 @@ struct las {
 	ORR_PARAM_LIST("limits", "3250s,7200s", "attained service at which a job moves one queue down"), \
 		ORR_PARAM_TIME("promote", "0", "waiting time after which a job returns to the first queue; 0: never")
 
-/* For struct orr_jobs_ops. */
+/* Functions for struct orr_jobs_ops. */
 void *las_create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err);
 void las_destroy(void *self);
 void las_arrive(void *self, struct orr_jobs *w, orr_job j);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Elastic jobs by marginal gain (Peng et al., "Optimus: An Efficient Dynamic Resource
- * Scheduler for Deep Learning Clusters", EuroSys 2018, section 4.1).
+ * Elastic jobs by marginal gain (Peng et al., "Optimus: An Efficient Dynamic Resource Scheduler for Deep Learning Clusters", EuroSys 2018,
+ * section 4.1).
  *
- * Sizes are chosen in rounds, one per interval. A round first gives every running job its smallest size, then the waiting jobs,
- * in order of submission, skipping jobs that do not fit. While GPUs are left, the job with the greatest gain per GPU grows to
- * the size of that gain. The gain is
+ * Sizes are chosen in rounds, one per interval. A round first gives every running job its smallest size, then the waiting jobs, in order
+ * of submission, skipping jobs that do not fit. While GPUs are left, the job with the greatest gain per GPU grows to the size of that
+ * gain. The gain is
  *
  *   gain=time        the reduction of the time to its end: work left / present rate - work left / new rate, where the work
  *   left is
  *                    an estimate minus the work done
  *   gain=throughput  the increase of its rate, relative to the rate at the requested size
  *
- * Jobs then shrink, start and grow, in this order. Between rounds, an arriving job starts at its smallest size if there is room.
- * Rigid jobs keep their size, and a running job is stopped only to be resized. Optimus adds one worker at a time. Here a job may
- * grow to any larger size at once, so it can skip sizes of its speed-up table that have no gain.
+ * Jobs then shrink, start and grow, in this order. Between rounds, an arriving job starts at its smallest size if there is room. Rigid
+ * jobs keep their size, and a running job is stopped only to be resized. Optimus adds one worker at a time. Here a job may grow to any
+ * larger size at once, so it can skip sizes of its speed-up table that have no gain.
  *
- * All GPUs have equal weight; only whole GPUs are used; a resized job stays on its type. A job whose change the placement
- * refuses stays unchanged. A resize is a stop and a start, at the world's costs.
+ * All GPUs have equal weight, only whole GPUs are used, and a resized job stays on its GPU type. A job whose change the placement refuses
+ * stays unchanged. A resize is a stop and a start, at the world's costs.
  *
  * Cost of a round: O(waiting elastic jobs + shapes) + O(running jobs * GPUs given).
  */
@@ -43,7 +43,7 @@ struct member {
 	bool is_running;
 	struct size *size;            /* sizes in ascending order; one if the job is rigid */
 	uint32_t n_sizes, at, target; /* indices */
-	double left_ns;               /* for gain=time: estimated work left at `since` */
+	double left_ns;               /* gain=time: estimated work left at `since` */
 	int64_t since;
 };
 

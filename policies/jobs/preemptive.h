@@ -66,7 +66,7 @@ struct preemptive {
 /* Returns an object of `size` bytes that begins with a struct preemptive. */
 void *preemptive_new(struct orr_jobs *w, size_t size, bool is_static, int64_t (*key)(void *self, struct orr_jobs *w, orr_job j));
 
-/* For struct orr_jobs_ops. An evicted job waits again as an arrival. */
+/* Functions for struct orr_jobs_ops. An evicted job waits again like a new one. */
 void preemptive_free(void *self);
 void preemptive_arrive(void *self, struct orr_jobs *w, orr_job j);
 void preemptive_finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Quasi-shortest service first (Hu et al., "Characterization and Prediction of Deep
- * Learning Workloads in Large-Scale GPU Datacenters", SC 2021, section 5.2): in order
- * of estimated duration times GPUs, strict, non-preemptive.
+ * Quasi-shortest service first (Hu et al., "Characterization and Prediction of Deep Learning Workloads in Large-Scale GPU Datacenters", SC
+ * 2021, section 5.2): jobs start strictly in order of estimated duration times GPUs and are never preempted.
  *
- * rules=helios copies a deviation of the published simulator: if all waiting jobs arrived at this instant, they start in order
- * of GPUs only.
+ * rules=helios copies a deviation of the published simulator: if all waiting jobs arrived at this instant, they start in order of GPUs
+ * only.
  */
 #include "queue_order.h"
 

@@ -19,7 +19,7 @@ struct queue_order {
 /* Returns an object of `size` bytes that begins with a struct queue_order. */
 void *queue_order_new(struct orr_jobs *w, size_t size, int64_t (*key)(void *self, struct orr_jobs *w, orr_job j));
 
-/* For struct orr_jobs_ops. create: the order is that of submission. */
+/* Functions for struct orr_jobs_ops. The order of queue_order_create() is that of submission. */
 void *queue_order_create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err);
 void queue_order_free(void *self);
 void queue_order_arrive(void *self, struct orr_jobs *w, orr_job j);

@@ -12,7 +12,7 @@
 
 struct rung_branch {
 	uint64_t branch, explore;
-	orr_job at; /* its waiting or running stage; 0: none now */
+	orr_job at; /* waiting or running stage of the branch; 0: none */
 	uint32_t rung;
 	bool is_running, is_worse_higher;
 	double score; /* score of the last scored stage */
@@ -27,7 +27,7 @@ struct rung_score {
 };
 
 struct rungs {
-	struct branches base;  /* its queue holds stages that are in no branch */
+	struct branches base;  /* the queue of this part holds stages that are in no branch */
 	struct rung_branch *v; /* branches in order of arrival */
 	size_t n, cap;
 	struct rung_score *score;

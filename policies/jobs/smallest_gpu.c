@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Smallest number of GPUs first, preemptive (Tiresias' simulator: "sjf"): jobs with few GPUs preempt jobs with many.
+ * Smallest number of GPUs first (Tiresias' simulator: "sjf"): jobs with few GPUs preempt jobs with many GPUs.
  */
 #include "preemptive.h"
 

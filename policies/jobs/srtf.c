@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Shortest remaining time first, preemptive (Tiresias' simulator: "shortest").
+ * Shortest remaining time first, with preemption (Tiresias' simulator: "shortest").
  *
  * rules=helios follows HeliosArtifact's simulator:
  * - a pass runs every second while jobs wait;

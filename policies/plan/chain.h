@@ -13,7 +13,7 @@ struct chain {
 	uint32_t n;
 	double *forward_s, *backward_s; /* prefix sums */
 	double *grad_bytes;             /* prefix sum: bytes of gradients, independent of the number of samples */
-	double *out_bytes;              /* of each piece */
+	double *out_bytes;              /* bytes of the output of each piece */
 };
 
 /* Loads the times of a GPU type, measured at `samples` per micro-batch and divided by this number. */

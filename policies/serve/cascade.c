@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A cascade of models: each request runs the first model; if the answer is not confident enough, it runs the next, up to the
- * last (Viola and Jones, CVPR 2001; for DNN serving NoScope, Kang et al., VLDB 2017). Confidence is not simulated: each
- * stage answers a given share of its requests, drawn at random.
+ * A cascade of models: each request runs the first model. If the answer is not confident enough, the request runs the next model, and so
+ * on up to the last (Viola and Jones, CVPR 2001; for DNN serving NoScope, Kang et al., VLDB 2017). Confidence is not simulated: each stage
+ * answers a given share of its requests, drawn at random.
  *
- * Example of a policy whose requests use several models: runs start with ORR_RUN_KEEP, and run_end() forwards or completes each
- * request. A pipeline of models (detect, then recognise) is a cascade with keeps=0.
+ * Example of a policy whose requests use several models: runs start with ORR_RUN_KEEP, and run_end() forwards or completes each request. A
+ * pipeline of models (detect, then recognise) is a cascade with keeps=0.
  */
 #include <orrery/serve.h>
 

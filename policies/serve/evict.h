@@ -32,10 +32,10 @@ static inline uint32_t evict_for_decodes(
 	for (uint32_t i = 0; i < n; i++) {
 		orr_req r = room[i];
 		if (!orr_is_decoding(w, r))
-			continue; /* its prompt is not complete, and all blocks of the prompt are allocated */
+			continue; /* the prompt of the request is not complete, and all blocks of the prompt are allocated */
 		while (orr_kv_free(w, replica) <= spent && n > i) {
 			if (n == 1 && !evict_needs_block(w, r, tokens))
-				return evicted; /* it holds all blocks, and they suffice: eviction would change nothing */
+				return evicted; /* the request holds all blocks, and they suffice, so an eviction would change nothing */
 			orr_req victim = room[--n];
 			orr_evict(w, victim, how);
 			orr_fifo_push_front(w, list, victim);

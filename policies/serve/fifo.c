@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * First in, first out, one request at a time, no batching: the baseline.
+ * The baseline: first in, first out, one request at a time, without batches.
  *
- * queue=central: one queue; an idle replica takes the oldest request that it can serve. queue=per-replica, or an explicit
- * serve.router: the router assigns each request to a replica at arrival, and it waits there.
+ * queue=central: one queue; an idle replica takes the oldest request that it can serve. queue=per-replica, or an explicit serve.router:
+ * the router assigns each request to a replica at arrival, and the request waits there.
  *
- * A request of a table model is a separate batch, padded to the next size of the table; a request of a language model is the
- * only resident until its output is complete. A model that is not in the replica's memory is loaded; other models are unloaded
- * if it does not fit in addition.
+ * A request of a table model is a separate batch, padded to the next size of the table; a request of a language model is the only resident
+ * until its output is complete. A model that is not in the replica's memory is loaded; other models are unloaded if it does not fit in
+ * addition.
  */
 #include <orrery/serve.h>
 

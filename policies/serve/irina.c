@@ -262,7 +262,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 	if (!t)
 		return;
 	struct plan p = decide(s, w, t);
-	if (p.gpu == ORR_NO_REPLICA) { /* no GPU that is up can run the task, so it waits */
+	if (p.gpu == ORR_NO_REPLICA) { /* no GPU that is up can run the task, so the task waits */
 		irina_push_back(&s->gpus, w, 0, t);
 		return;
 	}

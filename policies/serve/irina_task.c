@@ -29,7 +29,7 @@ struct task *irina_task(struct irina_gpus *s, struct orr_serve *w, orr_req r)
 {
 	struct orr_req_info i;
 	orr_req_get(w, r, &i);
-	irina_forget(s, w, r); /* its replica was lost */
+	irina_forget(s, w, r); /* the replica of the request was lost */
 	uint32_t size = i.samples;
 	if (isnan(orr_model_latency(w, 0, i.model, size, i.length)))
 		size = orr_model_batch_for(w, i.model, size);

@@ -20,10 +20,10 @@ enum { IRINA_MOST = 16 };
 struct task {
 	orr_req *req;
 	uint32_t n, cap;
-	uint32_t model, samples, length; /* model, size and length of the batch as it runs */
+	uint32_t model, samples, length; /* model, size and length of the batch that runs */
 	double weight;                   /* number of samples of its requests */
 	double arrival_s, deadline_s;    /* earliest values of its requests */
-	double latency_s;                /* on its GPU */
+	double latency_s;                /* latency of the task on its GPU */
 	double weight_to, span_to;       /* sums over the queue up to and including this task (weight_pushed); with merge_queued, valid
 					  * only for open tasks */
 	uint32_t heap_at;                /* index in its GPU's heap + 1; 0: not in the heap */

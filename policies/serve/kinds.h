@@ -13,10 +13,10 @@ static inline bool serves_only(const struct orr_serve *w, enum orr_model_kind ki
 		if (!orr_model_get(w, i, &m) || m.kind == kind)
 			continue;
 		orr_fail(err, ORR_EINPUT,
-			kind == ORR_MODEL_LLM ? "model %s has a latency table, and this policy runs iterations of language models (irina, "
-						"tf-serving and others run batches)"
-					      : "model %s is a language model, and this policy runs batches of models with a latency table "
-						"(vllm, sarathi and others run iterations)",
+			kind == ORR_MODEL_LLM ? "model %s has a latency table, but this policy runs iterations of language models: "
+						"expected a policy that runs batches, such as irina or tf-serving"
+					      : "model %s is a language model, but this policy runs batches of models with a latency "
+						"table: expected a policy that runs iterations, such as vllm or sarathi",
 			m.name);
 		return false;
 	}

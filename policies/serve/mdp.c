@@ -22,7 +22,7 @@ enum { MAX_DEVICES = 32, MAX_MODELS = 256 };
 
 struct device {
 	uint32_t replica, model;
-	double time_s;  /* from arrival to the receipt of the answer, without other requests */
+	double time_s;  /* time from arrival to the receipt of the answer, without other requests */
 	double run_s;   /* part of time_s: computation */
 	double input_s; /* part of time_s: transfer of the input, alone on its link */
 	double free_s;  /* variant=single: time at which its queue is empty */
@@ -35,7 +35,7 @@ struct mdp {
 	bool is_single;
 	double deadline_s, fuse_s; /* deadline_s from arrival; INFINITY: none */
 	enum orr_late_how late;
-	const double *quality; /* by number of answers or by set of devices; owned by the arguments */
+	const double *quality; /* quality by number of answers or by set of devices; owned by the arguments */
 	size_t n_quality;
 	bool reads_world;     /* the quality is that of serve.quality: device k has sub-learner k */
 	struct orr_fifo open; /* requests that wait for answers */
@@ -124,7 +124,7 @@ static void timer(void *self, struct orr_serve *w, orr_req r)
 
 /* ---- the start of a request ---- */
 
-/* Starts the request on the device, padded to a size of the table. Returns false if no batch of it fits there. */
+/* Starts the request on the device, padded to a size of the table. Returns false if no batch of the request fits on the device. */
 static bool start_on(struct orr_serve *w, const struct device *d, orr_req r)
 {
 	struct orr_batch b = { .model = d->model, .req = &r, .n = 1, .flags = ORR_RUN_PART | ORR_RUN_QUEUE };
@@ -337,8 +337,8 @@ static bool read_names(struct mdp *m, const struct orr_serve *w, const char *tex
 	for (uint32_t i = 0; i < m->n; i++)
 		if (trip_s(w, &m->device[i], m->device[i].model) == INFINITY) {
 			orr_fail(err, ORR_EINPUT,
-				"submodels: the model of device %u is not served by replica %u, or its table has no batch of 1: expected "
-				"one that is",
+				"submodels: the model of device %u is not served by replica %u, or its table has no batch of 1: expected a "
+				"model that this replica serves",
 				i, m->device[i].replica);
 			return false;
 		}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Splitwise's servers: prompts first, up to a token limit; decodes are preempted for an iteration to make room; an arrival ends
- * a repetition of decodes (Patel et al., "Splitwise: Efficient generative LLM inference using phase splitting", ISCA 2024;
- * rules of Mutinifni/splitwise-sim 8f99e7d, instance `Splitwise`).
+ * Splitwise's servers: prompts run first, up to a token limit, decodes are preempted for an iteration to make room, and an arrival ends a
+ * repetition of decodes (Patel et al., "Splitwise: Efficient generative LLM inference using phase splitting", ISCA 2024; rules of
+ * Mutinifni/splitwise-sim 8f99e7d, instance `Splitwise`).
  *
- * A request is two tasks: its prompt (one iteration) and its decode (the rest of its output). A task reserves memory for all
- * its tokens when it starts, which takes the true output length, so runs are marked oracle. Replicas with the role prefill
- * run prompts only and send the request to a decode replica.
+ * A request is two tasks: its prompt (one iteration) and its decode (the rest of its output). A task reserves memory for all its tokens
+ * when it starts, which takes the true output length, so runs are marked oracle. Replicas with the role prefill run prompts only and send
+ * the request to a decode replica.
  */
 #include <orrery/serve.h>
 
@@ -169,7 +169,7 @@ static void dequeue(struct server *v, uint32_t id)
 struct choice {
 	uint32_t weight;
 	uint64_t room;   /* KV blocks left */
-	const char *why; /* what ended the last search for tasks; NULL: none is left */
+	const char *why; /* the limit that ended the last search for tasks; NULL: no task was left */
 };
 
 /* Caps the reservation at the size of the cache: an accepted request fits (its last token needs no room). */
@@ -260,7 +260,7 @@ static void choose_heads(struct splitwise *s, const struct server *v, struct cho
 	}
 }
 
-/* Chooses from all tasks. first: a task that precedes all others; NONE: no such task. */
+/* Chooses from all tasks. first: a task that precedes all other tasks; NONE: there is none. */
 static void choose_all(struct splitwise *s, struct orr_serve *w, uint32_t server, uint32_t first)
 {
 	struct server *v = &s->server[server];

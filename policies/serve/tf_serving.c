@@ -98,7 +98,7 @@ static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_r
 		queues_lost(&((struct tf_serving *)self)->queues, number);
 }
 
-/* Returns the queue to run now: among models with a full or overdue batch, the one with the oldest request. NULL: none; *next_s is
+/* Returns the queue to run now: among the models with a full or overdue batch, the queue with the oldest request. NULL: none; *next_s is
  * the time at which the first is due. */
 static struct queue *ripe(struct tf_serving *s, struct orr_serve *w, uint32_t replica, uint32_t *model, double *next_s)
 {

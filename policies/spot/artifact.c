@@ -15,8 +15,8 @@ int artifact_init(struct artifact *a, struct orr_spot *w, const struct orr_args 
 	a->pause_account = ORR_RECONFIGURE;
 	a->curve = orr_curve_find(w, curve);
 	if (a->curve < 0)
-		return orr_fail(
-			err, ORR_EINPUT, "rules=artifact: job %s expected a curve \"%s\" (samples per second by nodes)", job.name, curve);
+		return orr_fail(err, ORR_EINPUT,
+			"rules=artifact: job %s lacks a table: expected a curve \"%s\" (samples per second by nodes)", job.name, curve);
 	orr_spot_count(w, "artifact_effective_s", 0);
 	orr_spot_count(w, "artifact_rendezvous_s", 0);
 	orr_spot_count(w, "artifact_checkpoint_s", 0);

@@ -44,8 +44,8 @@ bool bamboo_should_regroup(const struct bamboo *b, const struct orr_spot *w)
 	}
 	if (nodes < threshold)
 		return false;
-	/* In the published simulator, nodes lost while they wait still count as waiting, so regrouping may gain no pipeline. If that
-	 * many nodes are ready, regrouping must add a pipeline. */
+	/* In the published simulator, nodes that were lost while they waited still count as waiting, so regrouping may gain no pipeline.
+	 * If that many nodes are ready, regrouping must add a pipeline. */
 	bool is_phantom = b->r.keeps_waiting && orr_inst_ready(w) < threshold;
 	return is_phantom || bamboo_pipelines(b, w, nodes) > b->r.pipelines;
 }
@@ -127,7 +127,7 @@ static bool read_numbers(struct bamboo *b, const struct orr_spot *w, const struc
 	b->write_ns = orr_arg_time_ns(args, "checkpoint_write");
 	b->is_sync = !strcmp(orr_arg_text(args, "checkpoint_copy"), "sync");
 	if (*curve && b->curve < 0)
-		orr_fail(err, ORR_EINPUT, "curve: expected a curve of job %s, found \"%.60s\"", job.name, curve);
+		orr_fail(err, ORR_EINPUT, "curve: expected the name of a curve of job %s, found \"%.60s\"", job.name, curve);
 	else if (!b->depth)
 		orr_fail(err, ORR_EINPUT, "job %s has no default depth of pipelines: expected policy.bamboo.depth", job.name);
 	else if (b->depth % b->per_node)

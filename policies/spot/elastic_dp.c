@@ -51,7 +51,7 @@ struct elastic_dp {
 	bool heeds_notice;
 
 	enum state state;
-	bool is_broken;   /* the group has lost workers, so a new one is needed */
+	bool is_broken;   /* the group has lost workers, so a new group is needed */
 	uint32_t holders; /* number of instances that hold the state, including workers */
 	uint32_t workers; /* number of workers in the group */
 	uint32_t lost;    /* number of workers lost in this step */
@@ -161,7 +161,7 @@ static bool leaves(const struct elastic_dp *s, const struct orr_spot *w, orr_ins
 	return orr_inst_is_noticed(w, i) && orr_inst_get(w, i, &info) && info.goes_ns < orr_spot_now(w) + s->rebuild_ns + s->step_ns;
 }
 
-/* Lists holders of the state in s->list, up to its capacity: all of them, or those that stay. Returns their number. for_group:
+/* Lists the holders of the state in s->list, up to its capacity: all holders, or only those that stay. Returns their number. for_group:
  * former workers become holders without a place. */
 static uint32_t holders(struct elastic_dp *s, struct orr_spot *w, bool takes_all, bool for_group)
 {

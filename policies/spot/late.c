@@ -21,17 +21,18 @@ static bool read_shape(struct late *l, struct orr_spot *w, const struct orr_args
 	l->nodes = l->pipelines * l->depth;
 	l->step_ns = orr_step_time(w, l->pipelines, l->depth, ORR_STEP_PLAIN);
 	if (!l->step_ns)
-		return orr_fail(err, ORR_EINPUT, "job %s has no step of %u x %u (pipelines x depth): set nodes", job.name, l->pipelines,
-			       l->depth),
+		return orr_fail(err, ORR_EINPUT, "job %s has no step of %u x %u (pipelines x depth): expected another number in \"nodes\"",
+			       job.name, l->pipelines, l->depth),
 		       false;
 	if (!job.steps)
-		return orr_fail(err, ORR_EINPUT, "job %s has no end: expected one with \"work\" or \"steps\"", job.name), false;
+		return orr_fail(err, ORR_EINPUT, "job %s has no end: expected a job with \"work\" or \"steps\"", job.name), false;
 	double suggested_h = orr_figure(w, "cbl.deadline_h");
 	if (job.deadline_ns == ORR_NEVER && suggested_h > 0)
-		return orr_fail(err, ORR_EINPUT, "no deadline is given: set spot.deadline (the job's cbl.deadline_h is %gh)", suggested_h),
+		return orr_fail(err, ORR_EINPUT, "no deadline is given: expected spot.deadline (cbl.deadline_h of the job is %gh)",
+			       suggested_h),
 		       false;
 	if (job.deadline_ns == ORR_NEVER)
-		return orr_fail(err, ORR_EINPUT, "no deadline is given: set spot.deadline"), false;
+		return orr_fail(err, ORR_EINPUT, "no deadline is given: expected spot.deadline"), false;
 	if ((double)job.steps * (double)l->step_ns > 4e18)
 		return orr_fail(err, ORR_EINPUT, "job %s takes longer than 146 years, the range of the clock", job.name), false;
 	l->work_ns = (int64_t)job.steps * l->step_ns;

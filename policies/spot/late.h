@@ -51,11 +51,11 @@ struct late {
 		ORR_PARAM_TIME("probe", "10m", "interval at which the policy checks availability and progress"), \
 		ORR_PARAM_INT("nodes", "0", 0, 1e5, "number of instances, all or none; 0: the job's default")
 
-/* Initialises a policy in create(): self starts with a struct late whose rule is set. Returns false with *err filled in on error;
- * the caller then calls late_destroy(). */
+/* Initialises a policy in create(). self begins with a struct late whose rule is set. Returns false with *err filled in on error; the
+ * caller then calls late_destroy(). */
 bool late_begin(struct late *l, struct orr_spot *w, const struct orr_args *args, struct orr_error *err);
 
-/* For struct orr_spot_ops. */
+/* Functions for struct orr_spot_ops. */
 void late_destroy(void *self);
 void late_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_event event);
 void late_timer(void *self, struct orr_spot *w, uint64_t tag);

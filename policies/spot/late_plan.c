@@ -288,7 +288,7 @@ static int by_time(const void *a, const void *b)
 	return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
 }
 
-/* Uses the longest intervals until the work is done. Returns their number; NO_COUNT: all of them do not suffice. */
+/* Uses the longest intervals until the work is done. Returns their number; NO_COUNT if even all of them do not suffice. */
 static size_t spot_alone(struct solver *s, struct late_plan *out)
 {
 	const struct late_problem *p = s->p;

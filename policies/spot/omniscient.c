@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Omniscient (Wu et al., "Can't Be Late", NSDI 2024): the cheapest schedule to the deadline if the whole future is known, a
- * lower bound for all other policies. The paper solves an integer program over ticks; here it is an exact dynamic programme
- * over the changes of availability (late_plan.h).
+ * Omniscient (Wu et al., "Can't Be Late", NSDI 2024): the cheapest schedule to the deadline if the whole future is known, a lower bound
+ * for all other policies. The paper solves an integer program over ticks; here it is an exact dynamic programme over the changes of
+ * availability (late_plan.h).
  *
- * It is exact, at the price of the start, for one zone that offers at most as many instances as the job needs. Cost, deadline
- * and progress are those of the run that follows the plan.
+ * The programme uses the prices at the start of the run. It is exact for one zone that offers at most as many instances as the job needs.
+ * Cost, deadline and progress are those of the run that follows the plan.
  */
 #include "late_course.h"
 

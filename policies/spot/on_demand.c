@@ -37,7 +37,7 @@ static void take_fastest(struct on_demand *o, const struct orr_spot *w, uint32_t
 	}
 }
 
-/* For a job with only a throughput curve: takes the given number of nodes, or the one with the highest throughput. */
+/* Handles a job that has only a throughput curve: takes the given number of nodes, or the number with the highest throughput. */
 static void take_from_curve(struct on_demand *o, const struct orr_spot *w, uint32_t told, int curve, double samples)
 {
 	uint32_t first, last, best = told;
@@ -94,8 +94,9 @@ static bool choose(struct on_demand *o, struct orr_spot *w, const struct orr_arg
 	if (o->nodes && o->step_ns > 0)
 		return true;
 	orr_fail(err, ORR_EINPUT,
-		"job %s has no step time%s: expected nodes and step, or curve (orrery model show %s --elastic lists its tables)", job.name,
-		nodes || pipelines || depth ? " of this shape" : "", job.name);
+		"job %s has no step time%s: expected \"nodes\" and \"step\", or \"curve\" ('orrery model show %s --elastic' lists the "
+		"tables of the job)",
+		job.name, nodes || pipelines || depth ? " of this shape" : "", job.name);
 	return false;
 }
 

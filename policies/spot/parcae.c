@@ -46,7 +46,7 @@ enum { TAG_INTERVAL, TAG_MIGRATED };
 struct parcae {
 	struct parcae_planner planner;
 	struct parcae_shape *shape;
-	int64_t *step_ns; /* of each shape */
+	int64_t *step_ns; /* step time of each shape */
 	uint32_t n;       /* number of shapes; used as an index, it means no shape */
 	enum predictor predictor;
 	bool is_liveput;
@@ -69,7 +69,7 @@ struct parcae {
 	orr_inst *owner; /* scratch for layouts */
 	uint64_t layouts;
 	uint32_t usable;          /* number of ready instances without notice */
-	uint32_t current, target; /* shapes: the present one; the one after the step in flight */
+	uint32_t current, target; /* the present shape, and the shape after the step in flight */
 	bool is_hurt, is_draining, is_migrating;
 	int64_t migrated_ns;
 	uint64_t timer;

@@ -56,7 +56,7 @@ struct parcae_planner {
 	bool is_ideal;  /* migrations take zero time */
 	bool is_fresh;  /* training has not started, so there is no state to copy */
 	uint32_t draws; /* number of draws; 0: exact expectations */
-	uint64_t key;   /* of the draws */
+	uint64_t key;   /* key of the random draws */
 	double **row;   /* expected migration to each shape, [row_of[shape] + workers lost]; NULL: not computed yet */
 	size_t *row_of;
 	double *scratch, *nothing, *base, *mix, *odds; /* one allocation; nothing: zeros, the values after the last period */

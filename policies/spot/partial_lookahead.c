@@ -45,7 +45,7 @@ static void look(struct partial_lookahead *s, struct orr_spot *w)
 	s->next_ns = s->slice < s->n ? (int64_t)((double)l->deadline_ns / s->n * s->slice) : l->deadline_ns;
 	int64_t work = late_whole_steps(l, (double)l->work_ns / s->n * s->slice) - late_done(l, w);
 	if (l->state == LATE_SPOT) {
-		/* The remaining part of a change-over is unknown here, so a whole one is counted. */
+		/* The remaining part of a change-over is unknown here, so a whole change-over is counted. */
 		int64_t end = true_end(l, w), rest = end - from - (l->start_timer ? l->spot_changeover_ns : 0);
 		end = end < s->next_ns ? end : s->next_ns;
 		rest = end < s->next_ns ? rest : s->next_ns - from;

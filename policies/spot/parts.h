@@ -29,7 +29,7 @@ struct parts {
 	uint32_t n_held;
 	struct part *node, *stage; /* nodes and stages of the last plan */
 	struct part *sorted;       /* stages in order of the layers */
-	uint32_t *next;            /* by pipeline: its next stage that is not in `sorted` */
+	uint32_t *next;            /* by pipeline: the next stage that is not in `sorted` */
 	struct interval *live;     /* parts held by live instances */
 	uint32_t cap, n_nodes, n_stages, n_live;
 };

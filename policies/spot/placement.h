@@ -2,8 +2,8 @@
 /*
  * placement.h - the order in which nodes take the stages of pipelines, by zone
  *
- * order: as given. spread: consecutive stages in different zones, if possible. Simultaneous losses are mostly in one zone, so a
- * node and the node with its replica are rarely lost together (Thorpe et al., NSDI 2023). block: zone by zone.
+ * order: nodes take stages in the given order. spread: consecutive stages are in different zones, if possible. Simultaneous losses are
+ * mostly in one zone, so a node and the node with its replica are rarely lost together (Thorpe et al., NSDI 2023). block: zone by zone.
  */
 #ifndef ORR_SPOT_PLACEMENT_H
 #define ORR_SPOT_PLACEMENT_H
@@ -20,7 +20,8 @@ static inline enum placement placement_of(const char *text)
 	return !strcmp(text, "spread") ? PLACE_SPREAD : !strcmp(text, "block") ? PLACE_BLOCK : PLACE_ORDER;
 }
 
-/* Returns the zone with the most nodes left, other than a and b; if there is none, other than a; else any zone. */
+/* Returns the zone with the most nodes left, among the zones other than a and b; if these have none, among the zones other than a; else
+ * among all zones. */
 static inline uint32_t placement_zone(const uint32_t *left, uint32_t zones, uint32_t a, uint32_t b)
 {
 	uint32_t best[3] = { ORR_ANY_ZONE, ORR_ANY_ZONE, ORR_ANY_ZONE };

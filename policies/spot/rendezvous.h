@@ -2,19 +2,17 @@
 /*
  * rendezvous.h - the event machine of Bamboo's simulator and of Oobleck's artifact: members of the job and their coordinates
  *
- * STOPPED -> (an instance becomes ready) GATHERING -> (a timer fires) RUNNING or STOPPED; RUNNING -> GATHERING when the policy
- * starts a rendezvous. Members are the ready instances in order of creation; instances that become ready while members gather are
- * appended. If a member was lost when the timer fires, a new list and a new timer of the same kind start. Instances that become ready
- * while the job runs wait, as do members without coordinates (pipeline, stage) after the assignment.
- * The holder of the previous stage takes over a lost instance's coordinate; the loss of an instance
- * with two coordinates is fatal.
+ * STOPPED -> (an instance becomes ready) GATHERING -> (a timer fires) RUNNING or STOPPED; RUNNING -> GATHERING when the policy starts a
+ * rendezvous. Members are the ready instances in order of creation; instances that become ready while members gather are appended. If a
+ * member was lost when the timer fires, a new list and a new timer of the same kind start. Instances that become ready while the job runs
+ * wait, as do members without coordinates (pipeline, stage) after the assignment. The holder of the previous stage takes over a lost
+ * instance's coordinate; the loss of an instance with two coordinates is fatal.
  *
- * Two sets of rules. Clean: only one timer exists, and a new one replaces it. keeps_timers: timers are never cancelled; a timer
- * that fires after the gathering has an empty list, and the machine stops.
+ * Two sets of rules. By default only one timer exists, and a new timer replaces it. keeps_timers: timers are never cancelled; a timer that
+ * fires after the gathering has an empty list, and the machine stops.
  *
- * Use: instance(READY): if (rdv_ready(..)) rdv_start(.., RDV_GLOBAL). instance(GONE): rdv_lose(), if there are coordinates,
- * then rdv_gone(). timer(): if rdv_is_timer() and rdv_fires(), the list of members is complete: lay the job out, then call
- * rdv_settle().
+ * Use: instance(READY): if (rdv_ready(..)) rdv_start(.., RDV_GLOBAL). instance(GONE): rdv_lose(), if there are coordinates, then
+ * rdv_gone(). timer(): if rdv_is_timer() and rdv_fires(), the list of members is complete: lay the job out, then call rdv_settle().
  *
  * Sources: uclasystem/bamboo (its simulator), SymbioticLab/Oobleck (branch sosp23-artifact).
  */

@@ -57,14 +57,15 @@ struct varuna {
 	uint64_t timer; /* timer at the end of the state RESTARTING or SAVING */
 	uint64_t heed;  /* timer at the latest time to act on a notice; 0: none */
 	int64_t heed_at;
-	uint64_t writer, written; /* background: timer of the checkpoint in progress (0: none), and its number of steps */
-	uint64_t since;           /* number of steps since the start of the last checkpoint */
-	uint64_t last_done;       /* orr_steps_done() when `since` was computed */
-	bool has_state;           /* a checkpoint for a restart exists */
-	bool is_lost;             /* the restart is due to a loss */
-	bool restarts;            /* decide() restarts the job */
-	bool morphs;              /* the job restarts after this checkpoint */
-	bool looks;               /* an instance became ready: check whether including it pays off */
+	uint64_t writer,
+		written; /* background: timer of the checkpoint in progress (0: none), and the number of steps that this checkpoint saves */
+	uint64_t since;  /* number of steps since the start of the last checkpoint */
+	uint64_t last_done; /* orr_steps_done() when `since` was computed */
+	bool has_state;     /* a checkpoint for a restart exists */
+	bool is_lost;       /* the restart is due to a loss */
+	bool restarts;      /* decide() restarts the job */
+	bool morphs;        /* the job restarts after this checkpoint */
+	bool looks;         /* an instance became ready: check whether including it pays off */
 	uint64_t losses;
 };
 
@@ -261,7 +262,7 @@ static void lose(struct varuna *v, struct orr_spot *w)
 	orr_spot_count(w, "restarts", 1);
 }
 
-/* Handles a notice. Steps continue while one more fits, so that several notices share one checkpoint. */
+/* Handles a notice. Steps continue while one more step fits before the end, so that several notices share one checkpoint. */
 static void heed(struct varuna *v, struct orr_spot *w, orr_inst i)
 {
 	struct orr_inst_info info;

@@ -4,7 +4,7 @@
 #include <math.h>
 
 enum {
-	RECENT = 4096, /* number of latest steps whose state (counts or not) is kept */
+	RECENT = 4096, /* number of latest steps for which the policy keeps whether they count */
 	MAX_PENDING = 8,
 	TAG_RESUME = 1,
 	RANK_RESUME = 7

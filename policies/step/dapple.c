@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * DAPPLE's runtime (Fan et al., "DAPPLE: A Pipelined Data Parallel Approach for Training Large Models", PPoPP 2021, 3):
- * early backward, with a degree of replication per stage.
+ * DAPPLE's runtime (Fan et al., "DAPPLE: A Pipelined Data Parallel Approach for Training Large Models", PPoPP 2021, 3): early backward,
+ * with a degree of replication per stage.
  *
  * Stage i of S does K_i forward passes, then alternates one backward and one forward pass:
  *
- *	policy A: K_i = min(S - i, D)            policy B: K_i = min(2 (S - i) - 1, D)
+ * 	policy A: K_i = min(S - i, D)            policy B: K_i = min(2 (S - i) - 1, D)
  *
- * A suits short transfers of activations, B suits transfers that take about as long as computing. D is the number of
- * micro-batches whose activations fit into the memory of the stage's devices. Peak activations are those of K_i micro-batches
- * (GPipe: of all). K_i is at most K_(i-1): a stage that began more micro-batches than the previous one would cause a deadlock.
+ * Rule A suits short transfers of activations; rule B suits transfers that take about as long as computing. D is the number of
+ * micro-batches whose activations fit into the memory of the stage's devices. Peak activations are those of K_i micro-batches (GPipe: of
+ * all). K_i is at most K_(i-1): a stage that began more micro-batches than the previous one would cause a deadlock.
  *
- * A stage on g devices splits every micro-batch into g parts. Between stages of g and h devices, each device sends to those
- * whose parts overlap with its own. Messages between two stages go in order of micro-batches. After its last backward a
- * stage sums its gradients over its devices and updates.
+ * A stage on g devices splits every micro-batch into g parts. Between stages of g and h devices, each device sends to those whose parts
+ * overlap with its own. Messages between two stages go in order of micro-batches. After its last backward a stage sums its gradients over
+ * its devices and updates.
  *
- * With stage_shards, groups of stage_shards neighbours of a stage split each layer (tensor parallelism, as in megatron), and a
- * part of a micro-batch belongs to a group. A receiving group gets one part per shard and gathers them. `devices` names the
- * GPUs in the order of the stages; "position" below is an index into it.
+ * With stage_shards, groups of stage_shards neighbours of a stage split each layer (tensor parallelism, as in megatron), and a part of a
+ * micro-batch belongs to a group. A receiving group gets one part per shard and gathers them. `devices` names the GPUs in the order of the
+ * stages; "position" below is an index into it.
  */
 #include "pipeline.h"
 
@@ -122,7 +122,7 @@ static int name_devices(struct dapple *d, const struct orr_args *args, struct or
 		if (!(list[i] >= 0) || list[i] >= all || list[i] != floor(list[i]))
 			rc = orr_fail(err, ORR_EINPUT, "devices: expected numbers of GPUs from 0 to %u, found %g", all - 1, list[i]);
 		else if (is_used[(uint32_t)list[i]])
-			rc = orr_fail(err, ORR_EINPUT, "devices: GPU %g is named twice, expected once", list[i]);
+			rc = orr_fail(err, ORR_EINPUT, "devices: GPU %g is named twice: expected it once", list[i]);
 		else
 			is_used[d->device[i] = (uint32_t)list[i]] = true;
 	}

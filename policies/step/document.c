@@ -110,7 +110,7 @@ int place_keys(const struct place *p, const char *const *known)
 			k++;
 		const char *near = *k ? NULL : orr_nearest_name(v->string, known);
 		if (!*k && near)
-			return place_fail(p, "unknown key \"%.60s\"; did you mean %s", v->string, near);
+			return place_fail(p, "unknown key \"%.60s\": did you mean \"%s\"?", v->string, near);
 		if (!*k && *known)
 			return place_fail(p, "unknown key \"%.60s\": expected %s or another known key", v->string, *known);
 		if (!*k)
@@ -213,6 +213,6 @@ int place_choice(const struct place *p, const char *key, const char *const *name
 	}
 	const char *near = cJSON_IsString(v.value) ? orr_nearest_name(v.value->valuestring, names) : NULL;
 	if (near)
-		return place_fail(&v, "found \"%.60s\"; did you mean %s", v.value->valuestring, near);
+		return place_fail(&v, "found \"%.60s\": did you mean \"%s\"?", v.value->valuestring, near);
 	return unexpected(&v, expected);
 }

@@ -188,7 +188,7 @@ static double bandwidth_now(const struct dssync *d, const struct orr_step *s, ui
 	return best;
 }
 
-/* Sorts shuffled workers by stable insertion, so that equal ones stay in random order. */
+/* Sorts shuffled workers by stable insertion, so that workers with equal keys stay in random order. */
 static void sort_by_bandwidth(const struct dssync *d, uint32_t *v)
 {
 	for (uint32_t i = 1; i < d->n; i++) {

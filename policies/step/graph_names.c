@@ -39,14 +39,14 @@ int graph_unknown(const struct place *p, const char *what, const char *text, con
 		list[i] = names[i].text;
 	const char *near = orr_nearest_name(text, list);
 	orr_free(list);
-	return place_fail(p, "%s \"%.80s\"%s%.80s", what, text, near ? "; did you mean " : "", near ? near : "");
+	return place_fail(p, "%s \"%.80s\"%s%.80s%s", what, text, near ? ": did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
 int graph_read_members(struct graph_reader *r, const struct place *list, struct graph_group *out)
 {
 	int rc = place_list(list, "devices"), i = 0;
 	if (!rc && !list->value->child)
-		rc = place_fail(list, "expected devices, found an empty list");
+		rc = place_fail(list, "expected a list with at least one device, found an empty list");
 	if (rc)
 		return rc;
 	out->member = orr_alloc((size_t)cJSON_GetArraySize(list->value), sizeof *out->member);

@@ -74,7 +74,7 @@ static int read_ids(struct graph_reader *r, const struct place *ops)
 	struct graph *g = r->graph;
 	int n = place_list(ops, "ops") ? -1 : cJSON_GetArraySize(ops->value);
 	if (n <= 0)
-		return n ? ORR_EINPUT : place_fail(ops, "expected ops, found an empty list");
+		return n ? ORR_EINPUT : place_fail(ops, "expected a list with at least one op, found an empty list");
 	g->op = orr_alloc((size_t)n, sizeof *g->op);
 	r->id = orr_alloc((size_t)n, sizeof *r->id);
 	for (const cJSON *v = ops->value->child; v; v = v->next) {
@@ -184,9 +184,9 @@ static int read_ops(struct graph_reader *r, const struct place *root)
 		busy += r->graph->op[i].kind != GRAPH_MARK;
 	}
 	if (!rc && !busy)
-		rc = place_fail(&ops, "all are marks: expected an op that takes time");
+		rc = place_fail(&ops, "all ops are marks: expected an op that takes time");
 	if (!rc && !attached)
-		rc = place_fail(&ops, "all are detached: expected an attached op, which ends the iteration");
+		rc = place_fail(&ops, "all ops are detached: expected an attached op, which ends the iteration");
 	return rc ? rc : graph_order(r->graph, &ops);
 }
 

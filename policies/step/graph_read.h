@@ -37,7 +37,7 @@ struct graph_op {
 	enum graph_kind kind;
 	uint32_t device, peer; /* device of compute; source and destination of a transfer */
 	double amount;         /* amount in seconds or bytes, unless stated by layers */
-	/* Compute: the layers of its passes. Other ops: one range, whose gradients are sent. */
+	/* Compute: the layers of its passes. All other ops have one range of layers, whose gradients are sent. */
 	struct graph_range *range;
 	uint32_t n_ranges;
 	enum orr_work work;
@@ -97,7 +97,7 @@ struct graph_reader {
 void graph_sort_names(struct graph_name *names, uint32_t n);
 /* Returns the lowest number of that text; UINT32_MAX if it is unknown. */
 uint32_t graph_find_name(const struct graph_name *names, uint32_t n, const char *text);
-/* Fails with "<what> \"text\"; did you mean ..". */
+/* Fails with "<what> \"text\": did you mean ..?". */
 int graph_unknown(const struct place *p, const char *what, const char *text, const struct graph_name *names, uint32_t n);
 /* Reads a list of distinct devices. */
 int graph_read_members(struct graph_reader *r, const struct place *list, struct graph_group *out);

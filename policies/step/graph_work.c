@@ -73,8 +73,8 @@ static int range_of_layers(const struct graph_reader *r, const struct place *p, 
 	if (!rc)
 		rc = layer_named(r, &last, &to);
 	if (!rc && to < from)
-		rc = place_fail(p, "layer \"%.80s\" comes before \"%.80s\" in the model: expected the other order", last.value->valuestring,
-			first.value->valuestring);
+		rc = place_fail(p, "layer \"%.80s\" comes before \"%.80s\" in the model: expected the layers in the order of the model",
+			last.value->valuestring, first.value->valuestring);
 	if (!rc)
 		add_range(o, from, to - from + 1);
 	return rc;
@@ -102,8 +102,8 @@ static int one_range(const struct graph_reader *r, const struct place *work, str
 	for (uint32_t i = 0; i + 1 < o->n_ranges; i++)
 		for (uint32_t l = o->range[i].first + o->range[i].count; l < o->range[i + 1].first; l++)
 			if (r->facts->params[l] > 0)
-				return place_fail(
-					&p, "lacks layer \"%.80s\", which has parameters: expected consecutive layers", r->facts->layer[l]);
+				return place_fail(&p, "layer \"%.80s\", which has parameters, is missing: expected consecutive layers",
+					r->facts->layer[l]);
 	o->n_ranges = 1;
 	o->range[0] = (struct graph_range){ first, end - first };
 	return ORR_OK;
@@ -113,7 +113,7 @@ static int one_range(const struct graph_reader *r, const struct place *work, str
 static int read_size(struct graph_reader *r, const struct place *work, struct graph_op *o)
 {
 	if (place_has(work, "bytes") && place_has(work, "layers"))
-		return place_fail(work, "has both bytes and layers: expected one of them");
+		return place_fail(work, "has both \"bytes\" and \"layers\": expected only one of them");
 	if (!place_has(work, "layers"))
 		return place_real(work, "bytes", 0, MAX_BYTES, true, &o->amount);
 	int rc = read_layers(r, work, o);
@@ -140,19 +140,19 @@ static int read_compute(struct graph_reader *r, const struct place *p, struct gr
 		return ORR_EINPUT;
 	if (place_has(p, "seconds") == place_has(p, "layers"))
 		return place_fail(p, "%s: expected one of them",
-			place_has(p, "layers") ? "has both seconds and layers" : "has neither seconds nor layers");
+			place_has(p, "layers") ? "has both \"seconds\" and \"layers\"" : "has neither \"seconds\" nor \"layers\"");
 	if (place_has(p, "seconds")) {
 		static const char *const alone[] = { "pass", "batch", "shards" };
 		o->work = work < 0 ? ORR_OTHER_WORK : (enum orr_work)work;
 		for (int i = 0; i < 3; i++)
 			if (place_has(p, alone[i]))
-				return place_fail(p, "%s: expected together with layers, not with seconds", alone[i]);
+				return place_fail(p, "%s: expected this key only together with \"layers\"", alone[i]);
 		return place_real(p, "seconds", 0, MAX_SECONDS, true, &o->amount);
 	}
 	if (o->device >= r->facts->gpus) {
 		struct place device = place_key(p, "device");
 		return place_fail(
-			&device, "is a host, for which layers have no cost: expected a GPU, 0..%u, or seconds", r->facts->gpus - 1);
+			&device, "is a host, for which layers have no cost: expected a GPU, 0..%u, or \"seconds\"", r->facts->gpus - 1);
 	}
 	if (read_layers(r, p, o) || place_choice(p, "pass", passes, true, &pass) || place_real(p, "batch", 1e-9, 1e9, false, &o->batch) ||
 		place_whole(p, "shards", 1, 1e6, false, &shards))
@@ -184,7 +184,7 @@ static int read_group(struct graph_reader *r, const struct place *p, struct grap
 				names[n++] = (struct graph_name){ g->group[i].name, i };
 		graph_sort_names(names, n);
 		o->group = graph_find_name(names, n, v.value->valuestring);
-		int rc = o->group == UINT32_MAX ? graph_unknown(&v, "no group", v.value->valuestring, names, n) : ORR_OK;
+		int rc = o->group == UINT32_MAX ? graph_unknown(&v, "unknown group", v.value->valuestring, names, n) : ORR_OK;
 		orr_free(names);
 		return rc;
 	}
@@ -220,12 +220,12 @@ static int check_algorithm(const struct place *p, const struct orr_collective *c
 		return place_fail(&v, "%s does not support %s: expected ring or direct", algorithms[c->algorithm], op_names[c->op]);
 	v = place_key(p, "inner");
 	if (c->inner && !is_hierarchical)
-		return place_fail(&v, "allowed for hierarchical algorithms only");
+		return place_fail(&v, "expected this key only for hierarchical algorithms");
 	if (c->inner && n % c->inner)
 		return place_fail(&v, "expected a divisor of the group's %u members, found %u", n, c->inner);
 	v = place_key(p, "root");
 	if (v.value && c->op != ORR_BROADCAST && c->op != ORR_REDUCE)
-		return place_fail(&v, "allowed for broadcast and reduce only");
+		return place_fail(&v, "expected this key only for broadcast and reduce");
 	if (c->root >= n)
 		return place_fail(&v, "expected a rank of the group, 0..%u, found %u", n - 1, c->root);
 	return ORR_OK;
@@ -277,11 +277,12 @@ int graph_read_work(struct graph_reader *r, const struct place *op, struct graph
 		if (!place_has(op, kinds[i].key))
 			continue;
 		if (found >= 0)
-			return place_fail(op, "has both %s and %s: expected one of them", kinds[found].key, kinds[i].key);
+			return place_fail(op, "has both \"%s\" and \"%s\": expected only one of them", kinds[found].key, kinds[i].key);
 		found = i;
 	}
 	if (found < 0)
-		return place_fail(op, "does nothing: expected one of compute, transfer, collective, delay, mark");
+		return place_fail(
+			op, "has no work: expected one of the keys \"compute\", \"transfer\", \"collective\", \"delay\" and \"mark\"");
 	struct place work = place_key(op, kinds[found].key);
 	out->kind = (enum graph_kind)found;
 	return kinds[found].read(r, &work, out);

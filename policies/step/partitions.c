@@ -89,7 +89,7 @@ static int read_group(const struct place *group, struct partition *p, uint32_t n
 	size_t i = 0;
 	int rc = place_list(group, "workers");
 	if (!rc && !group->value->child)
-		rc = place_fail(group, "expected workers, found an empty list");
+		rc = place_fail(group, "expected a list with at least one worker, found an empty list");
 	for (const cJSON *v = rc ? NULL : group->value->child; v; v = v->next) {
 		struct place item = place_item(group, v, i++);
 		uint32_t worker;
@@ -131,7 +131,7 @@ static int read_list(const struct place *root, struct partition_list *l, uint32_
 		return ORR_EINPUT;
 	uint32_t count = (uint32_t)cJSON_GetArraySize(list.value), k = 0;
 	if (!count)
-		return place_fail(&list, "expected partitions, found an empty list");
+		return place_fail(&list, "expected a list with at least one partition, found an empty list");
 	partitions_new(l, count, n);
 	for (const cJSON *v = list.value->child; v; v = v->next, k++) {
 		struct place p = place_item(&list, v, k);

@@ -17,7 +17,7 @@ struct pipeline {
 	double tied_params;    /* parameters of a table shared by the first and the last stage; 0: none */
 	double gradient_bytes, weight_bytes;
 	bool overlap_p2p;
-	struct stage *part;               /* in model order */
+	struct stage *part;               /* parts in the order of the model */
 	double *update_s;                 /* by stage */
 	double *dp_bytes;                 /* bytes by stage; < 0: those of the model */
 	struct pass *order;               /* passes in order: 2 m chunks of each stage */
@@ -65,8 +65,9 @@ uint32_t pipe_micro_batches(const struct orr_args *args, double samples, uint32_
 	double micro = orr_arg_real(args, "micro_batch"), m = (double)orr_arg_int(args, "micro_batches");
 	if (micro > 0 && m > 0 && micro * m != samples)
 		orr_fail(err, ORR_EINPUT,
-			"micro_batches=%g x micro_batch=%g: expected the %g samples of a replica: give only one of the two", m, micro,
-			samples);
+			"micro_batches=%g x micro_batch=%g: expected a product of %g, the samples of a replica, or only one of the two "
+			"options",
+			m, micro, samples);
 	else if (micro > 0 && (samples / micro != floor(samples / micro) || samples / micro > 1e6))
 		orr_fail(err, ORR_EINPUT, "micro_batch=%g: expected a divisor of the %g samples of a replica", micro, samples);
 	else if (micro > 0)

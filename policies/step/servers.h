@@ -52,7 +52,8 @@ static inline int servers_on_nodes_(
 	int code = ORR_OK;
 	if (is_dedicated && v->n >= nodes)
 		code = orr_fail(err, ORR_EINPUT,
-			"servers=%u: expected fewer than the %u nodes with GPUs, because with placement=dedicated the other nodes train",
+			"servers=%u: expected fewer than the %u nodes with GPUs, because with placement=dedicated only the other nodes "
+			"train",
 			v->n, nodes);
 	else if (!nodes)
 		code = orr_fail(err, ORR_EINPUT, "placement=cpu-nodes: expected a cluster with nodes without GPUs");

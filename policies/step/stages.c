@@ -102,8 +102,8 @@ static int cut_by_blocks(const struct orr_step *s, const struct orr_step_facts *
 {
 	struct orr_layer_info info;
 	if (f->blocks < n)
-		return orr_fail(err, ORR_EINPUT, "cut=blocks: %u stages: expected at most one per transformer block, the model has %u", n,
-			f->blocks);
+		return orr_fail(
+			err, ORR_EINPUT, "cut=blocks: %u stages: expected at most %u, the number of transformer blocks", n, f->blocks);
 	first[0] = 0;
 	for (uint32_t k = 1, l = 0; k < n; k++) {
 		uint32_t block = (uint32_t)((uint64_t)k * f->blocks / n);

@@ -47,8 +47,8 @@ struct stanza {
 	uint32_t servers;
 	uint32_t *server; /* endpoints: hosts without GPUs if there are any, else FC workers */
 	bool does_overlap, is_per_worker, is_early;
-	double conv_bytes, fc_bytes, activation_bytes; /* conv, fc: bytes of the gradients; activation: of one worker's batch, one
-							* direction */
+	double conv_bytes, fc_bytes, activation_bytes; /* conv, fc: bytes of the gradients; activation: bytes of the activations of one
+							  worker's batch, in one direction */
 	double step_s;                                 /* step time by the closed form */
 	orr_op *update;                                /* [n] */
 	orr_op *scratch;                               /* [4 n] */

@@ -19,7 +19,7 @@ struct tenants {
 struct place {
 	bool is_taken, is_up;
 	uint32_t market;
-	int64_t own_price; /* -1: the market's */
+	int64_t own_price; /* -1: the price is that of the market */
 	int64_t goes_ns;
 	struct eng_event start;
 };
@@ -36,7 +36,7 @@ struct capacity {
 	struct tenants *tenants;      /* [market] */
 	uint32_t n_tenants, cap_tenants;
 	bool is_felt; /* the last change of prices affected a node that is up */
-	/* state of the bill up to settled_ns */
+	/* state of the bill at settled_ns */
 	struct capacity_bill bill;
 	int64_t settled_ns;
 	int64_t price_of_all, price_of_starting;
@@ -253,7 +253,7 @@ static void happen(struct capacity *c, enum source_stream k, const struct avail_
 		if (c->is_felt)
 			tell(c, 0, CAPACITY_PRICE);
 	} else if (k == SOURCE_PRICES) {
-		return; /* of this set, only the prices are used */
+		return; /* only the prices of this set are used */
 	} else if (r->kind == AVAIL_ADD) {
 		on_add(c, r);
 	} else {

@@ -28,7 +28,7 @@ struct capacity_config {
 	const struct availset *prices; /* second set, which gives prices; may be NULL */
 	bool repeats;                  /* both sets start again at their ends (capacity_rows.h), which must be above 0 */
 	int64_t startup_ns, notice_ns;
-	double usd_per_hour;  /* price of an instance without a price in any row */
+	double usd_per_hour;  /* price of an instance for which no row states a price */
 	uint64_t replication; /* index of the random streams of generators */
 };
 
@@ -61,7 +61,7 @@ timeline_sum capacity_reading(const struct capacity *c, uint32_t node);
 struct capacity_bill {
 	struct ledger all, starting; /* all: instances that have taken a node; starting: the part before they were up */
 	uint32_t taken, up, waiting; /* now */
-	uint64_t offered, unused;    /* offered: number of offers so far; unused: number of offers that never had a node */
+	uint64_t offered, unused;    /* offered: number of offers so far; unused: number of offers that never got a node */
 	uint64_t lost, noticed;      /* numbers of nodes that left while up, and that were given notice while up */
 };
 void capacity_bill(struct capacity *c, struct capacity_bill *out);

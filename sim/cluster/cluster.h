@@ -25,11 +25,11 @@ struct cluster {
 	struct cluster_node *node;
 	uint32_t n_nodes;
 	char *type_name[CLUSTER_MAX_TYPES];
-	double type_speed[CLUSTER_MAX_TYPES]; /* given speeds relative to the recorded durations of jobs; 0: not given */
+	double type_speed[CLUSTER_MAX_TYPES]; /* by type: stated speed relative to the recorded durations of jobs; 0: not stated */
 	uint32_t n_types;
 	uint32_t n_racks;
-	uint32_t gpus;          /* of all nodes */
-	uint32_t max_node_gpus; /* of one node */
+	uint32_t gpus;          /* sum over all nodes */
+	uint32_t max_node_gpus; /* largest number of one node */
 	bool is_recorded;       /* the types are the labels of a real cluster (openb's node list) */
 	char hash[65];          /* SHA-256 of the canonical form in hex */
 };

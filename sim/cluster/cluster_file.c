@@ -55,8 +55,8 @@ static int json_known_keys(const char *path, int i, const cJSON *o, struct orr_e
 			k++;
 		if (!*k)
 			return orr_fail(err, ORR_EINPUT,
-				"%s: $.nodes[%d]: unknown key \"%.60s\": expected count, gpus, type, speed, cpus, mem_gib, rack, racks or "
-				"name",
+				"%s: $.nodes[%d]: unknown key \"%.60s\": expected \"count\", \"gpus\", \"type\", \"speed\", \"cpus\", "
+				"\"mem_gib\", \"rack\", \"racks\" or \"name\"",
 				path, i, m->string);
 	}
 	return ORR_OK;
@@ -101,7 +101,7 @@ int cluster_from_json(struct cluster *c, const char *path, const char *text, str
 		size_t line = 1;
 		for (const char *s = text; end && s < end; s++)
 			line += *s == '\n';
-		return orr_fail(err, ORR_EINPUT, "%s:%zu: invalid JSON from this line on: expected an object with nodes", path, line);
+		return orr_fail(err, ORR_EINPUT, "%s:%zu: invalid JSON from this line on: expected an object with \"nodes\"", path, line);
 	}
 	const cJSON *nodes = cJSON_GetObjectItemCaseSensitive(root, "nodes");
 	int rc = json_text_check(path, text, strlen(text), err);
@@ -110,7 +110,7 @@ int cluster_from_json(struct cluster *c, const char *path, const char *text, str
 	int i = 0;
 	for (const cJSON *m = root->child; !rc && m; m = m->next)
 		if (strcmp(m->string, "nodes"))
-			rc = orr_fail(err, ORR_EINPUT, "%s: unknown key \"%.60s\": expected nodes", path, m->string);
+			rc = orr_fail(err, ORR_EINPUT, "%s: unknown key \"%.60s\": expected \"nodes\"", path, m->string);
 	for (const cJSON *o = nodes ? nodes->child : NULL; !rc && o; o = o->next)
 		rc = json_nodes(c, path, i++, o, err);
 	cJSON_Delete(root);
@@ -164,7 +164,7 @@ static int column(const struct table *header, const char *name)
 
 /* Allowed values of a column of numbers. */
 struct cell {
-	double def;   /* value of a missing or empty cell; NAN: required */
+	double def;   /* value of a missing or empty cell; NAN: a value is required */
 	double scale; /* factor of the unit; 1: whole numbers */
 	double max;
 };
@@ -246,11 +246,12 @@ int cluster_from_csv(struct cluster *c, const char *path, const char *text, stru
 {
 	struct table header = { .path = path, .at = text };
 	if (!next_line(&header))
-		return orr_fail(err, ORR_EINPUT, "%s: is empty: expected a list of nodes", path);
+		return orr_fail(err, ORR_EINPUT, "%s: the file is empty: expected a list of nodes", path);
 	bool is_tiresias = column(&header, "num_switch") >= 0;
 	const struct form *f = column(&header, openb.key) >= 0 ? &openb : &own;
 	if (!is_tiresias && column(&header, f->gpus) < 0)
-		return orr_fail(err, ORR_EINPUT, "%s:%zu: expected a column gpus (own form), sn (openb) or num_switch (Tiresias)", path,
+		return orr_fail(err, ORR_EINPUT,
+			"%s:%zu: expected a column \"gpus\" (orrery's own format), \"sn\" (openb) or \"num_switch\" (Tiresias)", path,
 			header.line);
 	struct table t = header;
 	c->is_recorded = f == &openb && !is_tiresias;

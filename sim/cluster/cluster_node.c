@@ -56,9 +56,9 @@ int cluster_state_speed(struct cluster *c, double speed, struct orr_error *err)
 	if (!(speed > 0))
 		return ORR_OK;
 	if (t == CLUSTER_NO_TYPE)
-		return orr_fail(err, ORR_EINPUT, "speed: given for a node without GPUs: expected GPUs of a named type");
+		return orr_fail(err, ORR_EINPUT, "speed: given for a node without GPUs: expected a speed only for GPUs of a named type");
 	if (c->type_speed[t] > 0 && (c->type_speed[t] < speed || c->type_speed[t] > speed))
-		return orr_fail(err, ORR_EINPUT, "speed: type \"%.60s\" has speeds %.15g and %.15g: expected one speed per type",
+		return orr_fail(err, ORR_EINPUT, "speed: type \"%.60s\" has the speeds %.15g and %.15g: expected one speed per type",
 			c->type_name[t], c->type_speed[t], speed);
 	c->type_speed[t] = speed;
 	return ORR_OK;

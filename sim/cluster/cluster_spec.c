@@ -40,7 +40,7 @@ static int parse_option(const char *spec, const char *s, size_t len, struct grou
 	double v;
 	if (!eq) {
 		if (!len || len >= sizeof g->type)
-			return bad(spec, s, len, "a type of GPU", err);
+			return bad(spec, s, len, "a GPU type after the colon", err);
 		if (*g->type)
 			return bad(spec, s, len, "one type of GPU in each group, and a comma between groups (2x8:v100,2x8:h100)", err);
 		memcpy(g->type, s, len);
@@ -60,7 +60,7 @@ static int parse_option(const char *spec, const char *s, size_t len, struct grou
 	for (unsigned i = 0; i < sizeof keys / sizeof *keys; i++)
 		if (strlen(keys[i]) == name && !memcmp(s, keys[i], name)) {
 			if (g->given & 1u << i)
-				return bad(spec, s, len, "each key once in a group", err);
+				return bad(spec, s, len, "each option once in a group", err);
 			g->given |= 1u << i;
 		}
 	if (name == 4 && !memcmp(s, "cpus", 4))

@@ -52,7 +52,7 @@ void datasets_read(struct datasets *d, uint64_t set);
 uint64_t datasets_add(struct datasets *d, const uint32_t *node, uint32_t n, int64_t bytes, double unit, uint64_t uses);
 /* Returns the time of the transfers since datasets_begin(), ns: the maximum over the nodes. */
 int64_t datasets_io_ns(const struct datasets *d);
-/* Marks a set as finished. Frees the set if all its reads have been counted. */
+/* Marks a set as finished. Frees the set if all its readers have been counted. */
 void datasets_made(struct datasets *d, uint64_t set);
 /* Counts n readers that have ended or were pruned. The last one frees the set. */
 void datasets_used(struct datasets *d, uint64_t set, uint64_t n);

@@ -75,7 +75,7 @@ static int parse(struct failures *f, const char *path, const char *text, const s
 				rc = orr_fail(err, ORR_EINPUT, "%s:%zu: expected %s, found \"%.*s\"", path, line, what,
 					(int)(len < 80 ? len : 80), s);
 			else if (f->n && x.t < f->change[f->n - 1].t)
-				rc = orr_fail(err, ORR_EINPUT, "%s:%zu: time_s decreases: expected rows sorted by time", path, line);
+				rc = orr_fail(err, ORR_EINPUT, "%s:%zu: \"time_s\" decreases: expected rows sorted by time", path, line);
 			else if (is_down[x.node] == x.fails)
 				rc = orr_fail(err, ORR_EINPUT, "%s:%zu: node %s is already %s: expected failures and repairs in turn", path,
 					line, c->node[x.node].name, x.fails ? "down" : "up");

@@ -36,7 +36,7 @@ static inline void ledger_hold(struct ledger *l, int64_t count, int64_t price, i
 	ledger_add(l, ledger_product(count, dt), ledger_product(price, dt));
 }
 
-/* Returns n times the ledger. */
+/* Returns the ledger multiplied by n. */
 static inline struct ledger ledger_times(const struct ledger *l, uint64_t n)
 {
 	return (struct ledger){ l->ns * n, l->amount * n };

@@ -40,8 +40,8 @@ static bool place_count(struct pool *p, const struct pool_request *r, uint32_t t
 	return true;
 }
 
-static const struct placement placement_count = { "count", "counts free GPUs only: a job fits if enough are free", true, place_count,
-	false };
+static const struct placement placement_count = { "count", "a job fits if enough GPUs are free, regardless of their nodes", true,
+	place_count, false };
 
 /* ---- consolidate ---- */
 
@@ -126,7 +126,7 @@ bool place_consolidate(struct pool *p, const struct pool_request *r, uint32_t ty
 }
 
 static const struct placement placement_consolidate = { "consolidate",
-	"the fullest node with room; larger jobs on whole empty nodes (Helios)", false, place_consolidate, false };
+	"the fullest node with enough free GPUs; a larger job gets whole empty nodes (Helios)", false, place_consolidate, false };
 
 /* ---- spread ---- */
 
@@ -308,8 +308,8 @@ static bool place_topology(struct pool *p, const struct pool_request *r, uint32_
 	return r->gpu_milli == 1000 && r->gpus > 1 && many_racks(p, r, type);
 }
 
-static const struct placement placement_topology = { "topology", "in as few racks as possible, consolidated there", false, place_topology,
-	false };
+static const struct placement placement_topology = { "topology", "as few racks as possible, and within them as few nodes as possible",
+	false, place_topology, false };
 
 /* ---- all rules ---- */
 

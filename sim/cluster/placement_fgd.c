@@ -187,5 +187,5 @@ static bool place_fgd(struct pool *p, const struct pool_request *r, uint32_t typ
 	return false;
 }
 
-const struct placement placement_fgd = { "fgd", "the node whose expected fragmentation grows least (FGD, ATC 2023)", false, place_fgd,
-	true };
+const struct placement placement_fgd = { "fgd", "the node whose expected fragmentation grows least (FGD, USENIX ATC 2023)", false,
+	place_fgd, true };

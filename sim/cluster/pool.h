@@ -68,7 +68,7 @@ struct placement {
 /* Popularity of request shapes, for fgd. */
 struct pool_mix {
 	struct pool_request *shape;
-	double *share; /* sums to 1 */
+	double *share; /* popularity of each shape; the sum is 1 */
 	size_t n;
 };
 

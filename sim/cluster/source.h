@@ -22,7 +22,7 @@ enum source_stream { SOURCE_INSTANCES, SOURCE_PRICES, SOURCE_STREAMS };
 struct source_rows {
 	struct capacity_rows from;
 	struct avail_rec next;   /* next row to read; its time is ORR_NEVER at the end */
-	struct avail_rec *ahead; /* rows that are read and not taken: from `first` on */
+	struct avail_rec *ahead; /* rows from `first` on are read and not yet taken */
 	size_t first, n, cap;
 	uint32_t *name, cap_name; /* number of the name + 1, by number of the text */
 };
@@ -67,7 +67,7 @@ void source_pass(struct source *s, enum source_stream k, struct avail_rec *out);
 const struct avail_rec *source_read(struct source *s, enum source_stream k);
 /* Puts the row that source_pass() returned last at the end of the rows to take. */
 void source_put_back(struct source *s, enum source_stream k, const struct avail_rec *r);
-/* Takes the first of the rows that were read. */
+/* Removes and returns the first of the rows to take. */
 struct avail_rec source_take(struct source *s, enum source_stream k);
 /* Returns the time of the first row to take; ORR_NEVER: none. */
 static inline int64_t source_due_ns(const struct source *s, enum source_stream k)

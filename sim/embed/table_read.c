@@ -16,7 +16,7 @@ static const struct table_column columns[] = { { "field", true }, { "feature", t
 
 struct row {
 	uint32_t field, feature; /* numbers of the names in the string tables */
-	uint64_t order;          /* in the file */
+	uint64_t order;          /* position of the feature in the file */
 	double frequency;
 };
 

@@ -32,7 +32,7 @@ struct engine {
 	struct eng_clock clock;                  /* first: see eng_now() */
 	uint64_t scheduled, happened, cancelled; /* so far */
 	uint32_t free_slot;                      /* never empty */
-	uint32_t slots;                          /* used so far */
+	uint32_t slots;                          /* number of records used so far */
 	size_t dead;                             /* number of cancelled events in the queue */
 	struct record **chunk;
 	void **raw; /* pointers to free, by chunk */
@@ -68,7 +68,7 @@ static void add_chunk(struct engine *e)
 __attribute__((noinline, cold)) static void add_slot(struct engine *e)
 {
 	if (e->slots == NO_SLOT)
-		mem_alloc(PTRDIFF_MAX); /* does not return */
+		mem_alloc(PTRDIFF_MAX); /* mem_fail() does not return */
 	if (e->slots == e->chunks << CHUNK_BITS)
 		add_chunk(e);
 	struct record *r = record_of(e, e->slots);

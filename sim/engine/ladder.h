@@ -29,9 +29,9 @@
 #include <stdint.h>
 
 enum {
-	LADDER_BLOCK_BYTES = 256, /* and their alignment */
+	LADDER_BLOCK_BYTES = 256, /* alignment of a block */
 	LADDER_BLOCK_ENTRIES = 15,
-	LADDER_BOTTOM_MAX = 64, /* a bottom that is longer than this becomes a rung */
+	LADDER_BOTTOM_MAX = 64, /* a bottom with more entries than this becomes a rung */
 	LADDER_LEVELS = 40,     /* includes the top. Distribution needs 22 levels; the others are for long bottoms */
 	LADDER_LANES = 256
 };

@@ -14,7 +14,7 @@ struct watch {
 	double timeout_s;
 	_Atomic(const char *) what; /* the current callback; NULL: none */
 	_Atomic(const char *) last; /* the last callback entered */
-	_Atomic(uint64_t) count;    /* of callbacks entered */
+	_Atomic(uint64_t) count;    /* number of callbacks entered */
 	_Atomic(int64_t) now;
 	_Atomic(uint64_t) job;
 	uint64_t seen; /* used only by the watchdog: last count seen, and the time since then */
@@ -153,7 +153,7 @@ static void look(struct watch *x, const struct timespec *t)
 	char text[320], where[200];
 	watch_read(x, &view);
 	watch_where(where, sizeof where, x->label, &view);
-	snprintf(text, sizeof text, "%s%s() has not returned for %g s (--policy-timeout sets the limit)", where, what, x->timeout_s);
+	snprintf(text, sizeof text, "%s%s() has not returned for %g s (--policy-timeout sets this limit)", where, what, x->timeout_s);
 	timed_out(text);
 }
 

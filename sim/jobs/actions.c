@@ -25,7 +25,7 @@ static struct job *acting_on(struct orr_jobs *w, orr_job j, enum orr_job_state s
 	}
 	if (job->state != state) {
 		world_fail(w, ORR_EFAIL, job, "%s of a job that %s", action,
-			job->state == ORR_JOB_RUNNING ? "runs already: expected one that waits" : "does not run: expected one that runs");
+			job->state == ORR_JOB_RUNNING ? "runs already: expected a waiting job" : "does not run: expected a running job");
 		return NULL;
 	}
 	w->policy.last_acted = j;
@@ -155,7 +155,7 @@ void orr_stop_with_cost(struct orr_jobs *w, orr_job j, int64_t cost_ns)
 	if (!job)
 		return;
 	if (cost_ns < 0) {
-		world_fail(w, ORR_EFAIL, job, "stop with a negative cost: expected at least 0");
+		world_fail(w, ORR_EFAIL, job, "stop with a negative cost: expected a cost of at least 0");
 		return;
 	}
 	job->preemptions++;
@@ -185,7 +185,7 @@ void orr_add_work(struct orr_jobs *w, orr_job j, int64_t work_ns)
 	if (!job)
 		return;
 	if (work_ns < 0) {
-		world_fail(w, ORR_EFAIL, job, "negative extra work: expected at least 0");
+		world_fail(w, ORR_EFAIL, job, "negative extra work: expected work of at least 0");
 		return;
 	}
 	job->work.left = num_add_sat(job->work.left, work_ns);

@@ -27,12 +27,12 @@ void bill_begin(struct orr_jobs *w);
 void bill_free(struct orr_jobs *w);
 
 /* The functions below are no-ops without lent nodes (w->bill is NULL). */
-void bill_start(struct orr_jobs *w, struct job *job); /* job->alloc is set */
+void bill_start(struct orr_jobs *w, struct job *job); /* called when a job starts; job->alloc is set */
 /* Accounts for a job that leaves its GPUs (alloc still set) after `done` work in this run, of which `kept` is not lost. */
 void bill_leave(struct orr_jobs *w, struct job *job, int64_t done, int64_t kept);
 void bill_owe(struct orr_jobs *w, const struct job *job, int64_t work); /* accounts for work that a stop added */
 void bill_ended(struct orr_jobs *w, const struct job *job, bool is_good);
-void bill_instant(struct orr_jobs *w);                   /* called at the end of an instant */
+void bill_instant(struct orr_jobs *w);                   /* called at the end of each instant */
 void bill_end(struct orr_jobs *w);                       /* called at the end of the run: adds metrics and rows */
 const char *bill_check(struct orr_jobs *w, bool is_end); /* returns NULL, or the error */
 

@@ -11,11 +11,11 @@
 struct policy_calls {
 	const struct orr_policy *declared;
 	const struct orr_jobs_ops *ops;
-	void *self; /* the policy's object */
+	void *self; /* object that create() returned */
 	struct watch *watch;
-	bool is_due;           /* schedule() has to be called */
+	bool is_due;           /* schedule() is due */
 	bool is_acting;        /* inside schedule() */
-	bool capacity_changed; /* capacity() has to be called first */
+	bool capacity_changed; /* capacity() is due before schedule() */
 	bool saw_truth;        /* the policy used true durations: the run is marked oracle */
 	int64_t calls_now;     /* number of schedule() calls at this instant */
 	int64_t last_call;

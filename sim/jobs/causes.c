@@ -29,7 +29,7 @@ struct causes_line {
 };
 
 /* What holds GPUs: a run of a job (slot), a node that is down, or another world. The number is PART_ALONE for another world, else that of
- * the job or node. before: the run whose end let it start. */
+ * the job or node. before: the run whose end let this one start. */
 struct causes_run {
 	const char *holder;
 	uint64_t number;
@@ -37,7 +37,7 @@ struct causes_run {
 	uint32_t before, slot;
 };
 
-/* Parts of a slot's job. */
+/* The state of the job in a slot, for its parts. */
 struct account {
 	int64_t since;      /* start of the present wait */
 	int64_t first_from; /* time from which the job is the first in the order of the policy; -1: not yet */
@@ -47,7 +47,7 @@ struct account {
 	uint32_t lost_node;
 	bool is_preempted, is_evicted;
 	int64_t owed;       /* work added by stops and not yet done */
-	bool is_plain;      /* so far the job ran at once and only computed: it has no rows */
+	bool is_plain;      /* the job has started at once and only computed so far, so it has no rows */
 	int64_t plain_from; /* start of this run */
 	int64_t waited, ran;
 };
@@ -62,14 +62,14 @@ struct reason {
 
 struct place_use {
 	uint32_t run;    /* the last run that released GPUs of the node; NONE: none */
-	int64_t changed; /* time since which it is up or down */
-	uint32_t users;  /* number of jobs and others on it */
+	int64_t changed; /* time since which the node is up or down */
+	uint32_t users;  /* number of jobs and other users on the node */
 	bool is_down;
 };
 
 struct causes {
 	struct partlog *jobs, *nodes;
-	int64_t begin;            /* of the run: the first arrival */
+	int64_t begin;            /* start of the run, at the first arrival */
 	struct causes_line *line; /* [shape] */
 	uint32_t n_lines;
 	uint32_t *active, n_active, cap_active; /* shapes with waiting jobs */
@@ -180,7 +180,7 @@ void orr_why(struct orr_jobs *w, enum orr_why_kind kind, orr_job blamed, const c
 		}
 		const struct job *last = x->has_first && x->first_job != blamed ? job_of(w, x->first_job) : NULL;
 		if (last && last->state == ORR_JOB_WAITING)
-			account_of(w, last)->first_from = -1; /* another job is before it now */
+			account_of(w, last)->first_from = -1; /* another job is first in the order now */
 		x->first_job = blamed;
 		x->has_first = job != NULL;
 		x->first = job ? job->number : 0;
@@ -262,7 +262,7 @@ static void put_holders(struct division *d, const struct causes *x, const struct
 		int64_t begin = run && run->start > from ? run->start : from;
 		if (!k)
 			add_numbers(&p, s);
-		/* GPUs that were free for some time before: others held what the job lacked. */
+		/* If the GPUs were free for some time before, other jobs held what the job lacked. */
 		if (run && run->end < to) {
 			struct part gap = part_of(PART_QUEUED, others, PART_ALONE);
 			int64_t at = run->end > from ? run->end : from;

@@ -2,8 +2,8 @@
 /*
  * depend.h - jobs.dependencies=on: a job whose user waited for a preceding job is submitted at the end of that job plus the think time
  *
- * (Standard Workload Format, fields 17 and 18.) The recorded submit time of such a job is not used. A preceding job that the trace does not
- * have leaves it in use.
+ * (Standard Workload Format, fields 17 and 18.) The recorded submit time of such a job is not used. If the trace lacks the preceding job,
+ * the recorded submit time is used.
  */
 #ifndef ORR_JOBS_DEPEND_H
 #define ORR_JOBS_DEPEND_H

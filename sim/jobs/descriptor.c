@@ -63,7 +63,8 @@ static int refuse_unfit(const struct scenario *s, const struct jobs_state *t, st
 		return rc;
 	if (t->config.drop_unfit) {
 		if (!s->output->quiet)
-			fprintf(stderr, "orrery: left out %llu jobs that can never be placed on this cluster\n", (unsigned long long)count);
+			fprintf(stderr, "orrery: %llu jobs are left out, because they can never be placed on this cluster\n",
+				(unsigned long long)count);
 		return ORR_OK;
 	}
 	char others[64] = "", line[24] = "", beside[64] = "", type[80] = "";
@@ -192,8 +193,8 @@ static int open_jobs(struct scenario *s, struct orr_error *err)
 	if (rc || s->output->is_shown)
 		return rc;
 	if (jobset_count(t->jobs) == UINT64_MAX && s->until_ns == ORR_NEVER)
-		return orr_fail(err, ORR_EINPUT, "%s: this trace has no end: expected its number of jobs (n=..) or --until",
-			jobset_source(t->jobs));
+		return orr_fail(
+			err, ORR_EINPUT, "%s: this trace has no end: expected a number of jobs (n=..) or --until", jobset_source(t->jobs));
 	if (jobset_left_out(t->jobs) && !is_quiet)
 		fprintf(stderr, "orrery: %s: rows left out: %llu ('orrery trace info' lists them, 'trace list' the options)\n",
 			utf8_shown(jobset_source(t->jobs)), (unsigned long long)jobset_left_out(t->jobs));
@@ -288,7 +289,8 @@ static int run_jobs(
 	struct jobs_state *t = s->state;
 	const struct scenario_policy *p = &s->policy[i];
 	if (s->record == RECORD_EXPLAIN && !s->output->db)
-		return orr_fail(err, ORR_EINPUT, "record: parts of times are kept in a database: expected --db FILE with --record explain");
+		return orr_fail(err, ORR_EINPUT,
+			"record: the parts of times are stored in a database: expected --db FILE together with --record explain");
 	struct jobs_config config = t->config;
 	struct capacity_config capacity = t->capacity.config;
 	struct jobs_blocks *blocks = mem_alloc(sizeof *blocks);
@@ -302,7 +304,7 @@ static int run_jobs(
 		config.capacity = &capacity;
 	int rc = jobs_run(&config, p->entry.policy, p->args, p->label, r, blocks, err);
 	if (!k && s->n_policies > 1)
-		t->blocks[i] = blocks; /* for the differences between policies */
+		t->blocks[i] = blocks; /* the blocks give the differences between policies */
 	else
 		mem_free(blocks);
 	if (!rc && t->rates)
@@ -477,16 +479,16 @@ static const struct world_flag flags[] = {
 	{ "repair", NULL, WORLD_FLAG_KEY, "trace_options.repair", "all",
 		"leave wrong rows of the trace out and count them; without it they\nare errors" },
 	{ "resample", "BLOCK", WORLD_FLAG_KEY, "resample", NULL,
-		"draw blocks of the file's time with replacement: day, hour or a time;\neach replication draws different blocks" },
+		"draw blocks of the trace file with replacement, each as long as a day, an\nhour or a time; each replication draws different blocks" },
 	{ "cluster", "C", WORLD_FLAG_KEY, "cluster", NULL, "NODESxGPUS:TYPE[:speed=X][:cpus=N][:mem=GIB][:racks=N],.. or a CSV or JSON file" },
 	{ "placement", "P", WORLD_FLAG_KEY, "placement", NULL, "count, consolidate, spread, best-fit, topology or fgd" },
-	{ "memory", "RULE", WORLD_FLAG_KEY, "memory", NULL, "of data sets of flows: amm, lru, touch-count or none" },
+	{ "memory", "RULE", WORLD_FLAG_KEY, "memory", NULL, "rule that spills data sets of flows to disk: amm, lru, touch-count or none" },
 	{ "throughputs", "FILE", WORLD_FLAG_KEY, "throughputs", NULL, "rates by GPU type and job type (Gavel's JSON)" },
 	{ "network", "N", WORLD_FLAG_KEY, "network", NULL,
-		"of jobs that name a strategy (docs/traces.md): as in orrery step, star,\nracks, leaf-spine, fat-tree, .. with options, or a JSON file" },
+		"network of jobs that name a strategy (docs/traces.md): as in orrery step, star,\nracks, leaf-spine, fat-tree, .. with options, or a JSON file" },
 	{ "sharing", "WHAT", WORLD_FLAG_KEY, "sharing", NULL,
-		"method by which these jobs share links: off,\nanalytic (default) or simulated" },
-	{ "batch", "N", WORLD_FLAG_KEY, "batch", NULL, "samples per GPU and iteration of these jobs, if the\ntrace names none" },
+		"method by which jobs that name a strategy share links: off,\nanalytic (default) or simulated" },
+	{ "batch", "N", WORLD_FLAG_KEY, "batch", NULL, "samples per GPU and iteration of jobs that name a strategy, if the\ntrace states none" },
 	{ "precision", "P", WORLD_FLAG_KEY, "precision", NULL, "fp32, tf32, fp16, bf16 or fp8" },
 	{ "device", "NAME", WORLD_FLAG_KEY, "device", NULL, "device of every GPU, overriding its type: a name or a file" },
 	{ "profile", "P", WORLD_FLAG_KEY, "profile", NULL, "fitted laws of kernel times: auto (default), none, a name or a file" },
@@ -499,7 +501,7 @@ static const struct world_flag flags[] = {
 	{ "completed-only", NULL, WORLD_FLAG_KEY, "completed_only", "true",
 		"exclude jobs that the trace records as failed, killed or not ended from\nall means; they still use GPUs" },
 	SCENARIO_FLAG_WARM_UP,
-	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "stop the clock there (30d, 12h, ...)" },
+	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "end of the simulation (30d, 12h, ...)" },
 	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: metrics, summary, sample, all (default: up to a million) or explain" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }
 };

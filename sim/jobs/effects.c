@@ -182,11 +182,11 @@ CHANGES(efficiency)
 /* clang-format off */
 #define CLASS(KEY) { .key = KEY, .why = "no GPU type has a speed by the cost model", .holds = has_class }
 #define SPILLS(KEY) { .key = KEY, .why = "no data set went to disk", .metric = "sets_spilled" }
-#define AMM(KEY) { .key = KEY, .why = "only --memory amm reads it", .holds = is_amm }, SPILLS(KEY)
+#define AMM(KEY) { .key = KEY, .why = "only --memory amm reads this option", .holds = is_amm }, SPILLS(KEY)
 #define FAILURES(KEY) { .key = KEY, .why = "no node failed before the end", .holds = has_failed }
 #define SHARING(KEY) \
 	{ .key = KEY, .why = "no job of the trace names a strategy", .holds = trains }, \
-	{ .key = KEY, .why = "only --sharing simulated reads it", .holds = is_simulated }, \
+	{ .key = KEY, .why = "only --sharing simulated reads this option", .holds = is_simulated }, \
 	{ .key = KEY, .why = "no two jobs shared a link", .metric = "sharing_sets" }
 
 /* A run that reaches one of these limits fails, so results of complete runs do not depend on the limits. */
@@ -206,7 +206,7 @@ const struct world_effect jobs_effects[] = {
 	{ .key = "failures.types", .why = "the cluster has no node of another type", .holds = spares_types },
 	{ .key = "capacity.repeat", .why = "the run ended before the trace of instances", .use = JOBS_USED_REPEAT },
 	{ .key = "sharing", .why = "no two jobs shared a link", .use = JOBS_USED_SHARING },
-	{ .key = "jobs.warmup", .why = "every mean is the same without it", .use = JOBS_USED_WARMUP },
+	{ .key = "jobs.warmup", .why = "every mean is the same without this option", .use = JOBS_USED_WARMUP },
 	SHARING("jobs.sharing_most"), SHARING("jobs.sharing_tolerance"), SHARING("jobs.sharing_iterations"), SHARING("jobs.sharing_flows"),
 	{ .key = "jobs.dependencies", .why = "every job is submitted at its recorded time", .use = JOBS_USED_DEPENDENCIES },
 	{ .key = "jobs.unshared", .why = "the trace has no flow of several operators", .metric = "flows" },
@@ -221,27 +221,27 @@ const struct world_effect jobs_effects[] = {
 	{ .key = "jobs.gantt", .why = "the run has fewer jobs than the default covers", .holds = has_more_jobs },
 	{ .key = "record", .why = "a sample of up to 10000 rows contains every job", .holds = samples_rows },
 	{ .key = "jobs.ci_level", .why = "the run has no interval", .holds = has_interval },
-	{ .key = "warm_up", .why = "it removed no job", .metric = "warmup_removed" },
+	{ .key = "warm_up", .why = "the warm-up removed no job", .metric = "warmup_removed" },
 	{ .key = "until", .why = "the last job ended before that time", .holds = ends_early },
 	{ .key = "seed", .why = "nothing of this run is drawn at random", .holds = is_drawn },
 	CLASS("precision"), CLASS("batch"), CLASS("profile"), CLASS("cost_samples"),
 	{ .key = "profile", .why = "the profiles of the devices are the same by default", .holds = profile_changes },
-	{ .key = "profile", .why = "kernel times of the models do not depend on it", .holds = profile_times_change, .is_unsure = true },
+	{ .key = "profile", .why = "kernel times of the models do not depend on this option", .holds = profile_times_change, .is_unsure = true },
 	{ .key = "network", .why = "no device sent a message", .use = STEP_USED_MESSAGES },
 	{ .key = "network", .why = STEP_NO_NETWORK, .holds = uses_network },
 	{ .key = "network", .why = STEP_SAME_ROUTES, .holds = routes_change, .is_unsure = true },
 	{ .key = "device", .why = "every GPU is of this device by its type", .holds = device_changes },
 	STEP_EFFECTS,
-	{ .key = "step.merge", .why = "every rate is the same without it", .use = STEP_USED_MERGE },
+	{ .key = "step.merge", .why = "every rate is the same without this option", .use = STEP_USED_MERGE },
 	{ .key = "step.iterations", .why = "rates are those of the steady state", .use = STEP_USED_EVERY_ITERATION },
 	{ .key = "step.iterations", .why = "rates differ by less than 1e-8 from those of the default", .use = STEP_USED_ITERATIONS,
 		.is_unsure = true },
 	{ .key = "step.exact", .why = "rates differ by less than 1e-8 from those of the default", .use = STEP_USED_EXACT, .is_unsure = true },
 	{ .key = "cost.measured", .why = "no step time is measured for these devices, models, batches and precision", .holds = measured_changes },
-	{ .key = "cost.fused_attention", .why = "kernel times of the models do not depend on it", .holds = fused_attention_changes },
-	{ .key = "cost.fused_elementwise", .why = "kernel times of the models do not depend on it", .holds = fused_elementwise_changes },
-	{ .key = "cost.dropout", .why = "kernel times of the models do not depend on it", .holds = dropout_changes },
-	{ .key = "cost.efficiency", .why = "kernel times of the models do not depend on it", .holds = efficiency_changes },
+	{ .key = "cost.fused_attention", .why = "kernel times of the models do not depend on this option", .holds = fused_attention_changes },
+	{ .key = "cost.fused_elementwise", .why = "kernel times of the models do not depend on this option", .holds = fused_elementwise_changes },
+	{ .key = "cost.dropout", .why = "kernel times of the models do not depend on this option", .holds = dropout_changes },
+	{ .key = "cost.efficiency", .why = "kernel times of the models do not depend on this option", .holds = efficiency_changes },
 	{ 0 }
 };
 /* clang-format on */

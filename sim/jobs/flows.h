@@ -29,7 +29,7 @@ struct flow_explore;
 enum flow_item_state { FLOW_WAITS, FLOW_QUEUED, FLOW_LIVE, FLOW_DONE };
 
 struct flow_item {
-	uint32_t before;       /* number of items that must end before it starts */
+	uint32_t before;       /* number of items that must end before this item starts */
 	uint8_t state;         /* enum flow_item_state */
 	uint32_t queued;       /* index in flows.ready, if FLOW_QUEUED */
 	uint64_t set, scratch; /* output of the stage; scratch memory of the running stage; DATASETS_NO_SET: none */
@@ -43,7 +43,7 @@ struct flow_branch {
 	struct flow_run *run;
 	struct flow_branch *parent, *prev, *next; /* sibling branches; next also links spare and dropped branches */
 	uint32_t scope, index, left;              /* left: number of items that are not done */
-	uint64_t path, base, id;                  /* base: position of its first stage in the flow */
+	uint64_t path, base, id;                  /* base: position of the first stage of the branch in the flow */
 	double score;
 	bool is_finished, is_kept, is_dropped;
 	uint64_t *imported; /* number of completed reads, by import */
@@ -104,7 +104,7 @@ struct flows {
 void flows_begin(struct orr_jobs *w);
 void flows_free(struct orr_jobs *w);
 void flows_submit(struct orr_jobs *w, const struct job_rec *row);
-/* Returns the job record of an operator in the branch with number `path`. */
+/* Returns the job record of an operator in the branch with the number `path`. */
 struct job_rec flow_rec(const struct job_rec *row, const struct flow *f, uint32_t op, uint64_t path);
 /* Handle the start, preemption and end of a stage. Called by life.c. */
 void flows_started(struct orr_jobs *w, struct job *job);

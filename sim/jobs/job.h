@@ -26,10 +26,10 @@ struct job_work {
 	int64_t booked;   /* work done in finished runs, lost work included */
 	int64_t overhead; /* start costs paid in finished runs */
 	double rate;      /* work per second from progress_from on */
-	int64_t progress_from, piece_done,
-		piece_saved; /* piece_done: work done in earlier pieces of this run; piece_saved: at their last checkpoint */
-	bool has_rate;       /* false: places_settle() will set the rate and the end event */
-	bool was_scaled;     /* the job ran at a rate other than 1 */
+	int64_t progress_from, piece_done, piece_saved; /* piece_done: work done in earlier pieces of this run; piece_saved: the part of
+							   this work that the last checkpoint holds */
+	bool has_rate;                                  /* false: places_settle() will set the rate and the end event */
+	bool was_scaled;                                /* the job ran at a rate other than 1 */
 };
 
 /* The GPUs of a running job and, if it trains, its speed on them (places.h). */
@@ -74,7 +74,7 @@ struct job {
 	double score;               /* once completed */
 	uint32_t last_places;       /* hash of the nodes of the last run, to count migrations */
 	/* Valid while the job runs. */
-	uint32_t held; /* number of GPUs held */
+	uint32_t held; /* number of GPUs that the job holds */
 	struct pool_alloc alloc;
 	struct job_seat seat;
 	struct eng_event end;

@@ -74,7 +74,7 @@ struct jobs_config {
 	struct warmup warm_up; /* values excluded from means and quantiles over jobs */
 	bool drop_unfit;       /* omit jobs that can never fit; false: such a job is an error */
 	bool completed_only;   /* exclude from all means the jobs whose recorded status is known and is not completed */
-	bool check;            /* check conservation laws at run time */
+	bool check;            /* check the conservation laws at run time */
 	bool metrics_only;     /* no events of jobs and nodes, no series: the result keeps metrics and notes only */
 	bool record_jobs;      /* fill in result->jobs: all rows up to max_rows, then a sample */
 	bool explain;          /* fill in result->parts (--record explain) */

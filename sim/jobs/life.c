@@ -98,7 +98,7 @@ static void set_end(struct orr_jobs *w, struct job *job)
 	int64_t end = num_add_sat(job->work.progress_from, span);
 	job->end = (struct eng_event){ 0, 0 };
 	if (end > INT64_MAX / 2)
-		world_fail(w, ORR_EINPUT, job, "would end after 146 years, the end of the clock: expected an earlier end");
+		world_fail(w, ORR_EINPUT, job, "the job would end after 146 years, the end of the clock: expected an earlier end");
 	else
 		job->end = eng_at(w->engine, end, PRIO_END, on_end, w, slot_of(w, job), 0);
 }

@@ -7,7 +7,7 @@
 #include "traces/trace.h"
 
 void life_arrive(struct orr_jobs *w, const struct job_rec *r);
-void life_start(struct orr_jobs *w, struct job *job); /* job->alloc and work.rate must be set */
+void life_start(struct orr_jobs *w, struct job *job); /* starts a job; job->alloc and work.rate must be set */
 /* Sets the rate from now on and moves the job's end event. */
 void life_rerate(struct orr_jobs *w, struct job *job, double rate);
 /* Makes the job wait again; its work is kept, plus `cost`. kind: kind of the event row. */

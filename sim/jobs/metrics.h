@@ -40,7 +40,7 @@ struct measures {
 
 void metrics_begin(struct orr_jobs *w);
 void metrics_first(struct orr_jobs *w, int64_t submit_ns); /* called for the first job that is accepted */
-void metrics_state(struct orr_jobs *w);                    /* called at the end of an instant */
+void metrics_state(struct orr_jobs *w);                    /* called at the end of each instant */
 void metrics_job(struct orr_jobs *w, const struct job *job, enum job_status how);
 /* Adds an event row. detail NULL: for a start, the text is the allocation; for other kinds it is empty. */
 void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job, const char *detail);
@@ -50,7 +50,7 @@ void metrics_free(struct orr_jobs *w);
 
 /* ---- check.c: a violated law ends the run with an error ---- */
 void check_state(struct orr_jobs *w);
-void check_ended(struct orr_jobs *w); /* before the slots of ended jobs are freed */
+void check_ended(struct orr_jobs *w); /* called before the slots of ended jobs are freed */
 void check_end(struct orr_jobs *w);
 
 #endif

@@ -25,7 +25,7 @@ struct link_users {
 
 struct places {
 	const struct ground *ground;
-	uint8_t *is_taken; /* of each GPU */
+	uint8_t *is_taken; /* slot of the job on each GPU */
 	uint32_t *local;   /* for place_new() */
 	struct link_users *link;
 	uint32_t *dirty, n_dirty, cap_dirty;
@@ -41,7 +41,7 @@ struct places {
 /* ---- places.c: no-ops if no job trains (w->places is NULL) ---- */
 void places_begin(struct orr_jobs *w);
 void places_free(struct orr_jobs *w);
-void places_take(struct orr_jobs *w, struct job *job); /* job->alloc and held must be set */
+void places_take(struct orr_jobs *w, struct job *job); /* called when a job starts; job->alloc and held must be set */
 void places_give(struct orr_jobs *w, struct job *job);
 /* Adds the job to the links that it uses, once job->seat.alone is known. */
 void places_join_links(struct orr_jobs *w, const struct job *job);

@@ -108,7 +108,7 @@ static const struct job *truth_about(struct orr_jobs *w, orr_job j)
 {
 	const struct job *job = job_of(w, j);
 	if (!(w->policy.declared->flags & ORR_NEEDS_ORACLE)) {
-		world_fail(w, ORR_EFAIL, job, "asks for a true duration: expected a policy that declares ORR_NEEDS_ORACLE");
+		world_fail(w, ORR_EFAIL, job, "the policy reads a true duration: expected a policy that declares ORR_NEEDS_ORACLE");
 		return NULL;
 	}
 	return job;
@@ -140,7 +140,7 @@ double orr_job_iterations_left(const struct orr_jobs *w, orr_job j)
 	if (!job || job->duration <= 0)
 		return 0;
 	int64_t left = job->work.left - (job->state == ORR_JOB_RUNNING ? work_done(w, job) : 0);
-	/* Costs added to the work are excluded from iterations. */
+	/* Costs that were added to the work do not count as iterations. */
 	return left < job->duration ? job->iterations * ((double)left / (double)job->duration) : job->iterations;
 }
 

@@ -52,7 +52,7 @@ int64_t work_of(struct orr_jobs *w, const struct job_rec *r)
 			return llrint(ns);
 		orr_fail(&w->error, ORR_EINPUT,
 			"job %llu: --throughputs has no rate for model \"%s\" on %u GPUs of type \"%s\": expected a cluster with a GPU "
-			"type of that file, as in 12x1:v100",
+			"type that the file has, as in 12x1:v100",
 			(unsigned long long)r->number, strtab_text(w->strings, r->model), r->gpus, reference(w));
 		return -1;
 	}

@@ -41,7 +41,7 @@ double rate_on_type(const struct orr_jobs *w, const struct job *job, uint32_t ty
 uint32_t rates_order(const struct orr_jobs *w, const struct job *job, uint32_t type[CLUSTER_MAX_TYPES]);
 /* Returns iterations per second; the relative rate if the job states no iterations. */
 double throughput_on_type(const struct orr_jobs *w, const struct job *job, uint32_t type);
-/* Returns the relative speed on this number of GPUs; 0: the job does not offer this size. */
+/* Returns the speed on this number of GPUs, relative to the requested number; 0 if the job does not offer this size. */
 double rate_at_size(struct orr_jobs *w, const struct job *job, uint32_t gpus);
 /* Returns the row's request to the pool, restricted to the types whose rate is known and positive. */
 struct pool_request request_of_row(struct orr_jobs *w, const struct job_rec *r);

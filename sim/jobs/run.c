@@ -34,17 +34,18 @@ const struct orr_param jobs_options[] = { ORR_PARAM_TIME("start_cost", "0", "tim
 		"complete"),
 	ORR_PARAM_CHOICE("dependencies", "off", "off|on",
 		"on: a job is submitted at the end of its preceding job plus the think time (SWF); off: as recorded"),
-	ORR_PARAM_BOOL("unshared", false, "each branch of a flow is a job with its own sources and prefix"),
+	ORR_PARAM_BOOL(
+		"unshared", false, "each branch of a flow is a separate job that runs its own copy of the sources and of the prefix"),
 	ORR_PARAM_REAL(
 		"memory_bytes", "0", 0, 9e18, "memory of a node for data sets of flows, with --memory; 0: that of the cluster's nodes"),
 	ORR_PARAM_REAL("disk_Bps", "0", 0, 1e18, "bytes per second of a node's disk, for data sets; 0: transfers take no time"),
 	ORR_PARAM_BOOL("memory_reload", false, "a data set read from disk is moved back to memory"),
 	ORR_PARAM_REAL("rho", "1", 0, 1e9, "--memory amm: cost of disk relative to memory"),
 	ORR_PARAM_CHOICE("amm_recompute", "disk", "disk|code",
-		"--memory amm: part of the upstream that is read to make a set again: that on disk, "
-		"or the prototype's form"),
+		"--memory amm: cost of making a data set again: by the part of its inputs that is on disk, or as the prototype computes "
+		"it"),
 	ORR_PARAM_CHOICE("amm_first_use", "counts", "counts|code",
-		"--memory amm: the first use reduces the value, or, as in the prototype, does not"),
+		"--memory amm: whether the first use of a data set reduces its value (in the prototype it does not)"),
 	ORR_PARAM_INT("gantt", "200", 0, 1e6, "record the starts and stops of the first N jobs"),
 	ORR_PARAM_REAL("warmup", "0", 0, 0.9, "share of jobs, counted from the first, excluded from means"),
 	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of confidence intervals"), ORR_PARAM_END };
@@ -161,7 +162,7 @@ void jobs_starving(struct orr_jobs *w)
 	while (slot != NONE && w->slots.job[slot].state != ORR_JOB_WAITING)
 		slot = w->slots.job[slot].next;
 	world_fail(w, ORR_EFAIL, slot == NONE ? NULL : &w->slots.job[slot],
-		"%llu jobs wait, no job runs and no timer is set: expected the policy to start one (the first is this job)",
+		"%llu jobs wait, no job runs and no timer is set: expected the policy to start a job (this job is the first that waits)",
 		(unsigned long long)w->slots.waiting);
 }
 

@@ -138,7 +138,7 @@ static int refuse_unused(const cJSON *o, bool has_reference, struct orr_error *e
 	for (size_t i = has_reference ? OF_CLASS : 0; i < sizeof keys / sizeof *keys; i++)
 		if (cJSON_GetObjectItemCaseSensitive(o, keys[i]))
 			return orr_fail(err, ORR_EINPUT,
-				"%s: has no effect: expected a trace whose jobs name a strategy%s (docs/traces.md)", keys[i],
+				"%s: this option has no effect: expected a trace whose jobs name a strategy%s (docs/traces.md)", keys[i],
 				i < OF_CLASS ? ", or jobs.reference_type" : "");
 	return ORR_OK;
 }

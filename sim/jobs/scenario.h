@@ -30,12 +30,12 @@ struct jobs_state {
 	struct orr_args *failure_options;
 	struct type_speeds *speeds;    /* speeds by GPU type, for jobs that do not train */
 	struct type_draw **speed_draw; /* set.cost_samples draws of the speeds, if there is a class mean */
-	struct setting set;            /* settings of jobs that name a strategy; also precision, batch and draws of the class mean */
+	struct setting set;            /* settings of jobs that name a strategy; precision, batch and draws apply to the class mean too */
 	struct steprate *rates;        /* rates of these jobs; NULL: no job names a strategy */
 	struct steprate **drawn;       /* set.cost_samples rates with drawn laws (world/cost_samples.h) */
 	enum jobs_sharing sharing;
 	struct jobs_config config;
-	struct jobs_blocks **blocks; /* by policy, of several policies; NULL: the run has none */
+	struct jobs_blocks **blocks; /* blocks by policy, if there are several policies; NULL: the run has none */
 	size_t n_blocks;
 	_Atomic(uint64_t) step_count[STEP_COUNTS]; /* step times simulated for runs in processes of their own (descriptor.c) */
 	atomic_uint *used;                         /* inputs used, by policy: enum jobs_use */

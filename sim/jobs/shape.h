@@ -22,7 +22,7 @@ struct ground {
 	const struct cluster *cluster;
 	const struct topo *topo;
 	uint32_t *first_gpu; /* first GPU of each node; last entry: the number of GPUs */
-	uint8_t *is_private; /* flag by link: the link cannot be shared by two jobs */
+	uint8_t *is_private; /* flag by link: no two jobs can share the link */
 };
 
 struct place_node {

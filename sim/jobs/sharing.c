@@ -156,7 +156,7 @@ static int by_simulation(struct orr_jobs *w, struct job **set, uint32_t n, doubl
 	w->totals.used |= v->used;
 	char text[40];
 	snprintf(text, sizeof text, "%p", (const void *)v);
-	strtab_add_z(w->places->sets, text); /* counts distinct sets */
+	strtab_add_z(w->places->sets, text); /* counts the distinct sets */
 	bool is_known = true;
 	for (uint32_t j = 0; j < n && !v->error.code; j++) {
 		speed[j] = fmin(1, v->of[j] / set[j]->seat.alone->samples_per_s);

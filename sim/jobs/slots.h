@@ -28,7 +28,7 @@ struct slots {
 
 struct shape {
 	struct pool_request request;
-	bool fits_ever; /* fits on the empty cluster */
+	bool fits_ever; /* the request fits on the empty cluster */
 };
 
 /* Equal requests have equal numbers. */
@@ -40,7 +40,7 @@ struct shapes {
 };
 
 uint32_t slot_new(struct orr_jobs *w);
-void slot_release_ended(struct orr_jobs *w); /* called at the end of an instant */
+void slot_release_ended(struct orr_jobs *w); /* called at the end of each instant */
 /* Returns the number of the request's shape; may move w->shapes.shape. */
 uint32_t shape_of(struct orr_jobs *w, const struct pool_request *r);
 void slots_free(struct orr_jobs *w);

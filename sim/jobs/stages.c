@@ -36,8 +36,8 @@ double orr_stage_score(struct orr_jobs *w, orr_job j)
 	if (has_score && job->state == ORR_JOB_ENDED && job->how == ORR_END_COMPLETED)
 		return job->score;
 	world_fail(w, ORR_EFAIL, job,
-		has_score ? "reads a score before the stage has ended: expected a stage that finish() reports as completed"
-			  : "reads the score of a job without one: expected a stage with is_scored");
+		has_score ? "the policy reads a score before the stage has ended: expected a stage that finish() reports as completed"
+			  : "the policy reads the score of a job without a score: expected a stage with is_scored");
 	return 0;
 }
 
@@ -69,12 +69,12 @@ void orr_prune_branch(struct orr_jobs *w, orr_job j)
 	if (w->error.code)
 		return;
 	if (!w->policy.is_acting) {
-		world_fail(w, ORR_EFAIL, job, "prunes a branch: expected a call in schedule()");
+		world_fail(w, ORR_EFAIL, job, "the policy prunes a branch outside schedule(): expected a call in schedule()");
 		return;
 	}
 	if (!job || job->state == ORR_JOB_ENDED || !job->branch || !job->branch->parent) {
 		world_fail(w, ORR_EFAIL, job,
-			"prunes the branch of a job without one, or of an ended job: expected a live stage with depth above 0");
+			"the policy prunes a branch of a job that has ended or has no branch: expected a live stage with depth above 0");
 		return;
 	}
 	w->policy.last_acted = j;

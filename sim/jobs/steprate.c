@@ -66,11 +66,13 @@ static int check_options(const struct steprate_config *c, struct orr_error *err)
 	for (size_t i = 0; i < sizeof of_one_cluster / sizeof *of_one_cluster; i++)
 		if (*orr_arg_text(c->options, of_one_cluster[i]))
 			return orr_fail(err, ORR_EINPUT,
-				"step.%s: names single devices or links, but jobs change their placement: use it with orrery step",
+				"step.%s: the value names single devices or links, but jobs change their placement: expected this option "
+				"only for 'orrery step'",
 				of_one_cluster[i]);
 	if (c->link_use && (!strcmp(orr_arg_text(c->options, "fidelity"), "analytic") || orr_arg_real(c->options, "contention_p") > 0))
 		return orr_fail(err, ORR_EINPUT,
-			"step.fidelity=analytic and step.contention_p: simulate no shared links: expected together with --sharing off");
+			"step.fidelity=analytic and step.contention_p do not simulate shared links: expected them only together with "
+			"--sharing off");
 	return ORR_OK;
 }
 
@@ -398,7 +400,7 @@ static void note_options(const struct class *class, const struct step_config *c,
 	v->used |= differs_by_default(class, c, v, "merge", 0) ? STEP_USED_MERGE : 0;
 	if (v->used & STEP_USED_EVERY_ITERATION) /* else step.iterations has no effect */
 		v->used |= differs_by_default(class, c, v, "iterations", SAME_RATE) ? STEP_USED_ITERATIONS : 0;
-	if (v->used & STEP_USED_STEADY_STATE) /* else step.exact has none */
+	if (v->used & STEP_USED_STEADY_STATE) /* else step.exact has no effect */
 		v->used |= differs_by_default(class, c, v, "exact", SAME_RATE) ? STEP_USED_EXACT : 0;
 }
 

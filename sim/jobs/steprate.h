@@ -40,7 +40,7 @@ struct steprate_config {
 struct steprate_value {
 	double samples_per_s;
 	double samples;         /* per iteration */
-	struct step_link *link; /* links by local number of the place; only with link_use */
+	struct step_link *link; /* use of each link, by local number of the place; only with link_use */
 	uint32_t n_links;
 	/* samples/s of each member of a set; 0: the set is too large to simulate. */
 	double *of;
@@ -73,7 +73,7 @@ struct steprate_member {
 	uint32_t class;
 	const struct place *place;
 	const uint32_t *link;
-	double start_s; /* start; depends only on the earlier members and their rates alone */
+	double start_s; /* start of the member; depends only on the earlier members and their rates alone */
 };
 const struct steprate_value *steprate_together(
 	struct steprate *s, const struct steprate_member *m, uint32_t n, const uint32_t *all, uint32_t n_links);

@@ -10,9 +10,9 @@
 /* Jobs of one model, strategy, batch and size. */
 struct training {
 	uint32_t class;
-	uint64_t types;                         /* mask of the types on which it can run */
+	uint64_t types;                         /* mask of the types on which the jobs can run */
 	const struct steprate_value **on_type;  /* speeds on the reference place of each type */
-	const struct steprate_value *reference; /* speed on the reference place of its rates; NULL: the job fits on no place */
+	const struct steprate_value *reference; /* speed on the reference place, to which rates refer; NULL: the jobs fit on no place */
 	struct orr_error error;
 };
 

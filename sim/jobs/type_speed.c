@@ -18,7 +18,7 @@ static const double low_quantile = 0.1, high_quantile = 0.9;
 
 struct hardware {
 	struct device *device;
-	struct profile *profile; /* profile; NULL: data sheet only */
+	struct profile *profile; /* profile of the device; NULL: only its data sheet is used */
 };
 
 struct type_speeds {
@@ -93,7 +93,7 @@ static int load_devices(struct type_speeds *s, const struct type_speed_config *c
 		if (reference && !gpu_type_is_generic(name))
 			s->of[t].device = gpu_type_device(name, &why);
 		else if (reference)
-			orr_fail(&why, ORR_EINPUT, "not the name of a device");
+			orr_fail(&why, ORR_EINPUT, "the name is no device of the catalogue");
 		has_class |= s->of[t].device != NULL;
 		if (s->of[t].device || (in_table(c, name) && in_table(c, s->reference)))
 			continue; /* jobs outside the table run as recorded on types that only the table has */

@@ -47,10 +47,10 @@ bool type_speeds_has_class(const struct type_speeds *s);
 uint32_t type_speeds_model(const struct type_speeds *s, const char *name);
 /* Draws the model of a job. Without a class it returns UINT32_MAX. */
 uint32_t type_draw_model(const struct type_draw *d, uint64_t job);
-/* d may be NULL. */
+/* Draws speeds for a job. d may be NULL. */
 double type_speed_of(const struct type_speeds *s, const struct type_draw *d, uint32_t model, uint32_t type);
 
-/* Returns the reference of speeds, and the speed and source of each type, for a note. The caller frees the text. */
+/* Returns a text for a note: the reference of speeds, and the speed of each type with its source. The caller frees the text. */
 char *type_speeds_say(const struct type_speeds *s);
 /* Adds devices and profiles to a resolved scenario's lists of hashes. i counts from 0; false past the last. */
 bool type_speeds_input(const struct type_speeds *s, uint32_t i, const char **device_hash, const char **profile_hash);

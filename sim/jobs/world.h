@@ -52,15 +52,15 @@ struct orr_jobs {
 	struct speedups speedups;
 	struct class_models class_models;
 	struct places *places; /* NULL: no job trains */
-	struct depend *depend; /* NULL without jobs.dependencies */
-	struct flows *flows;   /* NULL: the trace has none */
+	struct depend *depend; /* NULL if jobs.dependencies is off */
+	struct flows *flows;   /* NULL: the trace has no flows */
 	struct policy_calls policy;
 	struct node_events nodes;
 	struct capacity *capacity; /* lent nodes; NULL: all nodes are always present */
 	struct bill *bill;         /* NULL with capacity */
 	struct causes *causes;     /* NULL: the run records no parts */
 	struct totals totals;
-	unsigned *use; /* address of totals.used, also for queries */
+	unsigned *use; /* address of totals.used, which queries change too */
 	struct measures measures;
 	struct run_result *result;
 	struct orr_error error;

@@ -113,9 +113,9 @@ static int check(const struct learn_config *c, struct orr_error *err)
 	if (!(c->momentum >= 0 && c->momentum < 1))
 		return wrong(err, "momentum", "expected a number of at least 0 and below 1");
 	if (!(c->decay_samples > 0) && c->schedule != LEARN_RATE_CONSTANT)
-		return wrong(err, "decay_samples", "expected more than 0 samples, as learn.schedule is not constant");
+		return wrong(err, "decay_samples", "expected more than 0 samples, because learn.schedule is not constant");
 	if (c->problem == LEARN_GCN && !isnan(c->target) && !isnan(c->target_accuracy))
-		return wrong(err, "target_accuracy", "expected none, as learn.target is a loss to reach: give one of them");
+		return wrong(err, "target_accuracy", "expected no value, because learn.target is set too: expected only one of the two");
 	if (c->problem == LEARN_NOISE || c->problem == LEARN_NONE || c->problem == LEARN_GCN)
 		return 0;
 	if (!c->rows || (uint64_t)c->rows * c->inputs > most)

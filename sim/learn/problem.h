@@ -44,7 +44,7 @@ void problem_start(const struct problem *p, double *x);
 void problem_gradient(
 	const struct problem *p, const double *x, const uint32_t *rows, uint32_t n, uint64_t noise_seed, double *g, double *scratch);
 double problem_loss(const struct problem *p, const double *x, int threads); /* INFINITY instead of NaN */
-/* Same, with *accuracy, a fraction; NAN unless LEARN_GCN. */
+/* Like problem_loss(); also sets *accuracy, a fraction; NAN unless the problem is LEARN_GCN. */
 double problem_evaluate(const struct problem *p, const double *x, int threads, double *accuracy);
 double problem_floor(const struct problem *p); /* NAN if unknown */
 /* The rows order[*first .. *first + *n) are the shard of a device. */

@@ -19,7 +19,7 @@
 
 struct past {
 	struct vec *v;      /* gradient or sum */
-	struct vec *u;      /* for a gradient: the velocity of the pushes, including this gradient; NULL until used */
+	struct vec *u;      /* of a gradient: the velocity of the pushes, including this gradient; NULL until it is used */
 	uint64_t number;    /* number of the value: 1, 2, ..; 0: none yet, v is zero */
 	uint64_t iteration; /* iteration, as in learn_begin(); 0: unknown */
 	uint64_t pushes;    /* number of pushes before the parameters of the gradient were read; for a sum: total over its gradients */
@@ -124,7 +124,7 @@ struct learn {
 	size_t n_rows, cap_rows;
 	double **scratch; /* one per thread */
 	int n_scratch;
-	const double **sources; /* of a mean */
+	const double **sources; /* vectors of a mean */
 	uint32_t cap_sources;
 
 	double now, samples;
@@ -142,7 +142,7 @@ struct learn {
 };
 
 /* rate.c */
-double learn_rate(struct learn *l); /* by learn.schedule, now */
+double learn_rate(struct learn *l); /* returns the present learning rate, by learn.schedule */
 
 /* replica.c */
 struct replica *replica_of(struct learn *l, uint32_t device); /* learner 0 */
@@ -173,7 +173,7 @@ void effect_end(struct learn *l, struct effect *e, const uint32_t *group, uint32
 
 /* series.c */
 void series_advance(struct learn *l, double time_s);
-void series_note(struct learn *l); /* to be called after samples or updates have increased */
+void series_note(struct learn *l); /* called after the number of samples or updates has increased */
 
 double learn_dispersion(struct learn *l); /* returns the present dispersion of the replicas */
 

@@ -16,7 +16,7 @@ enum account { BY_JOBS, BY_SERVE, IDLE, ACCOUNTS };
 
 struct accounts {
 	struct ledger gpu[CLUSTER_MAX_TYPES][ACCOUNTS]; /* only times; prices are applied at the end */
-	struct ledger jobs_milli;                       /* in 1/1000 GPU */
+	struct ledger jobs_milli;                       /* time and money of jobs, in units of 1/1000 GPU */
 	struct ledger up;                               /* all GPUs of nodes that are up, counted separately */
 	int64_t until_ns;
 	struct timeline held[ACCOUNTS];

@@ -125,7 +125,7 @@ static int half(const cJSON *o, const char *world, cJSON **out, struct orr_error
 		return orr_fail(err, ORR_EINPUT, "scenario: $.%s: expected an object, the scenario of that world", world);
 	for (int i = 0; shared_keys[i]; i++)
 		if (cJSON_GetObjectItemCaseSensitive(part, shared_keys[i]))
-			return orr_fail(err, ORR_EINPUT, "scenario: $.%s.%s: is a key of the mixed scenario: expected $.%s", world,
+			return orr_fail(err, ORR_EINPUT, "scenario: $.%s.%s: this key belongs to the mixed scenario: expected $.%s", world,
 				shared_keys[i], shared_keys[i]);
 	*out = cJSON_Duplicate(part, 1);
 	cJSON_AddStringToObject(*out, "world", world);

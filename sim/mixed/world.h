@@ -23,7 +23,7 @@ struct mixed {
 	struct orr_serve *serve; /* the serving world; NULL: none, or not begun yet */
 	struct run_result *of_jobs, *of_serve;
 	struct jobs_blocks *blocks;
-	bool jobs_touched;  /* at this instant */
+	bool jobs_touched;  /* the jobs world was called, or is due, at this instant */
 	bool jobs_are_over; /* the jobs policy is no longer called */
 	bool serve_has_left;
 

@@ -62,11 +62,11 @@ static int check(const struct coll_shape *s, enum orr_collective_algorithm a, st
 		return orr_fail(err, ORR_EINPUT, "%s: root: expected a rank below %u, found %u", op, s->n, s->root);
 	if (!can(s->op, a, s->n) && a == ORR_HALVING_DOUBLING && s->op != ORR_ALL_TO_ALL)
 		return orr_fail(err, ORR_EINPUT,
-			"%s: halving-doubling on %u ranks: expected a power of two (an all-reduce folds %u ranks first; for this operation "
-			"use ring or direct)",
+			"%s: halving-doubling on %u ranks: expected a power of two, or the algorithm ring or direct (an all-reduce of %u "
+			"ranks is possible, because it folds ranks first)",
 			op, s->n, s->n - (1u << floor_log2(s->n)));
 	if (!can(s->op, a, s->n))
-		return orr_fail(err, ORR_EINPUT, "%s: %s does not support it: expected ring or direct", op, name);
+		return orr_fail(err, ORR_EINPUT, "%s: the algorithm %s does not support this operation: expected ring or direct", op, name);
 	if ((a == ORR_HIERARCHICAL || coll_is_per_nic(a)) && (!s->inner || s->n % s->inner))
 		return orr_fail(err, ORR_EINPUT, "%s: inner: expected a divisor of the %u ranks, found %u", op, s->n, s->inner);
 	if (coll_is_per_nic(a) && s->rings && s->inner % s->rings)
@@ -108,7 +108,7 @@ uint32_t coll_chunks(const struct coll_shape *s)
 struct rings {
 	uint32_t size, n, ring_step, step;
 	uint32_t block_ring, block_step, stride, n_pieces;
-	double bytes; /* of a block */
+	double bytes; /* bytes of a block */
 };
 
 /* Adds a ring stage. Each position ends with the sum of its own block (is_scatter), or with all blocks. */

@@ -21,7 +21,7 @@ struct pipeline {
 	struct pipe_edge {
 		uint32_t parent, child, half;
 	} * edge;
-	uint32_t chunks; /* of each half */
+	uint32_t chunks; /* chunks of each half */
 	bool is_stream;  /* messages of a pair after its first have no latency */
 };
 /* Make a pipeline for n >= 2 ranks: a chain from (or to) root; a double tree of all ranks, or below root if is_rooted. */

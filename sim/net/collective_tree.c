@@ -10,7 +10,7 @@
 
 #define NOBODY UINT32_MAX
 
-/* Same as ncclGetBtree: rank 0 is the root and has one child; the lowest set bit of a rank is its height. */
+/* Returns the parent as ncclGetBtree() of NCCL does: rank 0 is the root and has one child; the lowest set bit of a rank is its height. */
 static uint32_t btree_parent(uint32_t rank, uint32_t n)
 {
 	if (!rank)

@@ -421,7 +421,7 @@ bool flownet_verify(struct flownet *f, struct orr_error *err)
 			continue;
 		is_good = has_bottleneck(f, i, used, top);
 		if (!is_good)
-			orr_fail(err, ORR_EFAIL, "at %.9g s: the flow with tag %llu has no bottleneck (%.17g bytes/s): expected one",
+			orr_fail(err, ORR_EFAIL, "at %.9g s: the flow with tag %llu, at %.17g bytes/s, has no bottleneck: expected one",
 				f->now, (unsigned long long)f->flow[i].tag, f->flow[i].weight * level_of(f, i));
 	}
 	mem_free(used);

@@ -33,7 +33,7 @@ struct flow_path {
 struct net_flow {
 	double bytes, weight;
 	double due;          /* reading of the group's clock at which the flow ends */
-	double share;        /* of its bottleneck */
+	double share;        /* share of the flow (load x weight) on its bottleneck */
 	uint64_t tag, order; /* order: of start */
 	uint32_t at;         /* index of the flow in the group */
 	uint8_t phase, room; /* room: log2 of the number of reserved hops */
@@ -46,7 +46,7 @@ struct net_hop {
 };
 
 struct link_entry {
-	double share; /* of the hop */
+	double share; /* share of the flow on the link of the hop */
 	uint32_t flow, hop;
 	uint32_t peer; /* the other link of a flow that has exactly two links with this share; else FLOW_NONE */
 };

@@ -21,13 +21,13 @@ struct netflows;
 
 /* Loads the files. Returns NULL on error; *err has file, line and the expected value. */
 struct netflows *netflows_load(const char *links_path, const char *flows_path, struct orr_error *err);
-/* Same, from open files; the caller closes them. */
+/* Like netflows_load(), from open files, which the caller closes. */
 struct netflows *netflows_read(struct lines *links, struct lines *flows, struct orr_error *err);
 void netflows_free(struct netflows *n);
 
 struct netflows_options {
 	enum flow_fairness fairness;
-	bool is_checked;                          /* whether to check rates at every instant, and the bytes of each link at the end */
+	bool is_checked;                          /* check the rates at every instant, and the bytes of each link at the end */
 	void (*progress)(void *ctx, double done); /* called repeatedly with the completed share, 0 to 1; may be NULL */
 	void *ctx;
 };

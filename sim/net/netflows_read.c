@@ -30,13 +30,13 @@ static int read_link(struct netflows *n, struct table *t)
 	if (!len || strchr(name, ';'))
 		return row_fails(t, L_NAME, "a name without ';'");
 	if (strtab_add(n->link_names, name, len) != n->n_links + 1)
-		return row_fails(t, L_NAME, "a name different from those of earlier lines");
+		return row_fails(t, L_NAME, "a name that differs from the names of earlier lines");
 	double bandwidth = table_real(t, L_BANDWIDTH, 0, MOST_BPS);
 	double latency = table_real(t, L_LATENCY, 0, MOST_LATENCY_S);
 	if (bandwidth > 0 && bandwidth < LEAST_BPS)
-		return row_fails(t, L_BANDWIDTH, "0, or bytes/s from 1e-6");
+		return row_fails(t, L_BANDWIDTH, "0, or at least 1e-6 bytes/s");
 	if (latency > 0 && latency < LEAST_LATENCY_S)
-		return row_fails(t, L_LATENCY, "0, or seconds from 1e-15");
+		return row_fails(t, L_LATENCY, "0, or at least 1e-15 seconds");
 	MEM_GROW(n->link, n->n_links, n->cap_links);
 	n->link[n->n_links++] = (struct flow_link){ bandwidth, latency };
 	return ORR_OK;
@@ -89,7 +89,7 @@ static int parse_route(struct flows_reader *r, const char *text)
 		n->hop[n->n_hops++] = (struct flow_hop){ link, 1 };
 		s += len;
 		if (*s == ';' && !*++s)
-			return row_fails(r->table, F_LINKS, "names of links joined by ';', without one at the end");
+			return row_fails(r->table, F_LINKS, "names of links joined by ';', without a ';' at the end");
 	}
 	MEM_GROW(n->route, n->n_routes, n->cap_routes);
 	n->route[n->n_routes++] = (struct netflows_route){ first, n->n_hops - first };
@@ -106,7 +106,7 @@ static int read_route(struct flows_reader *r, struct netflows_flow *x)
 		return ORR_EINPUT;
 	const struct netflows_route *route = &n->route[x->route];
 	if (!route->count && strcmp(table_text(r->table, F_SRC, NULL), table_text(r->table, F_DST, NULL)))
-		return row_fails(r->table, F_LINKS, "at least one link, because src and dst differ");
+		return row_fails(r->table, F_LINKS, "at least one link, because \"src\" and \"dst\" differ");
 	for (uint32_t h = 0; h < route->count && x->bytes > 0; h++)
 		if (n->link[n->hop[route->first + h].link].capacity_Bps == 0)
 			return row_fails(r->table, F_LINKS, "links with a bandwidth above 0 (otherwise the flow never ends)");
@@ -136,7 +136,7 @@ static int read_flow(struct flows_reader *r)
 	if (!len)
 		return row_fails(r->table, F_ID, "a name or number");
 	if (strtab_add(n->ids, id, len) != n->n_flows + 1)
-		return row_fails(r->table, F_ID, "an id different from those of earlier rows");
+		return row_fails(r->table, F_ID, "an id that differs from the ids of earlier rows");
 	if (read_step(r, &x))
 		return ORR_EINPUT;
 	x.bytes = table_real(r->table, F_BYTES, 0, MOST_BYTES);

@@ -11,7 +11,7 @@
 struct quotient {
 	const struct topo *t;
 	uint32_t n_flows, cap_flows, n_hops, cap_hops, n_links, cap_links;
-	uint32_t *colour, *first; /* by flow: its colour, and its first hop in hop[] */
+	uint32_t *colour, *first; /* by flow: colour, and index of the first hop in hop[] */
 	uint32_t *hop;            /* hops: local numbers of links */
 	uint32_t *link;           /* local -> topology */
 	uint32_t *here;           /* local number of each link of the topology, or NONE */

@@ -20,7 +20,7 @@ struct flow {
 
 struct key {
 	double end_v;
-	uint64_t number; /* of the start, for ties */
+	uint64_t number; /* number of the start, which decides ties */
 	uint32_t flow;
 };
 
@@ -169,7 +169,7 @@ double share_cancel(struct share *s, double now_s, uint32_t flow)
 	advance(s, now_s);
 	struct flow *x = &s->flow[flow];
 	if (x->at == DRAINED) {
-		x->at = CANCELLED; /* its place in the line remains */
+		x->at = CANCELLED; /* the entry keeps its place in the queue */
 		return 0;
 	}
 	double left = fmin(x->bytes, fmax(0, x->end_v - s->v));

@@ -2,16 +2,16 @@
 /*
  * share.h - one link that its flows share equally, in O(log n) per flow
  *
- * Max-min fair flows that cross the same link, and no other one, have equal rates: capacity / n (processor sharing; Kleinrock,
- * Queueing Systems II, 4.4). Virtual clock (Parekh and Gallager, IEEE/ACM Transactions on Networking 1(3), 1993): v is the number of
- * bytes that a flow has drained that is there since the link was empty; dv/dt = capacity / n. A flow of b bytes that starts at v = s
- * has drained at v = s + b, whatever flows start or end before. Its bytes are received one latency later.
+ * Max-min fair flows that cross the same link, and no other one, have equal rates: capacity / n (processor sharing; Kleinrock, Queueing
+ * Systems II, 4.4). Virtual clock (Parekh and Gallager, IEEE/ACM Transactions on Networking 1(3), 1993): v is the number of bytes that a
+ * flow has drained if it started when the link was last empty; dv/dt = capacity / n. A flow of b bytes that starts at v = s has drained at
+ * v = s + b, whatever flows start or end before. Its bytes are received one latency later.
  *
- * Flows end at the same times as in flow.h on one link, where the latency comes first; only after a cancelled flow the others
- * there speed up one latency earlier.
+ * Flows end at the same times as in flow.h on one link, where the latency comes first; only after a cancelled flow the others there speed
+ * up one latency earlier.
  *
- * Times are seconds (double) and never decrease. A share belongs to one thread and owns all its memory. No memory is allocated
- * per flow once the arrays have grown to the largest number of flows at a time.
+ * Times are seconds (double) and never decrease. A share belongs to one thread and owns all its memory. No memory is allocated per flow
+ * once the arrays have grown to the largest number of flows at a time.
  */
 #ifndef ORR_NET_SHARE_H
 #define ORR_NET_SHARE_H

@@ -123,7 +123,7 @@ static int check_joined(const struct topo *t, const struct topo_graph *g, const 
 			if (steps == FAR)
 				return orr_fail(err, ORR_EINPUT,
 					"%s: $.links: no path from \"%.60s\" (NIC %u) to \"%.60s\" (NIC %u): expected a connected network "
-					"(nodes forward only if \"forward\" is true)",
+					"(a node forwards messages only if \"forward\" is true)",
 					path, from, p % s->nics, to, d % s->nics);
 			if (steps > TOPO_MAX_HOPS - 2)
 				return orr_fail(err, ORR_EINPUT,

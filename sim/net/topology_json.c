@@ -50,7 +50,7 @@ static cJSON *parse_json(const char *path, const char *text, size_t n, struct or
 	}
 	cJSON *root = json_parse(path, text, n, err);
 	if (root && !cJSON_IsObject(root)) {
-		orr_fail(err, ORR_EINPUT, "%s: $: expected an object with switches and links", path);
+		orr_fail(err, ORR_EINPUT, "%s: $: expected an object with \"switches\" and \"links\"", path);
 		cJSON_Delete(root);
 		root = NULL;
 	}
@@ -87,7 +87,7 @@ int shape_json_options(const char *path, const char *text, size_t n, struct orr_
 
 struct names {
 	struct strtab *tab;
-	uint32_t *vertex; /* by string number */
+	uint32_t *vertex; /* vertex by number of its name */
 	size_t n, cap;
 };
 
@@ -145,7 +145,7 @@ struct link_reader {
 	struct topo *t;
 	struct names vertices, links;
 	const char *path;
-	int i; /* of the link */
+	int i; /* index of the link in $.links */
 	struct orr_error *err;
 };
 
@@ -175,10 +175,10 @@ static int read_end(struct link_reader *r, const cJSON *o, const char *key, uint
 	if (*out != NOBODY)
 		return ORR_OK;
 	const char *near = text ? nearest_vertex(&r->vertices, text) : NULL;
-	return orr_fail(r->err, ORR_EINPUT, "%s: $.links[%d].%s: %s%.60s%s: expected a switch of $.switches or a node%s%s%.100s", r->path,
+	return orr_fail(r->err, ORR_EINPUT, "%s: $.links[%d].%s: %s%.60s%s: expected a switch of $.switches or a node%s%s%.100s%s", r->path,
 		r->i, key, text ? "unknown vertex \"" : "no vertex is given", text ? text : "", text ? "\"" : "",
-		r->t->shape->nics > 1 ? " and its NIC, such as \"node0.nic1\"" : " such as \"node0\"", near ? "; did you mean " : "",
-		near ? near : "");
+		r->t->shape->nics > 1 ? " and its NIC, such as \"node0.nic1\"" : " such as \"node0\"", near ? "; did you mean \"" : "",
+		near ? near : "", near ? "\"?" : "");
 }
 
 static int read_rate(struct link_reader *r, const cJSON *o, double *out)
@@ -249,7 +249,7 @@ static int read_link(struct link_reader *r, const cJSON *o)
 		read_latency(r, o, &lat))
 		return ORR_EINPUT;
 	if (from == to)
-		return orr_fail(r->err, ORR_EINPUT, "%s: $.links[%d].to: equals from: expected another vertex", r->path, r->i);
+		return orr_fail(r->err, ORR_EINPUT, "%s: $.links[%d].to: equal to \"from\": expected another vertex", r->path, r->i);
 	const cJSON *both = member(o, "both"), *own = member(o, "name");
 	if (both && !cJSON_IsBool(both))
 		return orr_fail(

@@ -57,8 +57,9 @@ int shape_leaf_spine(struct topo *t, const struct cluster *c, const struct orr_a
 	f->has_rails = orr_arg_bool(a, "rails");
 	if (f->has_rails && ((f->leaves && f->leaves != s->nics) || f->per_leaf))
 		return orr_fail(err, ORR_EINPUT,
-			"%s: rails: expected neither leaves nor ports, because there are as many leaves as NICs per node (%u)", where,
-			s->nics);
+			"%s: rails: expected neither the option \"leaves\" nor \"ports\", because rails have as many leaves as a node has "
+			"NICs (%u)",
+			where, s->nics);
 	if (f->has_rails)
 		f->leaves = s->nics;
 	if (!f->leaves)

@@ -13,16 +13,16 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#define COMMON                                                                                                                          \
-	ORR_PARAM_TEXT("bw", "10Gbps", "bandwidth of a NIC, or of a cable between two nodes (torus, ring, full-mesh), each direction"), \
-		ORR_PARAM_TIME("lat", "5us", "latency of a NIC's link to its switch, or of a cable between two nodes"),                 \
-		ORR_PARAM_TIME("switch_lat", "1us", "latency of a link between switches"),                                              \
-		ORR_PARAM_INT("nics", "1", 1, 1024, "NICs per node, shared by its GPUs in order"),                                      \
-		ORR_PARAM_CHOICE("gpu_link", "nvlink", "nvlink|pcie",                                                                   \
-			"inside a node: one link per GPU to a switch, or one root that all GPUs share"),                                \
-		ORR_PARAM_TEXT("gpu_bw", "", "bandwidth of a GPU's link (or the root), each direction; empty: the device's"),           \
-		ORR_PARAM_TEXT("gpu_lat", "", "latency of a message from GPU to GPU in a node; empty: the device's"),                   \
-		ORR_PARAM_TEXT("host_bw", "", "bandwidth of a host's link to its node, each direction; empty: no limit"),               \
+#define COMMON                                                                                                                             \
+	ORR_PARAM_TEXT("bw", "10Gbps", "bandwidth of a NIC, or of a cable between two nodes (torus, ring, full-mesh), in each direction"), \
+		ORR_PARAM_TIME("lat", "5us", "latency of a NIC's link to its switch, or of a cable between two nodes"),                    \
+		ORR_PARAM_TIME("switch_lat", "1us", "latency of a link between switches"),                                                 \
+		ORR_PARAM_INT("nics", "1", 1, 1024, "NICs per node, shared by its GPUs in order"),                                         \
+		ORR_PARAM_CHOICE("gpu_link", "nvlink", "nvlink|pcie",                                                                      \
+			"inside a node: one link per GPU to a switch, or one root that all GPUs share"),                                   \
+		ORR_PARAM_TEXT("gpu_bw", "", "bandwidth of a GPU's link (or of the root) in each direction; empty: that of the device"),   \
+		ORR_PARAM_TEXT("gpu_lat", "", "latency of a message from GPU to GPU in a node; empty: that of the device"),                \
+		ORR_PARAM_TEXT("host_bw", "", "bandwidth of a host's link to its node in each direction; empty: no limit"),                \
 		ORR_PARAM_CHOICE("routing", "d-mod-k", "d-mod-k|ecmp", "choice among equal paths: by destination, or by hash")
 
 static const struct orr_param star_options[] = { COMMON, ORR_PARAM_END };
@@ -32,8 +32,8 @@ static const struct orr_param racks_options[] = { COMMON,
 static const struct orr_param leaf_spine_options[] = { COMMON,
 	ORR_PARAM_INT("leaves", "0", 0, CLUSTER_MAX_NODES, "number of leaf switches; 0: computed from ports, else the cluster's racks"),
 	ORR_PARAM_INT("spines", "2", 1, 65536, "spines"),
-	ORR_PARAM_INT("ports", "0", 0, CLUSTER_MAX_NODES, "NIC ports of a leaf; 0: an equal share"),
-	ORR_PARAM_BOOL("rails", false, "a leaf for each NIC of a node: NIC i of every node is at leaf i"),
+	ORR_PARAM_INT("ports", "0", 0, CLUSTER_MAX_NODES, "number of NICs at each leaf; 0: equal numbers"),
+	ORR_PARAM_BOOL("rails", false, "one leaf for each NIC of a node: leaf i connects NIC i of every node"),
 	ORR_PARAM_REAL("oversubscription", "1", 1e-3, 1e6, "bandwidth of a leaf's NICs over that of its uplinks"), ORR_PARAM_END };
 static const struct orr_param fat_tree_options[] = { COMMON,
 	ORR_PARAM_INT("k", "0", 0, 1024, "ports of a switch; 0: the smallest number with room for all NICs"), ORR_PARAM_END };
@@ -290,8 +290,8 @@ struct topo *topo_load_with(
 		return load_file(c, spec, seed, gpu, err);
 	if (!k) {
 		orr_fail(err, ORR_EINPUT,
-			"topology \"%.100s\": expected star, racks, leaf-spine, fat-tree, torus, full-mesh, ring or the name of a JSON "
-			"file (no such file)",
+			"topology \"%.100s\": expected star, racks, leaf-spine, fat-tree, torus, full-mesh, ring or the name of an "
+			"existing JSON file",
 			spec);
 		return NULL;
 	}

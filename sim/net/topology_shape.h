@@ -36,7 +36,7 @@ struct topo_graph; /* topology_graph.c */
 struct topo_shape {
 	enum topo_kind kind;
 	uint32_t nics, n_ports;
-	uint32_t *gpu_node;  /* of each GPU */
+	uint32_t *gpu_node;  /* node of each GPU */
 	uint32_t *first_gpu; /* first GPU of each node; last entry: n_gpus */
 	uint32_t *out, *in;  /* links of each endpoint, or NO_LINK */
 	uint32_t *up, *down; /* links of each port, or NO_LINK */

@@ -19,7 +19,7 @@
 struct part {
 	double forward_s, backward_s; /* times of the slowest group, with recomputation and the all-reduces of shards */
 	double out_s;                 /* time of the messages to the next part of the model */
-	double params;                /* of one GPU */
+	double params;                /* parameters held by one GPU */
 };
 
 struct form {
@@ -78,8 +78,8 @@ static bool is_like_before(const struct form *f, uint32_t set, uint32_t g)
 
 static void say_unfit(struct orr_error *why, uint32_t set, uint32_t gpu, double held, double memory)
 {
-	orr_fail(why, ORR_EFAIL, "stage %u: GPU %u would hold %.4g GB, expected at most its memory, %.4g GB", set, gpu, held / 1e9,
-		memory / 1e9);
+	orr_fail(why, ORR_EFAIL, "stage %u: GPU %u would hold %.4g GB: expected at most %.4g GB, the memory of the GPU", set, gpu,
+		held / 1e9, memory / 1e9);
 }
 
 /* Fills in the costs of set i and all its parts. Returns the largest used share of a GPU's memory. */

@@ -141,8 +141,10 @@ static int check_policies(const struct scenario *s, bool is_embeddings, struct o
 		const struct orr_policy *p = s->policy[i].entry.policy;
 		if (!(p->flags & ORR_PLANS_EMBEDDINGS) == is_embeddings)
 			return orr_fail(err, ORR_EINPUT, "policy %.100s: %s", s->policy[i].label,
-				is_embeddings ? "plans training steps: expected a policy that compresses embeddings, such as saec"
-					      : "compresses embeddings: expected the problem embeddings:.., or a policy such as dapple");
+				is_embeddings
+					? "this policy plans training steps: expected a policy that compresses embeddings, such as saec"
+					: "this policy compresses embeddings: expected the problem embeddings:.., or a policy such as "
+					  "dapple");
 	}
 	return ORR_OK;
 }
@@ -170,7 +172,7 @@ static int open_embeddings(struct scenario *s, struct plan_state *t, struct orr_
 {
 	const char *problem = orr_arg_text(s->keys, "model");
 	if (s->cluster)
-		return orr_fail(err, ORR_EINPUT, "cluster: compression of embeddings uses no cluster: expected none");
+		return orr_fail(err, ORR_EINPUT, "cluster: the compression of embeddings uses no cluster: expected no cluster");
 	int rc = open_server(s, t, err);
 	if (rc)
 		return rc;
@@ -235,7 +237,7 @@ static int write_plan(const struct run_result *r, const char *path, struct orr_e
 	const char *note = result_find_note(r, "plan-file");
 	cJSON *o = note ? cJSON_Parse(note) : NULL;
 	if (!o)
-		return orr_fail(err, ORR_EFAIL, "%.200s: policy %.100s found no plan to write", path, r->label);
+		return orr_fail(err, ORR_EFAIL, "%.200s: policy %.100s found no plan: expected a plan to write", path, r->label);
 	struct sbuf text = { 0 };
 	char *json = cJSON_Print(o);
 	sbuf_printf(&text, "%s\n", json);

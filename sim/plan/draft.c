@@ -54,8 +54,8 @@ static int check_split(const struct orr_plan *p, const struct orr_plan_stage *x,
 {
 	uint32_t t = stage_shards(x);
 	if (!x->n_gpus || x->n_gpus % t)
-		return orr_fail(err, ORR_EFAIL, "stage %u: expected a number of GPUs that is a multiple of its %u shards, found %u", i, t,
-			x->n_gpus);
+		return orr_fail(err, ORR_EFAIL,
+			"stage %u: expected a number of GPUs that is a multiple of the %u shards of the stage, found %u", i, t, x->n_gpus);
 	if (t > 1 && (!p->facts.blocks || p->facts.heads % t))
 		return orr_fail(err, ORR_EFAIL, "stage %u: %u shards: expected a transformer whose attention heads (%u) they divide", i, t,
 			p->facts.heads);
@@ -83,12 +83,12 @@ static int check_gpus(const struct orr_plan *p, const struct orr_plan_draft *d, 
 			if (g >= p->facts.gpus)
 				rc = orr_fail(err, ORR_EFAIL, "stage %u: GPU %u: expected a number from 0 to %u", i, g, p->facts.gpus - 1);
 			else if (i < sets && user[g])
-				rc = orr_fail(err, ORR_EFAIL, "stage %u: GPU %u is in use by stage %u: expected each GPU once", i, g,
+				rc = orr_fail(err, ORR_EFAIL, "stage %u: GPU %u is already in stage %u: expected each GPU once", i, g,
 					user[g] - 1);
 			else if (i >= sets && (k >= d->stage[i - sets].n_gpus || d->stage[i - sets].gpu[k] != g))
 				rc = orr_fail(err, ORR_EFAIL,
-					"stage %u: its GPUs differ from those of stage %u: expected the same (interleave %u)", i, i - sets,
-					d->interleave);
+					"stage %u: the GPUs differ from those of stage %u: expected the same GPUs (interleave %u)", i,
+					i - sets, d->interleave);
 			else
 				user[g] = i % sets + 1;
 		}

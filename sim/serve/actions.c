@@ -85,7 +85,7 @@ void orr_assign(struct orr_serve *w, orr_req r, uint32_t replica)
 	}
 	uint32_t serves = w->replica[replica].model;
 	if (serves != UINT32_MAX && serves != q->model) {
-		serve_fail(w, ORR_EFAIL, q, "orr_assign() to replica %u: expected a request of model %s, the only one that it serves",
+		serve_fail(w, ORR_EFAIL, q, "orr_assign() to replica %u: expected a request of model %s, the only model of this replica",
 			replica, w->config->model[serves]->name);
 		return;
 	}

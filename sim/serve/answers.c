@@ -74,8 +74,9 @@ struct orr_answer orr_req_answer(struct orr_serve *w, orr_req r, uint32_t i)
 		return no_answer;
 	if (i >= q->answers) {
 		serve_fail(w, ORR_EFAIL, q,
-			"orr_req_answer() of answer %u, which is not there: expected a number below %u, the answers received so far", i,
-			q->answers);
+			"orr_req_answer() of answer %u, which has not been received: expected a number below %u, the number of answers "
+			"received so far",
+			i, q->answers);
 		return no_answer;
 	}
 	uint32_t slot = q->first_answer;
@@ -93,7 +94,7 @@ struct orr_answer orr_req_answer_of(struct orr_serve *w, orr_req r, uint32_t rep
 	if (slot != NONE)
 		return w->answer[slot].value;
 	serve_fail(w, ORR_EFAIL, q,
-		"orr_req_answer_of() of the answer of replica %u, which is not there: expected one of the %u replicas whose answers were "
+		"orr_req_answer_of() of replica %u, whose answer has not been received: expected one of the %u replicas whose answers were "
 		"received (orr_req_has_answer() checks this)",
 		replica, q->answers);
 	return no_answer;

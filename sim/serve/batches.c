@@ -79,8 +79,9 @@ static void fail_latency(struct orr_serve *w, const struct orr_batch *b, const s
 {
 	const struct served *m = w->config->model[b->model];
 	if (p->samples < p->asked) {
-		serve_fail(
-			w, ORR_EFAIL, q, "start of a batch of %u samples: expected at least the %u of its requests", p->samples, p->asked);
+		serve_fail(w, ORR_EFAIL, q,
+			"start of a batch of %u samples: expected at least %u, the samples of the requests of the batch", p->samples,
+			p->asked);
 		return;
 	}
 	struct sbuf have = { 0 };
@@ -100,7 +101,7 @@ static bool is_batch(struct orr_serve *w, const struct orr_batch *b, const struc
 	if (!b->n || b->n >= UINT32_MAX / 2)
 		serve_fail(w, ORR_EFAIL, q, "start of a batch of %zu requests: expected 1 to %u", b->n, UINT32_MAX / 2 - 1);
 	else if (!(b->part >= 0 && b->part <= 1))
-		serve_fail(w, ORR_EFAIL, q, "start of a batch with part = %g: expected 0 to 1", b->part);
+		serve_fail(w, ORR_EFAIL, q, "start of a batch with part = %g: expected a part from 0 to 1", b->part);
 	else if (b->flags & ~(unsigned)(ORR_RUN_KEEP | ORR_RUN_PART | ORR_RUN_QUEUE))
 		serve_fail(w, ORR_EFAIL, q, "start: unknown flags in 0x%x: expected ORR_RUN_* flags", b->flags);
 	else
@@ -123,7 +124,7 @@ static bool replica_can(struct orr_serve *w, uint32_t replica, const struct orr_
 	else if (c->model[b->model]->kind != SERVED_TABLE)
 		serve_fail(w, ORR_EFAIL, q, "start of a batch of %s, a language model: expected orr_iter_run()", c->model[b->model]->name);
 	else if (r->model != UINT32_MAX && r->model != b->model)
-		serve_fail(w, ORR_EFAIL, q, "start of model %s on replica %u: expected model %s, the only one that it serves",
+		serve_fail(w, ORR_EFAIL, q, "start of model %s on replica %u: expected model %s, the only model of this replica",
 			c->model[b->model]->name, replica, c->model[r->model]->name);
 	else if (!loading_is_done(w, replica, b->model))
 		serve_fail(w, ORR_EFAIL, q, "start of model %s on replica %u, which has not loaded it: expected orr_model_load() first%s",

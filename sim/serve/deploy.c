@@ -111,10 +111,11 @@ static int number(const cJSON *scenario, const cJSON *o, const char *where, cons
 static int check_scale(const char *where, const struct serve_deployment *d, struct orr_error *err)
 {
 	if (d->most && d->most < d->least)
-		return orr_fail(err, ORR_EINPUT, "scenario: $.%smost: expected at least %u (least), found %u", where, d->least, d->most);
+		return orr_fail(err, ORR_EINPUT, "scenario: $.%smost: expected at least %u, the value of \"least\", found %u", where,
+			d->least, d->most);
 	if (d->most && (d->replicas < d->least || d->replicas > d->most))
-		return orr_fail(err, ORR_EINPUT, "scenario: $.%sreplicas: expected from %u (least) to %u (most), found %u", where, d->least,
-			d->most, d->replicas);
+		return orr_fail(err, ORR_EINPUT, "scenario: $.%sreplicas: expected from %u (\"least\") to %u (\"most\"), found %u", where,
+			d->least, d->most, d->replicas);
 	return ORR_OK;
 }
 
@@ -157,7 +158,7 @@ static int read_deployment(
 	d->least = (uint32_t)least;
 	d->most = (uint32_t)most;
 	if (!rc && !replicas && !most)
-		rc = orr_fail(err, ORR_EINPUT, "scenario: $.%sreplicas: expected at least 1, because \"most\" equals 0", where);
+		rc = orr_fail(err, ORR_EINPUT, "scenario: $.%sreplicas: expected at least 1, because \"most\" is 0", where);
 	return rc ? rc : check_scale(where, d, err);
 }
 
@@ -407,7 +408,7 @@ static int prices_from_text(struct serve_prices *x, const struct cluster *c, con
 		size_t n = strcspn(p, ","), name = strcspn(p, "=,");
 		char *usd = name < n ? mem_strndup(p + name + 1, n - name - 1) : NULL;
 		rc = usd ? set_price(x, c, p, name, usd, err)
-			 : orr_fail(err, ORR_EINPUT, "scenario: $.prices: expected auto, none or TYPE=USD,.. found \"%.60s\"", text);
+			 : orr_fail(err, ORR_EINPUT, "scenario: $.prices: expected auto, none or TYPE=USD,.., found \"%.60s\"", text);
 		mem_free(usd);
 		p += n + (p[n] == ',');
 	}

@@ -78,7 +78,8 @@ static int refuse_roles(const struct scenario *s, const struct scenario_policy *
 	struct sbuf names = { 0 };
 	roles_names(s->world, &names);
 	int rc = orr_fail(err, ORR_EINPUT,
-		"policy %.80s: treats all replicas equally, but $.deployments[%u] has a role: expected a policy with roles (%s), a plugin "
+		"policy %.80s: the policy treats all replicas alike, but $.deployments[%u] has a role: expected a policy with roles (%s), "
+		"a plugin "
 		"with the flag ORR_SERVE_ROLES, or \"role\": \"both\"",
 		p->label, deployment, sbuf_text(&names));
 	sbuf_free(&names);
@@ -127,11 +128,11 @@ static int open_serve(struct scenario *s, struct orr_error *err)
 	if (!rc)
 		rc = check_roles(s, err);
 	if (!rc && strcmp(orr_arg_text(s->options, "autoscale"), "none") && !orr_arg_time_ns(s->options, "scale_interval"))
-		rc = orr_fail(err, ORR_EINPUT, "serve.scale_interval: expected a time above 0 with serve.autoscale, found 0");
+		rc = orr_fail(err, ORR_EINPUT, "serve.scale_interval: expected a time above 0 together with serve.autoscale, found 0");
 	if (rc || s->output->is_shown)
 		return rc;
 	if (reqset_count(t->requests) == UINT64_MAX && s->until_ns == ORR_NEVER)
-		return orr_fail(err, ORR_EINPUT, "%.200s: this trace has no end: expected its number of requests (n=..) or --until",
+		return orr_fail(err, ORR_EINPUT, "%.200s: this trace has no end: expected a number of requests (n=..) or --until",
 			reqset_source(t->requests));
 	const char *first;
 	uint64_t repaired = reqset_repaired(t->requests, &first);
@@ -235,7 +236,7 @@ static int instead(struct scenario *s, struct sbuf *out, bool *did, struct orr_e
 {
 	const char *slo = world_extra(s->output, "find-rate"), *attainment = world_extra(s->output, "attainment");
 	if (attainment && !slo)
-		return orr_fail(err, ORR_EINPUT, "serve: --attainment: expected together with --find-rate");
+		return orr_fail(err, ORR_EINPUT, "serve: --attainment: expected this option only together with --find-rate");
 	*did = slo;
 	if (!slo)
 		return ORR_OK;
@@ -244,7 +245,7 @@ static int instead(struct scenario *s, struct sbuf *out, bool *did, struct orr_e
 	if (s->warm_up.kind != WARMUP_NONE)
 		return orr_fail(err, ORR_EINPUT, "serve: --find-rate counts all requests: expected no --warm-up");
 	if (s->output->db || s->output->out_dir)
-		return orr_fail(err, ORR_EINPUT, "serve: --find-rate: expected neither --db nor --out");
+		return orr_fail(err, ORR_EINPUT, "serve: --find-rate stores no runs: expected neither --db nor --out");
 	return find_rate(s, slo, attainment, out, err);
 }
 
@@ -307,7 +308,7 @@ static const struct world_flag flags[] = {
 	{ "repair", NULL, WORLD_FLAG_KEY, "trace_options.repair", "all",
 		"leave wrong rows of the trace out and count them; without it they\nare errors" },
 	{ "resample", "BLOCK", WORLD_FLAG_KEY, "resample", NULL,
-		"draw blocks of the file's time with replacement: day, hour or a time;\neach replication draws different blocks" },
+		"draw blocks of the trace file with replacement, each as long as a day, an\nhour or a time; each replication draws different blocks" },
 	{ "cluster", "C", WORLD_FLAG_KEY, "cluster", NULL, "NODESxGPUS:TYPE[:racks=N],.. or a CSV or JSON file" },
 	{ "tp", "N", WORLD_FLAG_KEY, "tp", NULL, "GPUs of a tensor-parallel group; of every deployment" },
 	{ "pp", "N", WORLD_FLAG_KEY, "pp", NULL, "pipeline stages; of every deployment" },
@@ -328,7 +329,7 @@ static const struct world_flag flags[] = {
 	{ "slo-ttft", "T", WORLD_FLAG_KEY, "serve.slo_ttft", NULL, "limit of the time to the first token, for goodput" },
 	{ "slo-tpot", "T", WORLD_FLAG_KEY, "serve.slo_tpot", NULL, "limit of the time per output token, for goodput" },
 	{ "find-rate", "SLO", WORLD_FLAG_VERB, NULL, NULL,
-		"search the largest arrival rate at which enough requests meet the SLO:\none or more of ttft=1s,tpot=100ms,e2e=30s; no runs and files are written" },
+		"search the largest arrival rate at which enough requests meet the SLO:\none or more of ttft=1s,tpot=100ms,e2e=30s; neither runs nor files are written" },
 	{ "attainment", "X", WORLD_FLAG_VERB, NULL, NULL, "with --find-rate: required share of the requests (default 0.9)" },
 	{ "failures", "FILE", WORLD_FLAG_OBJECT, "failures.trace", NULL, "nodes that fail and are repaired: time_s,node,event" },
 	{ "prices", "P", WORLD_FLAG_KEY, "prices", NULL,

@@ -211,7 +211,7 @@ const struct world_effect serve_effects[] = {
 	{ .key = "serve.scale_target", .why = "every decision is the same with the default", .use = SERVE_USED_SCALE_TARGET },
 	{ .key = "serve.scale_quiet", .why = "every decision is the same with the default", .use = SERVE_USED_SCALE_QUIET },
 	{ .key = "serve.utilisation_limit", .why = "the limit kept no run from a replica", .use = SERVE_USED_UTILISATION },
-	{ .key = "serve.warmup", .why = "every mean is the same without it", .use = SERVE_USED_WARMUP },
+	{ .key = "serve.warmup", .why = "every mean is the same without this option", .use = SERVE_USED_WARMUP },
 	{ .key = "device", .why = "every GPU is of this device by its type", .holds = device_changes },
 	{ .key = "serve.start_up", .why = "no replica was added later", .use = SERVE_USED_START_UP },
 	{ .key = "serve.notice", .why = "nodes do not fail", .holds = may_fail },
@@ -229,7 +229,7 @@ const struct world_effect serve_effects[] = {
 	{ .key = "placement", .why = "the default chooses the same GPUs for every replica", .use = SERVE_USED_PLACEMENT },
 	{ .key = "serve.ci_level", .why = "the run has no interval", .holds = has_interval },
 	{ .key = "record", .why = "a sample of up to 10000 rows contains every request", .holds = samples_rows },
-	{ .key = "warm_up", .why = "it removed no request", .metric = "warmup_removed" },
+	{ .key = "warm_up", .why = "the warm-up removed no request", .metric = "warmup_removed" },
 	{ .key = "until", .why = "the last request ended before that time", .holds = ends_early },
 	{ .key = "seed", .why = "nothing of this run is drawn at random", .holds = is_drawn },
 	{ 0 }

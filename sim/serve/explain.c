@@ -25,7 +25,7 @@ void explain_arrived(struct orr_serve *w, const struct req *q)
 		memset(x->of + x->cap_of, 0, (cap - x->cap_of) * sizeof *x->of);
 		x->cap_of = cap;
 	}
-	struct times *t = &x->of[slot]; /* its last use has left all times at 0 */
+	struct times *t = &x->of[slot]; /* the last use of the slot has left all times at 0 */
 	t->phase = PHASE_WAIT;
 	t->class = SPENT_UNROUTED;
 	t->replica = NONE;

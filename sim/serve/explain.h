@@ -27,21 +27,21 @@ void explain_free(struct orr_serve *w);
 
 /* The request has arrived: it waits. */
 void explain_arrived(struct orr_serve *w, const struct req *q);
-/* The request waits, or waits elsewhere, or is known to lack a replica. */
+/* The request begins to wait, or waits on another replica, or has turned out to lack a replica. */
 void explain_waits(struct orr_serve *w, const struct req *q);
-/* The request ended at_s, or the world ended then. */
+/* The request, or the world, ended at at_s. */
 void explain_ended(struct orr_serve *w, const struct req *q, double at_s);
-/* schedule() of the replica is about to be called; has returned. */
+/* schedule() of the replica is about to be called, or has returned. */
 void explain_asked(struct orr_serve *w, uint32_t replica);
 void explain_answered(struct orr_serve *w, uint32_t replica);
-/* The policy states why requests wait on the replica. w->explain is set. */
+/* The policy states why requests wait on the replica. Requires that w->explain is set. */
 void explain_limit(struct orr_serve *w, uint32_t replica, const char *why);
 
 /* ---- language models ---- */
 
-/* orr_admit() failed: it needs `blocks` free blocks. Returns whether explain_holder() is due. w->explain is set. */
+/* orr_admit() failed: the request needs `blocks` free blocks. Returns whether explain_holder() is due. Requires that w->explain is set. */
 bool explain_lacks_blocks(struct orr_serve *w, const struct lane *l, const struct req *q, uint32_t blocks);
-/* q, NULL if there is no resident, holds the most blocks of the lane. */
+/* The resident q holds the most blocks of the lane; NULL: there is no resident. */
 void explain_holder(struct orr_serve *w, const struct lane *l, const struct req *q, uint64_t held);
 /* The request has become resident. */
 void explain_admitted(struct orr_serve *w, const struct req *q);
@@ -49,11 +49,11 @@ void explain_admitted(struct orr_serve *w, const struct req *q);
 void explain_decodes(struct orr_serve *w, const struct lane *l, const struct req *q);
 /* The policy pauses the decode. */
 void explain_paused(struct orr_serve *w, const struct req *q);
-/* The request loses its place and `tokens` processed tokens; explain_waits() follows. */
+/* The request stops being resident and loses `tokens` processed tokens; explain_waits() follows. */
 void explain_evicted(struct orr_serve *w, const struct req *q, uint32_t tokens);
 /* The KV cache of the request starts to move to another replica. */
 void explain_moves(struct orr_serve *w, const struct req *q);
-/* An iteration starts that has prompts, follows a rest of the lane, or waits for copies. */
+/* An iteration starts that has prompts, is the first after an idle time, or waits for copies. */
 void explain_iteration(struct orr_serve *w, const struct lane *l);
 /* The iteration in flight ends now; its tokens are not counted yet. */
 void explain_landed(struct orr_serve *w, const struct lane *l);

@@ -246,8 +246,7 @@ static int try_replication(const struct attempt *a, uint32_t k, double factor, s
 	if (!rc && r->n_requests < 2)
 		rc = orr_fail(err, ORR_EINPUT, "--find-rate: expected a trace of at least two requests");
 	if (!rc && factor == 1 && isnan(rate_of(r)))
-		rc = orr_fail(
-			err, ORR_EINPUT, "--find-rate: expected requests with different arrival times, but all arrive at the same time");
+		rc = orr_fail(err, ORR_EINPUT, "--find-rate: all requests arrive at the same time: expected different arrival times");
 	if (!rc) {
 		out->attainment += slo_attainment(&a->slo, r->requests, r->n_requests);
 		out->rate += rate_of(r);
@@ -431,9 +430,11 @@ int find_rate(const struct scenario *s, const char *slo, const char *attainment,
 		rc = orr_fail(err, ORR_EINPUT, "--attainment: expected a share of the requests above 0 and at most 1, found \"%.40s\"",
 			attainment);
 	if (!rc && s->until_ns != ORR_NEVER)
-		rc = orr_fail(err, ORR_EINPUT, "--find-rate: expected no --until: it cuts off requests, and more of them at lower rates");
+		rc = orr_fail(err, ORR_EINPUT,
+			"--find-rate: expected no --until, because an end of the run cuts off requests, and more of them at lower rates");
 	if (!rc && orr_arg_int(s->options, "clients"))
-		rc = orr_fail(err, ORR_EINPUT, "--find-rate: expected no serve.clients: closed-loop users, not the trace, set the rate");
+		rc = orr_fail(err, ORR_EINPUT,
+			"--find-rate: expected no serve.clients, because the rate of closed-loop users does not follow the trace");
 	if (rc)
 		return rc;
 	struct rate_found *found = mem_zalloc(s->n_policies, sizeof *found);

@@ -17,14 +17,14 @@ enum replica_stop { STOP_SCALED = 1, STOP_NOTICE, STOP_FAILED, STOP_OVER };
 
 /* State of a replica in addition to struct replica. */
 struct fleet_replica {
-	bool is_member;       /* of its group */
+	bool is_member;       /* the replica is a member of its group */
 	uint64_t outstanding; /* number of tokens of the requests routed to it */
-	double taken_s;       /* time at which it took its GPUs */
-	bool is_doomed;       /* drains because its node was given notice, and is never reactivated */
+	double taken_s;       /* time at which the replica took its GPUs */
+	bool is_doomed;       /* the replica drains because its node was given notice, and is never reactivated */
 	bool is_busy;
 	bool leave_is_due; /* on_empty is scheduled */
 	size_t row;        /* number of its row of the result + 1; 0: none */
-	uint8_t why;       /* enum replica_stop of a replica that drains or leaves; 0: none */
+	uint8_t why;       /* enum replica_stop: why the replica drains or leaves; 0: it does neither */
 };
 
 /* A deployment. */
@@ -47,7 +47,7 @@ struct fleet {
 	double scale_target;
 	int64_t scale_interval, scale_quiet, start_up, notice;
 
-	struct group *group;        /* [n_models + 1] */
+	struct group *group;        /* groups by model, [n_models + 1] */
 	uint32_t *turn;             /* replica at which round robin continues, by model */
 	struct fleet_replica *more; /* [n_replicas] */
 	struct bitset off;          /* replicas that are off */
@@ -65,7 +65,7 @@ struct fleet {
 	struct bitset doomed; /* nodes given notice */
 	uint32_t *notices;    /* by node: number of notices whose failures are still to happen */
 	struct failure_run *failures;
-	uint64_t nodes_down; /* or given notice */
+	uint64_t nodes_down; /* number of nodes that are down or were given notice */
 	int64_t row_ns;      /* time of the next failure or repair to become known */
 	uint64_t rows_ahead; /* number of failures and repairs that are known and have not happened */
 	bool failure_pending, tick_pending, wants_more;

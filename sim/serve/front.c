@@ -68,7 +68,7 @@ static void on_link(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	l->awaited_ns = ORR_NEVER;
 	if (w->error.code)
 		return;
-	/* Receives all that rounds to this instant. */
+	/* Receives all transfers whose end rounds to this instant. */
 	while (serve_ns(next = share_next(l->share)) <= eng_now(e) && share_pop(l->share, next, &run, &next)) {
 		struct run *x = &w->run[run];
 		serve_happen(w, next);

@@ -22,8 +22,8 @@ struct front_link {
 
 struct front {
 	uint32_t n;             /* number of links: 1, or replicas */
-	struct front_link *in;  /* [n] to the replicas */
-	struct front_link *out; /* [n] to the front */
+	struct front_link *in;  /* directions to the replicas, [n] */
+	struct front_link *out; /* directions to the front, [n] */
 	/* Bytes of inputs and of answers. */
 	double sent_in, sent_out, received_in, received_out, lost;
 	/* The input or the answers of the run have been received; set by runs.c. */

@@ -21,8 +21,8 @@ struct group_net {
 	struct cost *cost[CLUSTER_MAX_TYPES];
 	uint32_t tp, pp;
 	uint32_t *gpu;        /* GPU numbers in the topology, [stage * tp + rank] */
-	bool *is_spread;      /* flag by stage: its GPUs are on several nodes */
-	bool *leaves;         /* flag by stage: the hop after it leaves a node */
+	bool *is_spread;      /* flag by stage: the GPUs of the stage are on several nodes */
+	bool *leaves;         /* flag by stage: the message to the next stage leaves a node */
 	struct sample *known; /* known times, [(stage * KINDS + kind) * SIZES + index of the size] */
 	struct orr_error error;
 };

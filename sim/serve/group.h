@@ -21,7 +21,7 @@ struct group_place {
 	const struct cluster *cluster;
 	const struct topo *topo;
 	const struct dnn *dnn;
-	const struct device *const *device; /* by GPU type */
+	const struct device *const *device; /* devices by GPU type */
 	const struct profile *profile;
 	enum precision precision;
 	uint32_t type, tp, pp;

@@ -106,7 +106,7 @@ void guard_ended(struct orr_serve *w, const struct req *q, double at_s)
 	if (m->request != req_handle(w, req_slot(w, q)) || (q->how == ORR_REQ_COMPLETED && at_s <= q->deadline_s + LATE_S))
 		return;
 	serve_fail(w, ORR_EFAIL, q,
-		"conservation: the policy claims that no action makes a request late, but this request, due at %.9f s, would have ended at "
+		"conservation: the policy claims that no action makes a request late; this request, due at %.9f s, would have ended at "
 		"%.9f s without %s at %.9f s, but %s: expected an action that makes no request late",
 		q->deadline_s, m->end_s, m->action, m->at_s, q->how == ORR_REQ_COMPLETED ? "ends now" : "is given up");
 }

@@ -414,7 +414,7 @@ void orr_iter_run(struct orr_serve *w, uint32_t replica, uint64_t most, uint32_t
 	if (l->is_flying || (!decodes && !l->n_list)) {
 		serve_fail(w, ORR_EFAIL, NULL, "orr_iter_run() on replica %u: %s", replica,
 			l->is_flying ? "an iteration runs: expected a call between iterations"
-				     : "nothing to do: expected a prefill or a decode");
+				     : "there is nothing to do: expected a prefill or a decode");
 		return;
 	}
 	if (need > l->avail) {

@@ -11,7 +11,8 @@ bool kv_open(struct orr_serve *w, struct lane *l, uint32_t deployment, struct or
 	double tokens = d->kv_blocks ? 0 : served_kv_tokens(l->on, w->set->kv_part);
 	if (!d->kv_blocks && !isfinite(tokens)) {
 		orr_fail(err, ORR_EINPUT,
-			"model %.80s: the size of the KV cache is unknown: expected kv_blocks, or a memory size and kv_bytes",
+			"model %.80s: the size of the KV cache is unknown: expected \"kv_blocks\", or a size of the memory and the bytes "
+			"of a token",
 			l->model->name);
 		return false;
 	}
@@ -103,7 +104,7 @@ void kv_publish(struct lane *l, struct req *q)
 		if (entry == PREFIX_NONE)
 			prefix_add(l->prefix, q->block[q->shared]);
 		else if (!prefix_use(l->prefix, entry))
-			l->avail += l->hash_blocks; /* another request published the same block, so this copy is freed */
+			l->avail += l->hash_blocks; /* another request has added the same block to the cache, so this copy is freed */
 	}
 }
 

@@ -99,7 +99,7 @@ void lane_free(struct lane *l)
 	mem_free(l);
 }
 
-/* ---- what actions begin with ---- */
+/* ---- checks at the start of actions ---- */
 
 struct lane *lane_at(struct orr_serve *w, uint32_t replica, const char *what)
 {
@@ -118,7 +118,7 @@ struct req *lane_actor(struct orr_serve *w, orr_req r, enum orr_req_state state,
 	if (!q)
 		return NULL;
 	if (q->replica == NONE) {
-		serve_fail(w, ORR_EFAIL, q, "%s: expected a request on a replica", what);
+		serve_fail(w, ORR_EFAIL, q, "%s: this request is on no replica: expected a request on a replica", what);
 		return NULL;
 	}
 	return lane_at(w, q->replica, what) ? q : NULL;
@@ -153,7 +153,7 @@ static void detach(struct orr_serve *w, struct lane *l, struct req *q)
 	l->n--;
 }
 
-/* Removes its prompt from the next iteration. */
+/* Removes the prompt of the request from the next iteration. */
 static void unlist(struct lane *l, struct req *q, uint32_t slot)
 {
 	q->next_tokens = 0;
@@ -220,7 +220,7 @@ bool orr_admit(struct orr_serve *w, orr_req r, uint32_t tokens, uint32_t keep_fr
 			l->model->name, w->config->model[q->model]->name);
 		return false;
 	}
-	if (q->done && q->kv_at != q->replica) { /* another replica holds its tokens */
+	if (q->done && q->kv_at != q->replica) { /* another replica holds the tokens of the request */
 		explain_evicted(w, q, q->done);
 		restart(q);
 		explain_waits(w, q);

@@ -40,7 +40,7 @@ struct group_net;
 enum { LANE_PLAN = 16 };
 
 struct lane_key {
-	uint64_t clock, number; /* number: of the request, for ties */
+	uint64_t clock, number; /* number: the number of the request, which decides ties */
 	uint32_t slot;
 };
 struct lane_heap {
@@ -83,7 +83,7 @@ struct lane {
 	double copy_s, copying_s;         /* swap time for which the next iteration waits, and for which the current one waited, s */
 	bool is_flying, is_cut;           /* an iteration is in flight; it is the last of its repetition */
 	unsigned flags;                   /* enum orr_iter_flag */
-	uint32_t flying;                  /* decodes in it */
+	uint32_t flying;                  /* number of decodes in the iteration */
 	uint32_t taken;                   /* number of blocks that the decodes took for the iteration */
 	uint32_t late;                    /* number of decodes that joined since the start of the iteration */
 	uint64_t ahead;                   /* number of earlier iterations of the repetition, which ended without an event */
@@ -113,7 +113,7 @@ static inline const struct lane *lane_seen(const struct orr_serve *w, uint32_t r
 {
 	struct lane *l = replica < w->n_replicas ? w->replica[replica].lane : NULL;
 	if (l && l->at_plan < l->n_plan)
-		lane_catch_up((struct orr_serve *)(uintptr_t)w, l); /* the state that readers expect */
+		lane_catch_up((struct orr_serve *)(uintptr_t)w, l); /* brings the lane to the state that readers expect */
 	return l;
 }
 /* Returns the lane of a replica, for changes; NULL if it has none. */
@@ -207,7 +207,7 @@ void lane_free(struct lane *l);
 void lanes_free_times(struct orr_serve *w);
 /* Returns the replica's lane. If it has none, fails the run with an error that names the function, and returns NULL. */
 struct lane *lane_at(struct orr_serve *w, uint32_t replica, const char *what);
-/* Same as req_actor(), for a replica with a lane. */
+/* Like req_actor(), for a request on a replica with a lane. */
 struct req *lane_actor(struct orr_serve *w, orr_req r, enum orr_req_state state, const char *what);
 /* Removes a resident from decodes, list and residents; it still holds its blocks. */
 void lane_depart(struct orr_serve *w, struct lane *l, struct req *q);
@@ -217,7 +217,7 @@ void lane_settle(const struct orr_serve *w, struct req *q);
 /* ---- iterate.c ---- */
 /* Handles the arrival of a request at the replica: the running iteration is the last of its repetition, unless ORR_ITER_THROUGH. */
 void lane_arrival(struct orr_serve *w, uint32_t replica);
-/* Same, for a timer or orr_wake(), regardless of the flags. */
+/* Like lane_arrival(), for a timer or orr_wake(), regardless of the flags. */
 void lane_wake(struct orr_serve *w, uint32_t replica);
 /* Handles the loss of the replica: the running iteration ends without a result. */
 void lane_abandon(struct orr_serve *w, struct lane *l);
@@ -226,7 +226,7 @@ void lane_abandon(struct orr_serve *w, struct lane *l);
 void moves_free(struct orr_serve *w);
 /* Returns the number of own blocks of requests that move away from the replica. */
 uint64_t moves_held(const struct orr_serve *w, uint32_t replica);
-/* Returns the next request that moves to the replica, from transfer *at on; NULL: none. */
+/* Returns the next request that moves to the replica, starting the search at transfer *at; NULL: none. */
 struct req *moves_to(const struct orr_serve *w, uint32_t replica, uint32_t *at);
 /* Cancels the transfer of a moving request, which then waits. */
 void moves_drop(struct orr_serve *w, struct req *q);

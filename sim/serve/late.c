@@ -70,12 +70,14 @@ void orr_req_timer(struct orr_serve *w, orr_req r, double at_s)
 		return;
 	const struct req *q = req_of(w, r);
 	if (!q || q->state == ORR_REQ_ENDED)
-		serve_fail(w, ORR_EFAIL, q, "orr_req_timer() of a request that has ended or never existed (handle %llx)",
+		serve_fail(w, ORR_EFAIL, q,
+			"orr_req_timer() of a request that has ended or never existed (handle %llx): expected a live request",
 			(unsigned long long)r);
 	else if (isnan(at_s))
-		serve_fail(w, ORR_EFAIL, q, "orr_req_timer() at NaN");
+		serve_fail(w, ORR_EFAIL, q, "orr_req_timer() at NaN: expected a time");
 	else if (!w->ops->timer)
-		serve_fail(w, ORR_EFAIL, q, "orr_req_timer() of a policy without a function timer()");
+		serve_fail(w, ORR_EFAIL, q,
+			"orr_req_timer() of a policy without a function timer(): expected a policy that has this function");
 	else if (at_s < INFINITY) {
 		uint64_t arg;
 		memcpy(&arg, &at_s, sizeof arg);

@@ -30,8 +30,8 @@ void loading_begin(struct orr_serve *w, uint32_t replica)
 	}
 	if (r->weights > r->memory)
 		serve_fail(w, ORR_EINPUT, NULL,
-			"the weights of the models of replica %u take %.9g bytes; expected at most its memory, %.9g bytes, or "
-			"serve.preloaded=false",
+			"the weights of the models of replica %u take %.9g bytes: expected at most %.9g bytes, the memory of the replica, "
+			"or serve.preloaded=false",
 			replica, r->weights, r->memory);
 }
 

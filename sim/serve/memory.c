@@ -80,7 +80,7 @@ struct projection {
 
 static struct part part_of(const struct orr_serve *w, const struct run *x)
 {
-	if (x->state == RUN_SENDING) /* its start is unknown: counted from now on, with its peak */
+	if (x->state == RUN_SENDING) /* the start of the run is unknown, so its peak counts from now on */
 		return (struct part){ .model = x->model,
 			.is_going = true,
 			.bytes = x->memory.peak,

@@ -9,11 +9,11 @@
 
 /* A run to add to the runs of a replica. */
 struct memory_extra {
-	bool is_run; /* false: weights alone */
+	bool is_run; /* false: only the weights of the model are loaded */
 	uint32_t model;
 	struct served_memory memory;
 	double alone_s, delay_s;
-	double weights;   /* from now on */
+	double weights;   /* bytes of weights, in memory from now on */
 	uint32_t without; /* slot + 1 of a run to ignore; 0: none */
 };
 

@@ -15,7 +15,7 @@
 /* A quantity with one value per request. */
 struct tally {
 	struct hist *hist;
-	struct blocks blocks; /* by request number */
+	struct blocks blocks; /* values by request number */
 };
 
 /* A reason that the policy gave for refusing or shedding requests. */
@@ -50,7 +50,7 @@ struct serve_metrics {
 	uint64_t stacked_runs;                  /* number of runs started or resumed while their replica had another run */
 	uint64_t good;                          /* number of requests completed within all their limits */
 	uint64_t asked_slo, met_slo;            /* number of ended requests that have a limit; number of good ones among them */
-	double completion_s, samples, sample_s; /* of completed requests */
+	double completion_s, samples, sample_s; /* sums over the completed requests */
 	double output_tokens;
 	struct tally completion, queue, ttft, tpot;
 	struct blocks met;        /* values of requests with a limit: 1 if the request met its limits, else 0 */

@@ -29,7 +29,7 @@ struct moves {
 	struct move *v;
 	uint32_t n, cap, *free, n_free, cap_free;
 	struct flownet *net;    /* NULL: no topology */
-	uint32_t *first_gpu;    /* of each node */
+	uint32_t *first_gpu;    /* first GPU of each node */
 	struct eng_event event; /* next end of a flow */
 	bool is_awaited;
 	bool has_ended; /* flag: some ended flows are not reported yet */

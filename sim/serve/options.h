@@ -54,7 +54,7 @@ struct serve_settings {
 	bool kv_overlap;
 
 	enum serve_front front;
-	double front_Bps, front_latency_s; /* of a link, in each direction */
+	double front_Bps, front_latency_s; /* bandwidth and latency of a link, in each direction */
 	double loss;                       /* probability that an answer is lost */
 
 	enum serve_tbt tbt;

@@ -41,7 +41,7 @@ static bool is_elsewhere(double a, double b)
 	return a < b || a > b;
 }
 
-/* Same, by the scenario's rule. */
+/* Returns the progress at the next exit point under the rule of the scenario. */
 static double exit_point(const struct orr_serve *w, const struct run *x)
 {
 	double at = next_point(w, x, exit_interval(w, x, w->set->exit));

@@ -174,7 +174,7 @@ void quality_metrics(const struct quality *q, double level, struct run_result *r
 	static const struct {
 		const char *name;
 		double (*of)(const struct boost_result *r, uint32_t i);
-		bool is_trained; /* needs training images */
+		bool is_trained; /* training needs images */
 	} by_learner[] = { { "accuracy_first", first, false }, { "accuracy_alone", alone, false }, { "accuracy_without", without, false },
 		{ "accuracy_any", by_count, false }, { "training_loss_first", loss, true } };
 	if (!q)

@@ -405,7 +405,8 @@ void orr_req_observe(struct orr_serve *w, orr_req r, const char *name, double va
 	const struct req *q = req_of(w, r);
 	struct observed *o = q ? observe(w, "orr_req_observe()", name, value) : NULL;
 	if (!q)
-		serve_fail(w, ORR_EFAIL, NULL, "orr_req_observe() of a request that has ended or never existed (handle %llx)",
+		serve_fail(w, ORR_EFAIL, NULL,
+			"orr_req_observe() of a request that has ended or never existed (handle %llx): expected a live request",
 			(unsigned long long)r);
 	if (!o)
 		return;
@@ -418,5 +419,5 @@ void orr_req_observe(struct orr_serve *w, orr_req r, const char *name, double va
 
 void orr_serve_give_up(struct orr_serve *w, orr_req r, const char *message)
 {
-	serve_fail(w, ORR_EFAIL, req_of(w, r), "%s", message ? message : "orr_serve_give_up() without a reason");
+	serve_fail(w, ORR_EFAIL, req_of(w, r), "%s", message ? message : "orr_serve_give_up() without a reason: expected a reason");
 }

@@ -33,12 +33,12 @@ struct replica {
 	/* sums over the run */
 	double busy_s, up_s, gpu_s, usd;
 	uint64_t completed;
-	/* live requests routed to it */
-	uint32_t routed, first_on; /* number, and list in any order (on_next) */
+	/* live requests routed to the replica */
+	uint32_t routed, first_on; /* number of these requests, and the first of their list, in any order (on_next) */
 	/* batches */
 	uint32_t n_runs, n_reserved;
-	struct run_list later;                  /* runs in later pipeline stages */
-	double later_until_s;                   /* end of the last of them so far */
+	struct run_list later;                  /* list of runs in later pipeline stages */
+	double later_until_s;                   /* end of the last run of this list so far */
 	struct run_list runs, sending, waiting; /* runs that hold the replica; queued: input in flight; input received */
 	double memory, weights;                 /* memory: capacity, bytes; weights: bytes of the loaded models */
 	double *loaded_s;                       /* time at which each model is or will be loaded; NAN: not loaded */

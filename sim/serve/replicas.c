@@ -317,7 +317,7 @@ static int settle_part(struct orr_serve *w, uint32_t d)
 	p->kv_tokens = NAN;
 	if (!x->tp || !x->pp || p->least > p->most)
 		return orr_fail(&w->error, ORR_EINPUT, "deployment %u: %s", d,
-			p->least > p->most ? "expected least to be at most most" : "expected tp and pp of at least 1");
+			p->least > p->most ? "expected \"least\" to be at most \"most\"" : "expected tp and pp of at least 1");
 	if (p->model != NONE && p->model >= w->config->n_models)
 		return orr_fail(
 			&w->error, ORR_EINPUT, "deployment %u: model %u: expected a number below %u", d, p->model, w->config->n_models);

@@ -35,8 +35,10 @@ static uint32_t look_up_model(struct orr_serve *w, const struct request_rec *rec
 	if (rec->line)
 		snprintf(line, sizeof line, ":%llu", (unsigned long long)rec->line);
 	orr_fail(&w->error, ORR_EINPUT,
-		"%.200s%s: model %.100s is not served%s%.100s%s: expected a served model, or serve.any_model=true, which uses %.100s",
-		reqset_source(c->requests), line, name, near ? "; did you mean " : "", near ? near : "", "", c->model[0]->name);
+		"%.200s%s: model \"%.100s\" is not served: %s%.100s%sexpected a served model, or serve.any_model=true, which uses "
+		"\"%.100s\"",
+		reqset_source(c->requests), line, name, near ? "did you mean \"" : "", near ? near : "", near ? "\"? " : "",
+		c->model[0]->name);
 	return NONE;
 }
 
@@ -48,7 +50,7 @@ static uint32_t model_of(struct orr_serve *w, const struct request_rec *rec)
 			return 0;
 		orr_fail(&w->error, ORR_EINPUT,
 			"%.200s: request %llu names no model: expected one of the %u served models, or serve.any_model=true, which uses "
-			"%.100s",
+			"\"%.100s\"",
 			reqset_source(w->config->requests), (unsigned long long)rec->number, w->config->n_models,
 			w->config->model[0]->name);
 		return NONE;
@@ -239,11 +241,12 @@ static void check_completed(struct orr_serve *w, const struct req *q, double at_
 {
 	bool is_llm = w->config->model[q->model]->kind == SERVED_LLM;
 	if (is_llm && q->outputs != q->output_asked)
-		serve_fail(w, ORR_EFAIL, q, "conservation: it received %u tokens: expected %u", q->outputs, q->output_asked);
+		serve_fail(w, ORR_EFAIL, q, "conservation: the request received %u tokens: expected %u", q->outputs, q->output_asked);
 	else if (is_llm && !(q->first_token_s >= q->arrival_s && q->first_token_s <= at_s))
-		serve_fail(w, ORR_EFAIL, q, "conservation: expected the time of its first token between its arrival and its end");
+		serve_fail(w, ORR_EFAIL, q,
+			"conservation: expected the time of the first token between the arrival of the request and its end");
 	else if (!(q->first_start_s >= q->arrival_s - 1e-9 && q->first_start_s <= at_s))
-		serve_fail(w, ORR_EFAIL, q, "conservation: expected its start between its arrival and its end");
+		serve_fail(w, ORR_EFAIL, q, "conservation: expected the start of the request between its arrival and its end");
 }
 
 void req_end(struct orr_serve *w, struct req *q, enum orr_req_end how, double at_s)

@@ -14,9 +14,9 @@ enum req_reason {
 	REASON_NONE,
 	REASON_CONTEXT,     /* prompt and output exceed the model's context */
 	REASON_KV,          /* prompt and output exceed the KV cache of every replica */
-	REASON_BATCH,       /* the model's table lacks its size or length */
-	REASON_MEMORY,      /* its batch exceeds the memory of every replica */
-	REASON_NO_REPLICA,  /* no deployment serves the model */
+	REASON_BATCH,       /* the model's table lacks the size or length of the request */
+	REASON_MEMORY,      /* the batch of the request exceeds the memory of every replica */
+	REASON_NO_REPLICA,  /* no deployment serves the model of the request */
 	REASON_QUEUE_LIMIT, /* serve.queue_limit */
 	REASON_DEADLINE,    /* serve.shed */
 	REASON_POLICY,      /* orr_refuse() */
@@ -35,16 +35,16 @@ struct req {
 	uint64_t number, session, mark;
 	double arrival_s, deadline_s, first_start_s, first_token_s, last_token_s;
 	uint32_t id, model, replica, samples, priority;
-	uint32_t on_prev, on_next; /* list of the live requests on its replica */
+	uint32_t on_prev, on_next; /* links of the list of live requests on the replica */
 	uint32_t prompt_asked, output_asked, max_output;
 	uint32_t preemptions, restarts;
 	uint32_t q_prev, q_next; /* links of the policy's list */
 	struct orr_fifo *list;   /* the policy's list; NULL: in no list */
 	/* batches */
-	uint32_t runs;                               /* number of runs that contain it */
-	uint32_t silent;                             /* number of its runs whose answer is lost */
-	bool has_left;                               /* it left a run, or a lost answer, before the answer came */
-	uint32_t first_in;                           /* runs.h; NONE: in no run */
+	uint32_t runs;                               /* number of runs that contain the request */
+	uint32_t silent;                             /* number of runs of the request whose answer is lost */
+	bool has_left;                               /* the request left a run before the answer was received, or gave up a lost answer */
+	uint32_t first_in;                           /* first entry of the list of the request's runs (runs.h); NONE: in no run */
 	uint32_t answers, first_answer, last_answer; /* answers.c */
 	/* language models */
 	uint32_t prompt, done; /* done: exact if the request does not decode; while it decodes, add (lane clock - joined) */

@@ -9,7 +9,7 @@
 
 /* Returns the replica that serve.router, or the policy's route(), chooses; NONE: none now. */
 uint32_t route_pick(struct orr_serve *w, const struct req *q);
-/* Same, by serve.router only. */
+/* Returns the replica that serve.router chooses. */
 uint32_t route_by_rule(struct orr_serve *w, const struct req *q);
 
 /* Handles the arrival of a request: refuses it if it can never be served, sheds it if serve.queue_limit is reached, else routes it. */

@@ -34,11 +34,11 @@ struct run {
 	double rate, rate_from_s; /* progress per second; depends on the other runs of the replica */
 	struct served_memory memory;
 	uint32_t asked, flow; /* samples of its requests; transfer of its input or its answers (front.h) */
-	double bytes;         /* of that transfer */
+	double bytes;         /* bytes of this transfer */
 	struct eng_event end;
 	double end_s;
-	int leaving;         /* enum orr_abort_how, at the next exit point; -1: not leaving */
-	uint32_t prev, next; /* on the replica */
+	int leaving;         /* enum orr_abort_how of the abort at the next exit point; -1: the run is not leaving */
+	uint32_t prev, next; /* links of the run's list on the replica */
 };
 
 static inline uint32_t run_slot(const struct orr_serve *w, const struct run *x)

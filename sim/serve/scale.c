@@ -52,7 +52,7 @@ static void fill(struct orr_serve *w, struct fleet_part *p, int64_t delay_ns)
 	while (p->present < p->wanted && !w->error.code && grow(w, p, delay_ns))
 		w->used |= delay_ns ? SERVE_USED_START_UP : 0;
 	if (p->present < p->wanted)
-		w->fleet->wants_more = true; /* scale_fill() tries again when GPUs are free */
+		w->fleet->wants_more = true; /* scale_fill() tries again when GPUs become free */
 }
 
 static void scale_fill(struct orr_serve *w)
@@ -287,7 +287,7 @@ static void fail(struct orr_serve *w, uint32_t node)
 	gpus_release(w);
 	pool_node_down(w->host.pool, node);
 	f->nodes_down++;
-	if (goes_again) /* the notice of the next failure comes before this failure */
+	if (goes_again) /* the notice of the next failure is due before this failure */
 		bitset_add(&f->doomed, node);
 }
 

@@ -179,7 +179,7 @@ static const struct served *language_model_of(const struct serve_state *s, const
 static int no_tokens(const struct serve_state *s, const struct served *m, bool has_prompt, bool has_output, struct orr_error *err)
 {
 	const char *what = has_prompt ? "no output tokens" : has_output ? "no prompt tokens" : "neither prompt nor output tokens";
-	return orr_fail(err, ORR_EINPUT, "%.200s: its requests have %s, but %.80s is a language model: expected %s",
+	return orr_fail(err, ORR_EINPUT, "%.200s: the requests of this trace have %s, but %.80s is a language model: expected %s",
 		reqset_source(s->requests), what, m->name,
 		reqset_is_loaded(s->requests)
 			? "the columns prompt_tokens and output_tokens, or another trace (orrery trace list)"

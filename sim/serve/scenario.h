@@ -24,8 +24,8 @@
 
 struct serve_prices {
 	double usd_per_gpu_hour[CLUSTER_MAX_TYPES]; /* NAN: unknown */
-	bool is_known;                              /* of any type */
-	char *note;                                 /* source; NULL: the scenario itself */
+	bool is_known;                              /* the price of at least one type is known */
+	char *note;                                 /* source of the prices; NULL: the scenario itself */
 };
 
 /* State of an open scenario; read-only, so that threads may share it. */
@@ -44,7 +44,7 @@ struct serve_state {
 	struct failures *failures;
 	struct orr_args *failure_options;
 	struct serve_prices prices;
-	struct quality *quality; /* of serve.quality; NULL: none */
+	struct quality *quality; /* accuracy by answers (serve.quality); NULL: none */
 	char *times_note;        /* source of the cost models */
 	char *cache_note;        /* sizes of the KV caches of replicas; NULL: no language model */
 	int kv_precision;        /* enum precision, or SERVED_KV_AUTO */

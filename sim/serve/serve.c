@@ -80,7 +80,8 @@ void serve_starving(struct orr_serve *w)
 	}
 	if (oldest && oldest->silent)
 		serve_fail(w, ORR_EFAIL, oldest,
-			"%llu requests have not ended, and %u answers to this one never come (serve.loss, or a lost replica): expected a "
+			"%llu requests have not ended, and %u answers to this request never come (serve.loss, or a lost replica): expected "
+			"a "
 			"policy with a deadline, such as mdp with policy.mdp.deadline_factor",
 			(unsigned long long)w->live, oldest->silent);
 	if (w->fleet->wants_more)
@@ -88,8 +89,8 @@ void serve_starving(struct orr_serve *w)
 			"%llu requests have not ended, and no GPUs will become free for replicas: expected more capacity, or --until",
 			(unsigned long long)w->live);
 	serve_fail(w, ORR_EFAIL, oldest,
-		"%llu requests have not ended, nothing runs, no timer is set and no request will arrive: expected the policy to start one "
-		"(the first is this request%s)",
+		"%llu requests have not ended, nothing runs, no timer is set and no request will arrive: expected the policy to start a "
+		"request (this request is the first%s)",
 		(unsigned long long)w->live,
 		w->set->preloaded ? "" : "; with serve.preloaded=false a policy loads models by orr_model_load()");
 }
@@ -230,7 +231,7 @@ struct orr_serve *serve_begin(const struct serve_config *c, const struct serve_h
 	w->watch = watch_new(label, c->policy_timeout_s);
 	watch_noun(w->watch, "request");
 	w->set = settings_new(c, &w->error);
-	quality_train(c->quality); /* takes longer than a policy's call may */
+	quality_train(c->quality); /* training takes longer than a call of a policy may take */
 	if (w->set)
 		replicas_begin(w);
 	if (!w->error.code)
@@ -317,7 +318,7 @@ int serve_end(struct orr_serve *w, struct orr_error *err)
 		bool is_served = serve_is_over(w);
 		measure(w);
 		for (uint32_t i = 0; i < w->n_replicas && is_served && w->fleet; i++)
-			if (w->replica[i].has_alloc) { /* its GPUs are freed together with the world */
+			if (w->replica[i].has_alloc) { /* the GPUs of the replica are freed together with the world */
 				replica_stops(w, i, STOP_OVER);
 				serve_metrics_replica(w, i, REPLICA_OFF);
 			}

@@ -28,7 +28,7 @@ struct failures;
 
 /* Replicas of one kind. */
 struct serve_deployment {
-	uint32_t replicas; /* at the start */
+	uint32_t replicas; /* number of replicas at the start */
 	uint32_t model;    /* index of serve_config.model; UINT32_MAX: any model (models share the GPUs) */
 	uint32_t tp, pp;   /* numbers of GPUs of a replica: tp x pp, on one node if they fit there */
 	enum orr_replica_role role;
@@ -78,12 +78,12 @@ struct serve_config {
 	uint32_t n_deployments;
 	const struct failures *failures; /* node failures; NULL: nodes never fail */
 	const struct orr_args *options;  /* of serve_options */
-	struct quality *quality;         /* of serve.quality, trained; NULL: none */
+	struct quality *quality;         /* trained accuracy by answers (serve.quality); NULL: none */
 	const double *usd_per_gpu_hour;  /* price by GPU type; NULL: unknown */
 	uint64_t seed;
 	int64_t until_ns;      /* end of the run; ORR_NEVER: after the last request */
 	struct warmup warm_up; /* values excluded from means and quantiles over requests */
-	bool check;            /* whether to check conservation laws at run time */
+	bool check;            /* check the conservation laws at run time */
 	bool record_requests;  /* fill in result->requests */
 	bool explain;          /* fill in result->parts */
 	uint64_t max_rows;
@@ -125,7 +125,8 @@ bool serve_has_failed(const struct orr_serve *w);
 /* Returns the number of pending events of this world that do not by themselves let a waiting request continue: ticks of autoscaling,
  * failures. */
 uint64_t serve_background(const struct orr_serve *w);
-void serve_starving(struct orr_serve *w);          /* fails the run and names the policy: no event is pending and requests wait */
+void serve_starving(
+	struct orr_serve *w); /* fails the run with an error that names the policy, because requests wait and no event is pending */
 double serve_part_done(const struct orr_serve *w); /* returns the progress, 0 to 1 */
 /* Reports that GPUs may have become free. */
 void serve_capacity(struct orr_serve *w);

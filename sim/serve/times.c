@@ -11,7 +11,7 @@ static const struct part parts[SPENT_CLASSES] = {
 	SAYS(UNROUTED, UNNAMED, NULL),
 	SAYS(BEHIND, QUEUED, "the running iteration"),
 	SAYS(RUNNING, QUEUED, "the running iteration"),
-	SAYS(MEMORY, MEMORY, NULL), /* replaced by the last failure */
+	SAYS(MEMORY, MEMORY, NULL), /* replaced by the cause that orr_admit() reported last */
 	SAYS(TAKEN, QUEUED, "decodes that took the free blocks"),
 	SAYS(BUSY, QUEUED, "running batches"),
 	SAYS(LOADING, LOADING, NULL),

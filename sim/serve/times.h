@@ -53,7 +53,7 @@ enum spent {
 enum { SLOTS = 16 };
 _Static_assert(
 	(int)SPENT_TRANSFER <= SLOTS && (int)SPENT_INPUT - (int)SPENT_TRANSFER <= SLOTS, "the classes of a phase have places of their own");
-_Static_assert((int)SPENT_CLASSES - (int)SPENT_INPUT <= SLOTS, "the same, of runs");
+_Static_assert((int)SPENT_CLASSES - (int)SPENT_INPUT <= SLOTS, "the classes of runs have places of their own too");
 enum { LINE_CLASSES = SPENT_TRANSFER - SPENT_UNROUTED, LINE_STEPS = 3 };
 _Static_assert(SPENT_PAUSED - SPENT_SWAP <= LINE_CLASSES, "a line holds the sums of all classes of decodes");
 _Static_assert(SPENT_CLASSES <= 64, "a word has a bit for each class");
@@ -72,12 +72,12 @@ enum phase { PHASE_OVER, PHASE_WAIT, PHASE_PROMPT, PHASE_DECODE, PHASE_TRANSFER,
 
 struct times {
 	enum phase phase;
-	enum spent class;  /* SPENT_LINE: that of the line */
+	enum spent class;  /* SPENT_LINE: the class is that of the line */
 	struct line *line; /* NULL: none */
-	uint32_t replica;  /* of the line */
+	uint32_t replica;  /* replica of the line */
 	int64_t told_ns;   /* end of the last phase */
 	int64_t from_ns;   /* start of the phase */
-	int64_t since_ns;  /* the class is counted since then */
+	int64_t since_ns;  /* the time of the class is counted from this time on */
 	int64_t at_joining[LINE_CLASSES];
 	int64_t ns[SLOTS]; /* by class % SLOTS: the classes of a phase differ */
 	uint64_t used;     /* bits of the classes with time; all others have ns 0 */
@@ -88,7 +88,7 @@ struct times {
 
 struct replica_times {
 	struct line wait, decodes;
-	struct part memory; /* of the last orr_admit() that failed */
+	struct part memory; /* reason of the last orr_admit() that failed */
 	orr_req holder, failed;
 	bool has_evicted;         /* orr_evict() since explain_asked() */
 	enum spent limit;         /* reason stated by the policy since explain_asked(); SPENT_UNNAMED: none */
@@ -128,7 +128,7 @@ static inline void times_count(struct times *t, unsigned class, int64_t ns)
 }
 
 void line_advance(struct line *l, int64_t t);
-/* The class of the line is this one from t on. */
+/* Sets the class of the line from t on. */
 void line_set(struct line *l, int64_t t, enum spent class);
 
 /* Counts the time of the class up to now. */

@@ -88,7 +88,7 @@ struct orr_serve {
 
 	/* runs.c */
 	struct run *run;
-	uint64_t n_started; /* runs, for stamps */
+	uint64_t n_started; /* number of runs so far, for stamps */
 	uint32_t n_run, cap_run, *free_run, n_free_run, cap_free_run;
 
 	/* replicas.c, load.c */
@@ -122,7 +122,7 @@ struct orr_serve {
 	struct guard *guard;     /* guard.c; NULL: not checked */
 	struct serve_metrics *metrics;
 	struct explain *explain;   /* explain.h; NULL: not recorded */
-	struct observed *observed; /* series of the policy */
+	struct observed *observed; /* series that the policy reports */
 	uint32_t n_observed, cap_observed;
 	struct run_result *result;
 	unsigned used; /* enum serve_use */

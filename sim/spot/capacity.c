@@ -203,7 +203,7 @@ static void remove_row(struct orr_spot *w, const struct avail_rec *r)
 		tell_instance(w, slot, ORR_INST_GONE);
 	}
 	spot_slot_free(w, slot);
-	tell_added(w); /* this addition precedes the next removal of this instant */
+	tell_added(w); /* this addition precedes the next removal at the same instant */
 }
 
 static void price_row(struct orr_spot *w, const struct avail_rec *r)
@@ -431,7 +431,7 @@ void orr_release(struct orr_spot *w, orr_inst i)
 		spot_slot_free(w, slot);
 		return;
 	}
-	/* The instance becomes an offer again. */
+	/* The released instance becomes an offer again. */
 	s->generation++;
 	s->has_notice = false;
 	offer(w, slot);

@@ -43,7 +43,7 @@ static int load_job(const cJSON *o, struct spot_state *s, struct orr_error *err)
 	struct orr_error why = { 0 };
 	if (!v)
 		return orr_fail(err, ORR_EINPUT,
-			"scenario: expected a job (--job NAME or FILE.json; orrery model list --elastic lists the included jobs)");
+			"scenario: expected a job (--job NAME or FILE.json; 'orrery model list --elastic' lists the included jobs)");
 	if (cJSON_IsObject(v)) {
 		char *text = cJSON_PrintUnformatted(v);
 		job = elastic_parse("scenario: $.job", text, strlen(text), &why);
@@ -75,7 +75,8 @@ static int load_trace(const struct scenario *s, struct spot_state *t, struct orr
 	inputs_options_free(options);
 	if (!rc && availset_has_prices(t->capacity) && !inputs_has_instances(t->capacity))
 		rc = orr_fail(err, ORR_EINPUT,
-			"%.200s: has prices but no instances: expected a trace of instances, with this file as --prices", source);
+			"%.200s: this file has prices but no instances: expected a trace of instances, and this file after --prices",
+			source);
 	return rc;
 }
 
@@ -107,13 +108,15 @@ static int load_prices(const struct scenario *s, struct spot_state *t, struct or
 		return orr_fail(err, why.code, "prices: %s", why.text);
 	if (!availset_has_prices(t->prices))
 		return orr_fail(err, ORR_EINPUT,
-			"prices: %.200s: has no prices: expected rows of time_s,zone,type,usd_per_hour (docs/traces.md)", source);
+			"prices: %.200s: this file has no prices: expected rows with the columns time_s,zone,type,usd_per_hour "
+			"(docs/traces.md)",
+			source);
 	if (!has_price_for(t->prices, t->capacity)) {
 		uint32_t n;
 		const char *zone = strtab_text(availset_strings(t->prices), *availset_zones(t->prices, &n));
 		return orr_fail(err, ORR_EINPUT,
-			"prices: %.200s: has zones that the trace lacks (%.60s%s): expected no zones, or zones of the trace (its column "
-			"zone, zones=.., trace_options.zone)",
+			"prices: %.200s: this file has zones that the trace lacks (%.60s%s): expected no zones, or zones of the trace "
+			"(column \"zone\", zones=.., trace_options.zone)",
 			source, zone, n > 1 ? ", .." : "");
 	}
 	return ORR_OK;
@@ -185,8 +188,8 @@ static int check_type(const struct spot_state *t, const struct speeds *known, co
 	if (!strcmp(type, own) || !isnan(speeds_of(known, type)))
 		return ORR_OK;
 	return orr_fail(err, ORR_EINPUT,
-		"%.200s: has instances of type %.60s; the step times of job %.80s are for %.60s, and the speed of %.60s is unknown: "
-		"expected spot.speeds=%.60s=X with its relative speed X",
+		"%.200s: this trace has instances of type %.60s; the step times of job %.80s are for %.60s, and the speed of %.60s is "
+		"unknown: expected spot.speeds=%.60s=X with the relative speed X",
 		availset_source(t->capacity), type, t->job->name, own, type, type);
 }
 
@@ -383,11 +386,11 @@ static const struct world_effect effects[] = {
 	{ .key = "spot.endless", .why = "the job has no last step", .holds = has_last_step },
 	{ .key = "spot.endless", .why = "the run ended before the last step of the job", .holds = is_long_enough },
 	{ .key = "spot.endless", .why = "the run ended before the last step of the job", .holds = reaches_last_step, .is_unsure = true },
-	{ .key = "spot.notice", .why = "the policy acted on no notice", .use = SPOT_USED_NOTICE },
+	{ .key = "spot.notice", .why = "the policy did not react to any notice", .use = SPOT_USED_NOTICE },
 	{ .key = "spot.price", .why = "no spot instance was taken at the default price", .use = SPOT_USED_PRICE },
 	{ .key = "prices", .why = "no spot instance was taken at a price of the series", .use = SPOT_USED_PRICES },
-	{ .key = "spot.target", .why = "no offer was declined because of it", .use = SPOT_USED_TARGET },
-	{ .key = "spot.quota", .why = "no offer was declined because of it", .use = SPOT_USED_QUOTA },
+	{ .key = "spot.target", .why = "no offer was declined because of this limit", .use = SPOT_USED_TARGET },
+	{ .key = "spot.quota", .why = "no offer was declined because of this limit", .use = SPOT_USED_QUOTA },
 	{ .key = "spot.on_demand_quota", .why = "no more instances were requested", .use = SPOT_USED_ON_DEMAND_QUOTA },
 	{ .key = "spot.max_price", .why = "no offer cost more", .use = SPOT_USED_MAX_PRICE },
 	{ .key = "spot.storage_Bps", .why = "the job has no state (state_bytes)", .holds = has_state },
@@ -405,7 +408,7 @@ static const struct world_effect effects[] = {
 	{ .key = "policy_timeout", .why = "no call of the policy reached the limit" },
 	{ .key = "spot.ci_level", .why = "one replication has no interval", .holds = has_intervals },
 	{ .key = "record", .why = "a sample of up to 10000 rows contains every row", .holds = has_more_rows },
-	{ .key = "until", .why = "the run ended before", .holds = ends_at_until },
+	{ .key = "until", .why = "the run ended before that time", .holds = ends_at_until },
 	{ .key = "seed", .why = "nothing of this run is drawn at random", .holds = is_drawn },
 	{ .key = "seed", .why = "no spot instance was taken", .metric = "spot_hours", .is_unsure = true },
 	{ 0 }

@@ -37,12 +37,13 @@ static bool read_to(struct orr_spot *w, int64_t t, const char *what)
 	if (w->error.code)
 		return false;
 	if (!w->may_see) {
-		spot_fail(w, ORR_EFAIL, NULL, "%s: reads the future: expected a policy that declares ORR_NEEDS_ORACLE or ORR_MAY_ORACLE",
-			what);
+		spot_fail(w, ORR_EFAIL, NULL,
+			"%s: this function reads the future: expected a policy that declares ORR_NEEDS_ORACLE or ORR_MAY_ORACLE", what);
 		return false;
 	}
 	if (t > INT64_MAX / 2 && w->until == ORR_NEVER && !availset_has_end(w->config->capacity)) {
-		spot_fail(w, ORR_EFAIL, NULL, "%s: reads the whole future of a trace without an end: expected length=.. or --until", what);
+		spot_fail(w, ORR_EFAIL, NULL,
+			"%s: this function reads the whole future, and the trace has no end: expected length=.. or --until", what);
 		return false;
 	}
 	w->saw_future = true;

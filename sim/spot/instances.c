@@ -100,7 +100,8 @@ void spot_inst_set_price(struct orr_spot *w, struct slot *s, int64_t price)
 	s->price = price;
 	if (w->rate_all > MAX_RATE)
 		spot_fail(w, ORR_EFAIL, s,
-			"its new price makes the total price too high: expected at most 1e9 USD per hour for all instances");
+			"the new price of this instance makes the total price too high: expected at most 1e9 USD per hour for all "
+			"instances");
 }
 
 /* ---- beginning and end ---- */
@@ -179,7 +180,8 @@ static void check_limits(struct orr_spot *w, const struct slot *s)
 	if (w->live[0] + w->live[1] > MAX_LIVE)
 		spot_fail(w, ORR_EFAIL, NULL, "too many live instances: expected at most %d", MAX_LIVE);
 	else if (w->rate_all > MAX_RATE)
-		spot_fail(w, ORR_EFAIL, s, "its price makes the total price too high: expected at most 1e9 USD per hour for all instances");
+		spot_fail(w, ORR_EFAIL, s,
+			"the price of this instance makes the total price too high: expected at most 1e9 USD per hour for all instances");
 	else if (++w->taken_now > spot_most_now(w))
 		spot_fail(w, ORR_EFAIL, s,
 			"instances are released and taken again endlessly at this instant: expected at most spot.max_calls_per_instant "

@@ -26,12 +26,12 @@ struct slot {
 	uint32_t zone, type;
 	uint32_t instance, node; /* number and name in the trace; on-demand: number among on-demand instances, and 0 */
 	uint32_t stages, first_stage;
-	uint32_t layout;     /* last layout that gave it a stage */
+	uint32_t layout;     /* number of the last layout that gave the instance a stage */
 	uint32_t at;         /* index in w->order while live */
 	uint32_t prev, next; /* links of the zone's list of offers */
-	uint32_t market;     /* of the source */
+	uint32_t market;     /* number of the market in the source */
 	int64_t price;
-	int64_t offer_price; /* price of its row; -1: the price of the market */
+	int64_t offer_price; /* price stated by the row of the instance; -1: the price of the market */
 	uint64_t number, mark;
 	int64_t since, ready, goes;
 	double held_lo, held_hi; /* part of the job's state, 0 to 1, that the instance held when steps last began */

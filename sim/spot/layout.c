@@ -126,7 +126,7 @@ void orr_layout(struct orr_spot *w, uint32_t pipelines, uint32_t depth, const or
 		if (!is_ready && !can_own(w, owner[i], "orr_layout()", i / depth, i % depth))
 			break;
 		struct slot *s = &slots[slot];
-		if (s->layout != epoch) { /* its first stage */
+		if (s->layout != epoch) { /* first stage of the owner */
 			s->layout = epoch;
 			s->stages = 0;
 			s->first_stage = NONE;

@@ -251,7 +251,7 @@ void orr_spot_give_up(struct orr_spot *w, const char *message)
 	/* An error at time 0 means that the input is invalid. */
 	bool is_refusal = !w->now && w->steps.first_began < 0;
 	spot_fail(w, is_refusal ? ORR_EINPUT : ORR_EFAIL, NULL, "%s",
-		message ? message : "the policy failed without a message: expected a reason");
+		message ? message : "the policy failed without a message: expected a message that gives the reason");
 }
 
 void orr_spot_end(struct orr_spot *w)

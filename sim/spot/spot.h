@@ -22,13 +22,13 @@ enum spot_use {
 	SPOT_USED_PRICE = 1 << 1,  /* spot.price */
 	SPOT_USED_PRICES = 1 << 2, /* price rows */
 	SPOT_USED_TARGET = 1 << 3, /* spot.target declined an offer */
-	SPOT_USED_QUOTA = 1 << 4,  /* as did spot.quota */
+	SPOT_USED_QUOTA = 1 << 4,  /* spot.quota declined an offer */
 	SPOT_USED_ON_DEMAND_QUOTA = 1 << 5,
 	SPOT_USED_MAX_PRICE = 1 << 6,     /* and spot.max_price */
 	SPOT_USED_STORAGE = 1 << 7,       /* the time of a checkpoint differs from that under the default of spot.storage_Bps */
-	SPOT_USED_NODE_BPS = 1 << 8,      /* or of spot.node_Bps */
+	SPOT_USED_NODE_BPS = 1 << 8,      /* the time of a checkpoint differs from that under the default of spot.node_Bps */
 	SPOT_USED_STORAGE_NOT = 1 << 12,  /* the time of a checkpoint is that under the default of spot.storage_Bps */
-	SPOT_USED_NODE_BPS_NOT = 1 << 13, /* or of spot.node_Bps */
+	SPOT_USED_NODE_BPS_NOT = 1 << 13, /* the time of a checkpoint is that under the default of spot.node_Bps */
 	SPOT_USED_CHECKPOINT = 1 << 11,   /* the policy queried the time of a checkpoint */
 	SPOT_USED_EGRESS = 1 << 9,        /* bytes were sent between zones */
 	SPOT_USED_BILLING = 1 << 10       /* an instance ended before the end of an hour that it had started */
@@ -44,7 +44,7 @@ struct spot_config {
 	int64_t until_ns; /* the run stops before this instant; ORR_NEVER: the run stops at the end of the job or, for an endless job, of
 			     the trace */
 	bool exact;       /* each step is a separate event */
-	bool check;       /* check conservation laws at run time */
+	bool check;       /* check the conservation laws at run time */
 	bool record_iterations, record_nodes; /* whether to fill in result->iterations; whether to fill in ->nodes, ->events and
 					       * ->series */
 	bool explain;                         /* fill in result->parts */

@@ -4,26 +4,26 @@
 #include "base/mem.h"
 #include "results/parts.h"
 
-/* The part of an instance that goes on: `kind` since `since`; from `at` on `next`, which may change within this instant. */
+/* The open part of an instance: of `kind` since `since`, and of kind `next` from `at` on. `next` may change within this instant. */
 struct inst_part {
 	int64_t since, at;
 	enum part_kind kind, next;
 };
 
-/* n times `pace` ns from `begin` on. */
+/* A stretch of n periods of `pace` ns each, from `begin` on. */
 struct stretch {
 	int64_t begin, pace;
 	uint64_t n;
 	bool is_open; /* provisional steps */
 	double redundant;
-	struct part what; /* unless it is open */
+	struct part what; /* kind and cause of the stretch, unless it is open */
 };
 
 struct spot_parts {
 	struct partlog *job, *nodes;
 	struct inst_part *inst; /* by slot */
 	uint32_t cap_inst;
-	/* Event of the last instant that had one. */
+	/* The event of the last instant at which an event occurred. */
 	int64_t event_at;
 	uint64_t event_number;
 	enum orr_inst_event event;

@@ -38,10 +38,10 @@ struct steps {
 	struct ledger bucket; /* time and money of the owners in the step in flight */
 	/* State of the whole run of the world. */
 	bool is_provisional;
-	uint64_t done, committed, lost, orphaned; /* done: steps done and not lost since */
+	uint64_t done, committed, lost, orphaned; /* done: number of steps done and not lost since */
 	struct steprun *run;                      /* records of uncommitted steps, from `first` on */
 	size_t first, n, cap;
-	struct ledger pending;         /* of those records */
+	struct ledger pending;         /* time and money of these records */
 	int64_t first_began, last_end; /* -1: none */
 	timeline_sum live_ns_at_end;
 	struct alike alike;             /* last committed steps, not yet added to the sums */

@@ -50,12 +50,12 @@ struct orr_spot {
 	bool may_see;                             /* the policy declares the oracle and may see the future */
 	uint32_t quiet;                           /* number of instants since an event other than a timer */
 	int64_t patience, progress_ns;            /* longest time without progress; time at which the number of steps done last grew */
-	uint64_t most_done, instants;             /* instants: since then */
+	uint64_t most_done, instants;             /* number of instants since that time */
 	unsigned used, *use;                      /* used: bits of enum spot_use; use: address of `used`, also for queries */
-	int64_t calls_now, taken_now, timers_now; /* at this instant */
+	int64_t calls_now, taken_now, timers_now; /* numbers of calls, of taken instances and of timers at this instant */
 
 	/* options */
-	uint64_t job_steps;                                    /* 0: no end */
+	uint64_t job_steps;                                    /* number of steps of the job; 0: the job has no end */
 	int64_t startup[2], notice, deadline, storage_latency; /* startup: spot, on-demand */
 	int64_t on_demand_price, max_price;                    /* max_price: limit for a spot instance that is taken; INT64_MAX: none */
 	uint32_t quota[2];                                     /* UINT32_MAX: none */
@@ -70,7 +70,7 @@ struct orr_spot {
 	uint32_t *slot_of, cap_slot_of; /* slot + 1 by instance of the trace */
 	struct zone *zone;
 	uint32_t n_zones, *zone_of_name, cap_zone_of_name; /* zones, whose names are those of the source */
-	uint32_t want;                                     /* from any zone */
+	uint32_t want;                                     /* standing request for instances of any zone */
 	bool is_own_want;                                  /* flag: the policy has set the standing request */
 	uint32_t n_types, *type_of_name, cap_type_of_name;
 	struct speeds speeds; /* spot.speeds */
@@ -116,7 +116,7 @@ struct orr_spot {
 	timeline_sum on_demand_ns;
 
 	struct steps steps;
-	struct spot_parts *parts; /* NULL: none are recorded */
+	struct spot_parts *parts; /* NULL: no parts are recorded */
 	/* job */
 	const struct elastic_point **point; /* points, [pipelines * (max_depth + 1) + depth] */
 	uint32_t max_pipelines, max_depth;
@@ -168,7 +168,7 @@ void owners_copy(struct orr_spot *w);           /* charges the copies of state b
 double owners_egress(const struct orr_spot *w); /* returns the bytes that a step sends between zones */
 
 /* rows.c */
-void rows_instant(struct orr_spot *w); /* after an instant */
+void rows_instant(struct orr_spot *w); /* called after each instant */
 void rows_steps(struct orr_spot *w, uint64_t n, int64_t first_began, int64_t pace, double samples);
 void rows_lost(struct orr_spot *w, uint64_t n);
 void rows_end(struct orr_spot *w); /* moves the rows to the result */
@@ -200,7 +200,7 @@ static inline struct slot *live_slot(const struct orr_spot *w, uint32_t i)
 	return &w->slot[orr_inst_slot(w->order[i])];
 }
 
-/* Returns the largest number of times that a policy can cause the same call at one instant; beyond it the run fails. */
+/* Returns the limit on the number of times that a policy causes the same call at one instant; beyond this limit the run fails. */
 static inline int64_t spot_most_now(const struct orr_spot *w)
 {
 	return w->max_calls + 8 * (int64_t)w->n_slots;

@@ -98,7 +98,8 @@ static void memory_grows(struct orr_step *s, uint32_t device)
 void orr_hold(struct orr_step *s, uint32_t device, enum orr_memory kind, double bytes, const char *what)
 {
 	if (s->built || s->building) {
-		step_fail(s, ORR_EFAIL, "orr_hold: allowed in create() only; in build() use orr_takes() and orr_gives()");
+		step_fail(s, ORR_EFAIL,
+			"orr_hold: called outside create(): expected a call in create(), or orr_takes() and orr_gives() in build()");
 		return;
 	}
 	if (device >= s->endpoints || (unsigned)kind >= ORR_MEMORY_KINDS || !(bytes >= 0) || isinf(bytes)) {
@@ -118,7 +119,7 @@ void orr_hold(struct orr_step *s, uint32_t device, enum orr_memory kind, double 
 void orr_endpoint_name(struct orr_step *s, uint32_t endpoint, const char *name)
 {
 	if (s->built || s->building)
-		step_fail(s, ORR_EFAIL, "orr_endpoint_name: allowed in create() only");
+		step_fail(s, ORR_EFAIL, "orr_endpoint_name: called outside create(): expected a call in create()");
 	else if (endpoint >= s->endpoints || !name || !*name)
 		step_fail(s, ORR_EFAIL, "orr_endpoint_name: endpoint %u: expected an endpoint below %u and a name", endpoint, s->endpoints);
 	if (s->error.code)

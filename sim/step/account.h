@@ -18,7 +18,7 @@ struct device_state {
 	double by_kind[ORR_MEMORY_KINDS];
 	double first_s; /* start of its first compute op; NAN: none */
 	char *what;     /* "stage 3" */
-	char *name;     /* of its row in timelines; NULL: its number */
+	char *name;     /* name of the device's row in timelines; NULL: the number of the device */
 	double speed;
 	bool is_used;
 };

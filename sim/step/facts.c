@@ -106,7 +106,8 @@ int facts_scale(struct orr_step *s)
 	s->scale_conv = s->scale_fc = 0;
 	if (given <= 0) {
 		if (fc >= 0)
-			return orr_fail(&s->error, ORR_EINPUT, "step.fc_share: divides step.compute_s: expected both");
+			return orr_fail(
+				&s->error, ORR_EINPUT, "step.fc_share: this option divides \"step.compute_s\": expected both options");
 		return ORR_OK;
 	}
 	const struct cost *c = s->config->cost[0];
@@ -209,7 +210,7 @@ double orr_step_uniform(struct orr_step *s)
 static bool is_creating(struct orr_step *s, const char *what)
 {
 	if (s->built || s->building)
-		step_fail(s, ORR_EFAIL, "%s: allowed in create() only", what);
+		step_fail(s, ORR_EFAIL, "%s: called outside create(): expected a call in create()", what);
 	return !s->built && !s->building;
 }
 
@@ -226,7 +227,7 @@ void orr_step_samples(struct orr_step *s, double samples)
 void orr_iteration_samples(struct orr_step *s, double samples)
 {
 	if (!s->building || s->reacting)
-		step_fail(s, ORR_EFAIL, "orr_iteration_samples: allowed in build() only");
+		step_fail(s, ORR_EFAIL, "orr_iteration_samples: called outside build(): expected a call in build()");
 	else if (!(samples > 0) || isinf(samples))
 		step_fail(s, ORR_EFAIL, "orr_iteration_samples: expected a number above 0, found %g", samples);
 	else
@@ -256,8 +257,8 @@ void orr_step_lanes(struct orr_step *s, uint32_t lanes, uint32_t positions, cons
 		return;
 	}
 	if (!lanes || !positions || (uint64_t)lanes * positions > s->facts.gpus) {
-		step_fail(s, ORR_EFAIL, "orr_step_lanes: %u lanes of %u positions: expected at most %u GPUs, those of the cluster", lanes,
-			positions, s->facts.gpus);
+		step_fail(s, ORR_EFAIL, "orr_step_lanes: %u lanes of %u positions: expected at most %u GPUs, the number in the cluster",
+			lanes, positions, s->facts.gpus);
 		return;
 	}
 	size_t n = (size_t)lanes * positions;

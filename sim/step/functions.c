@@ -80,8 +80,9 @@ uint32_t orr_functions(struct orr_step *s, const struct orr_functions *what)
 	if (s->error.code)
 		return NONE;
 	if (s->built || s->building || s->functions || s->corun || s->map || !what)
-		step_fail(
-			s, ORR_EFAIL, "orr_functions: expected one call in create(), before orr_step_co_run(), by a policy without lanes");
+		step_fail(s, ORR_EFAIL,
+			"orr_functions: called too late, twice or with lanes: expected one call in create(), before orr_step_co_run(), by "
+			"a policy without lanes");
 	else if (s->shared_net)
 		step_fail(s, ORR_EINPUT, "jobs share the network: expected a policy without functions");
 	else if (is_possible(s, what)) {
@@ -116,7 +117,8 @@ static void begin(struct orr_step *s, uint32_t function)
 	struct functions *f = s->functions;
 	double *since = &f->since_s[function - s->first_function];
 	if (!isnan(*since)) {
-		step_fail(s, ORR_EFAIL, "orr_invoke: function %u has been running an invocation since %.9g s: expected orr_returns() first",
+		step_fail(s, ORR_EFAIL,
+			"orr_invoke: function %u has been running an invocation since %.9g s: expected an earlier call of orr_returns()",
 			function, *since);
 		return;
 	}
@@ -130,7 +132,8 @@ static void end(struct orr_step *s, uint32_t function)
 	struct functions *f = s->functions;
 	double *since = &f->since_s[function - s->first_function];
 	if (isnan(*since)) {
-		step_fail(s, ORR_EFAIL, "orr_returns: function %u has no running invocation: expected orr_invoke() before", function);
+		step_fail(s, ORR_EFAIL, "orr_returns: function %u has no running invocation: expected an earlier call of orr_invoke()",
+			function);
 		return;
 	}
 	double used = s->now_s - *since, unit = f->what.rounding_s;
@@ -194,7 +197,7 @@ int money_begin(struct orr_step *s)
 void orr_step_money(struct orr_step *s)
 {
 	if (s->built || s->building)
-		step_fail(s, ORR_EFAIL, "orr_step_money: allowed in create() only");
+		step_fail(s, ORR_EFAIL, "orr_step_money: called outside create(): expected a call in create()");
 	s->keeps_money = true;
 }
 

@@ -73,7 +73,7 @@ static bool may_build(struct orr_step *s, const char *what)
 	if (s->error.code)
 		return false;
 	if (!s->building)
-		step_fail(s, ORR_EFAIL, "%s: allowed in build() only", what);
+		step_fail(s, ORR_EFAIL, "%s: called outside build(): expected a call in build()", what);
 	else if (s->building->n_ops >= UINT32_C(0xfffffff0))
 		step_fail(s, ORR_EFAIL, "too many ops: expected at most 4 billion in one iteration");
 	return !s->error.code;

@@ -25,7 +25,7 @@ struct op {
 	bool is_invoke;        /* op of orr_invoke(); otherwise, with a function, of orr_returns() */
 	uint32_t function;     /* endpoint + 1; 0: none */
 	int32_t priority;
-	uint32_t device, peer; /* with lanes: positions */
+	uint32_t device, peer; /* with lanes: positions in a lane */
 	double amount;         /* seconds or bytes */
 	double counts;         /* number of samples counted as trained when it ends */
 	uint32_t collective;   /* index into coll[]; NONE: no collective */
@@ -69,7 +69,7 @@ struct instance {
 	uint32_t first_edge;
 	uint8_t state, has_comm; /* has_comm: the last dependency to end was a message */
 	union {
-		struct { /* of a collective */
+		struct { /* state of a collective */
 			uint32_t phase, repeat_left, rounds_left, flows_left;
 		};
 		double busy_s; /* compute op that shares its device: its part of the device's busy time */
@@ -110,7 +110,7 @@ struct iteration {
 	double ends_s; /* sum of end - start_s over attached instances */
 	bool has_begun, has_row;
 	struct usage *usage; /* by device */
-	/* With --record explain (path.h): */
+	/* Used with --record explain (path.h). */
 	struct trail *trail; /* by instance */
 	uint32_t cap_trail, builder_instance;
 	struct iteration *builder; /* the instance whose start led to the build; NULL: none */
@@ -146,7 +146,8 @@ void iteration_free(struct iteration *k);
 /* ---- expand.c ---- */
 /* Makes the instances and edges of the ops. Returns ORR_OK or the run's error. */
 int expand(struct orr_step *s, struct iteration *k);
-/* Same, for the ops and dependencies added to a running iteration, from these numbers on. */
+/* Numbers of ops, dependencies and memory changes from which expand_grown() expands a running iteration, to which the policy has added ops.
+ */
 struct grown {
 	uint32_t ops, deps, memory;
 };

@@ -17,7 +17,7 @@ struct leap {
 	struct iteration *of;
 	uint32_t instance, generation, next_free;
 	uint64_t steps;
-	uint32_t link;            /* with s->path: the bottleneck; NONE: none */
+	uint32_t link;            /* with s->path: bottleneck of the flow; NONE: none */
 	bool is_going, is_shared; /* is_shared: flows of the phase share links */
 	double begin_s, step_s;
 };

@@ -10,7 +10,7 @@ struct step_once {
 	const struct topo *topo;
 	const struct dnn *dnn;              /* any model; the step world requires one */
 	const struct cost *const *cost;     /* costs by GPU type; NULL for types that no member has */
-	const struct device *const *device; /* by GPU type */
+	const struct device *const *device; /* devices by GPU type */
 	enum orr_collective_op op;          /* collective of the members, by the rules of step.algorithm=auto */
 	const uint32_t *member;             /* GPUs of the topology, in ring order */
 	const uint32_t *to;                 /* NULL: a collective; else member[i] sends bytes / n to to[i], all at the same time */

@@ -14,29 +14,29 @@
 /* Number of parts beyond which extrapolated iterations get none. */
 enum { MOST_REPEATED = 10000 };
 
-/* What a text depends on. Unused members are 0. */
+/* The values on which a text depends. Unused members are 0. */
 struct text_key {
 	uint32_t type; /* enum op_type: the text is a cause; DETAIL: a detail */
 	uint32_t what; /* kind of work, or collective operation */
 	uint32_t device, peer, n, link;
 	uint32_t iteration;     /* enum relation */
-	uint32_t stream, flows; /* of a detail: another op waits for this stream, NONE: for none; number of flows on the link */
+	uint32_t stream, flows; /* details: stream for which another op waits (NONE: no stream), and number of flows on the link */
 };
 enum { DETAIL = OP_MARK + 1 };
 enum relation { OWN, PREVIOUS, EARLIER, LATER };
 
 struct text {
 	struct text_key key;
-	char *label; /* of a detail: of the op; "": none */
+	char *label; /* details: label of the op; "": none */
 	char *text;
 };
 
 struct piece {
 	double begin_s, end_s;
 	struct part what;
-	/* For its detail, during the walk: */
-	const char *first_label, *last_label; /* of its ops, "": none */
-	uint32_t flows, stream;               /* as in struct text_key */
+	/* Values of the detail of the part, during the walk. */
+	const char *first_label, *last_label; /* labels of the first and the last op; "": none */
+	uint32_t flows, stream;               /* the same as in struct text_key */
 };
 struct pieces {
 	struct piece *v; /* backwards: the last piece first */

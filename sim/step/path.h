@@ -19,7 +19,7 @@ struct trail {
 	struct iteration *of; /* NULL: the instance waited for nothing but the build of its iteration */
 	uint32_t instance;
 	uint32_t stream;           /* index in orr_step.stream[], for which the instance waited; NONE: the trail is a dependency */
-	uint32_t link, flows;      /* of a message: its bottleneck, and the number of flows on it; link NONE: unknown */
+	uint32_t link, flows;      /* messages: bottleneck, and number of flows on it; link NONE: unknown */
 	double phase_s, longest_s; /* start of the phase of a collective; duration of the longest phase, whose link is stated */
 	double free_s;             /* time at which the stream became free */
 };
@@ -43,13 +43,13 @@ struct path {
 	struct holder *holder; /* by stream */
 	struct iteration *builder;
 	uint32_t builder_instance; /* the instance whose start led to the build of the next iteration */
-	uint32_t link, flows;      /* of the last flow to end, or leap */
+	uint32_t link, flows;      /* bottleneck of the last flow or leap that ended, and number of flows on it */
 	struct iteration *kept, **kept_end;
 	/* By link. */
 	double *load;       /* bytes / capacity; 0 between calls (leap.c) */
 	uint32_t *flows_on; /* flows before this instant */
 	uint32_t n_links;
-	struct flow_change *change; /* of this instant */
+	struct flow_change *change; /* changes of flows at this instant */
 	uint32_t n_changes, cap_changes;
 	double changed_s;
 	struct path_log *log;

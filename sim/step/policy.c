@@ -108,7 +108,7 @@ void orr_cancel(struct orr_step *s, orr_op op)
 		return;
 	struct iteration *k = s->reacting && op_iteration(op) < s->built ? iteration_live(s, op_iteration(op)) : NULL;
 	if (!s->reacting)
-		step_fail(s, ORR_EFAIL, "orr_cancel: allowed in ended() only");
+		step_fail(s, ORR_EFAIL, "orr_cancel: called outside ended(): expected a call in ended()");
 	else if (op_iteration(op) >= s->built || (k && op_index(op) >= (k == s->reacting ? s->grown.ops : k->n_ops)))
 		step_fail(s, ORR_EFAIL, "orr_cancel: %llx: expected an op of a built iteration", (unsigned long long)op);
 	else if (!k || k->instance[k->op[op_index(op)].first_instance].state == ENDED)
@@ -129,7 +129,7 @@ void orr_open(struct orr_step *s, orr_op gate, orr_op dep)
 	struct op *o = k && op_index(gate) < k->n_ops ? &k->op[op_index(gate)] : NULL;
 	const struct iteration *of = dep ? iteration_live(s, op_iteration(dep)) : NULL;
 	if (!s->reacting)
-		step_fail(s, ORR_EFAIL, "orr_open: allowed in ended() only");
+		step_fail(s, ORR_EFAIL, "orr_open: called outside ended(): expected a call in ended()");
 	else if (!o || !o->is_gate)
 		step_fail(s, ORR_EFAIL, "orr_open: %llx: expected a gate of a live iteration", (unsigned long long)gate);
 	else if (o->is_open)

@@ -39,7 +39,7 @@ enum step_use {
 	STEP_USED_MONEY = 1 << 14,          /* the policy keeps an account of money */
 	STEP_USED_OTHER_SENDS = 1 << 15,    /* step.algorithm sent other messages than auto, not only other times inside a node */
 	STEP_USED_ITERATIONS = 1 << 24,     /* jobs: a rate differs by 1e-8 or more from that with the default of step.iterations */
-	STEP_USED_EXACT = 1 << 25,          /* or of step.exact */
+	STEP_USED_EXACT = 1 << 25,          /* jobs: a rate differs by 1e-8 or more from that with the default of step.exact */
 	STEP_USED_LEARN_DECAY = 1 << 28,    /* learn.schedule=step: samples reached learn.decay_samples or its default */
 	STEP_USED_LEARN_RATE = 1 << 29,     /* learn.schedule changed the rate of an update */
 	STEP_USED_LEARN_MODEL = 1 << 30     /* learn.model differed from the model that auto chooses */
@@ -118,7 +118,7 @@ struct step_result {
 	struct step_link *link; /* with step_config.link_use */
 	size_t n_links;
 	void *strings;
-	struct path_log *paths; /* with step_config.paths; path_parts() reads it */
+	struct path_log *paths; /* critical paths, with step_config.paths; path_parts() reads them */
 };
 void step_result_free(struct step_result *r);
 
@@ -143,7 +143,7 @@ struct step_config {
 	bool paths;                         /* record the critical path of each iteration */
 	step_update_hook hook;              /* hook on updates; NULL: none; with a hook, all iterations are simulated */
 	void *hook_ctx;
-	bool (*stop)(void *ctx, double time_s); /* with a hook: called at the end of each iteration; true stops the run; may be NULL */
+	bool (*stop)(void *ctx, double time_s); /* called at the end of each iteration; the run stops if it returns true; may be NULL */
 };
 
 /* Parameters of `--set step.NAME=VALUE`. */

@@ -21,7 +21,7 @@ struct slice {
 struct events {
 	struct sbuf *out;
 	const char *label;
-	uint32_t number; /* of the run */
+	uint32_t number; /* number of the run */
 	struct slice *slice;
 	size_t n;
 };

@@ -13,7 +13,8 @@ uint32_t wire_link(const struct orr_step *s, uint32_t link); /* returns the link
 							      * unused */
 /* Adds the functions' links, in create(). */
 void wire_extend(struct orr_step *s, const struct orr_functions *f);
-/* As topo_route(), also between functions and devices. Link numbers are those of the topology, then a link out and in per function. */
+/* Writes a route like topo_route(), also between functions and devices. Link numbers are those of the topology, then a link out and in per
+ * function. */
 uint32_t wire_route(const struct orr_step *s, uint32_t from, uint32_t to, uint64_t key, uint32_t *out);
 double wire_link_latency(const struct orr_step *s, uint32_t link);
 double wire_bandwidth(const struct orr_step *s, uint32_t from, uint32_t to); /* nominal */

@@ -129,7 +129,7 @@ struct orr_step {
 	struct step_iteration *row;
 	size_t n_rows, cap_rows;
 	struct usage *recent;             /* use in the last STEP_MAX_PERIOD iterations, [k % STEP_MAX_PERIOD][device] */
-	struct usage *total;              /* from measured_s on */
+	struct usage *total;              /* use of each link from measured_s on */
 	double measured_s;                /* end of the first iteration; 0 before it */
 	bool is_measured;                 /* the last iteration has ended; messages still in flight are ignored */
 	struct row_mark mark[STEP_MARKS]; /* [k % STEP_MARKS] */

@@ -30,7 +30,7 @@ static bool is_time(const struct report_column *c)
 	return c->kind == REPORT_TIME || c->kind == REPORT_SHORT_TIME;
 }
 
-/* Reads a bound above 0. column: NULL if it is that of all primary columns. */
+/* Reads a bound above 0. column: NULL if the bound is that of all primary columns. */
 static bool read_bound(const struct entry *e, const struct report_column *column, double *bound, bool *is_relative)
 {
 	int64_t ns;
@@ -74,7 +74,7 @@ int equal_within_check(const struct world *w, const char *text, struct orr_error
 		const struct report_column *column = e.n_name ? column_of(w, &e) : NULL;
 		if (e.n_name && !column)
 			return orr_fail(err, ORR_EINPUT,
-				"scenario: $.equal_within: expected a column of the table before \"=\", found \"%.*s\"",
+				"scenario: $.equal_within: expected a column of the table before the \"=\", found \"%.*s\"",
 				(int)(e.n_name < 60 ? e.n_name : 60), e.name);
 		if (!(e.n_name ? read_bound(&e, column, &bound, &is_relative) : fits_all(w, &e)))
 			return orr_fail(err, ORR_EINPUT,

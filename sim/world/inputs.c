@@ -72,10 +72,11 @@ void inputs_note_resample(const struct scenario *s, uint64_t blocks, const char 
 
 /* ---- failures ---- */
 
-const struct orr_param inputs_failure_params[] = { ORR_PARAM_TEXT("trace", "", "CSV of time_s,node,event with event fail or repair"),
+const struct orr_param inputs_failure_params[] = { ORR_PARAM_TEXT("trace", "",
+							   "CSV file with the columns time_s,node,event, where event is fail or repair"),
 	ORR_PARAM_TIME("mtbf", "0", "mean time between failures of one node; 0: nodes do not fail"),
 	ORR_PARAM_TIME("mttr", "1h", "mean time to repair a node"),
-	ORR_PARAM_TEXT("types", "", "with mtbf: GPU types whose nodes fail, separated by | (default: all)"), ORR_PARAM_END };
+	ORR_PARAM_TEXT("types", "", "GPU types whose nodes fail by mtbf, separated by | (default: all)"), ORR_PARAM_END };
 
 int inputs_failures(const cJSON *o, const struct cluster *c, struct orr_args **args, struct failures **out, struct orr_error *err)
 {
@@ -85,7 +86,7 @@ int inputs_failures(const cJSON *o, const struct cluster *c, struct orr_args **a
 	const char *path = orr_arg_text(*args, "trace");
 	int64_t mtbf = orr_arg_time_ns(*args, "mtbf"), mttr = orr_arg_time_ns(*args, "mttr");
 	if (*path && mtbf)
-		return orr_fail(err, ORR_EINPUT, "failures: trace and mtbf exclude each other: give only one of them");
+		return orr_fail(err, ORR_EINPUT, "failures: \"trace\" and \"mtbf\" exclude each other: expected only one of them");
 	if (mtbf && mttr <= 0)
 		return orr_fail(err, ORR_EINPUT, "failures: mttr: expected a time above 0");
 	if (*path && !(*out = failures_from_file(path, c, err)))
@@ -93,8 +94,8 @@ int inputs_failures(const cJSON *o, const struct cluster *c, struct orr_args **a
 	const char *types = orr_arg_text(*args, "types");
 	if (*types && (!mtbf || !cluster_type_mask(c, types)))
 		return orr_fail(err, ORR_EINPUT,
-			mtbf ? "failures: types: the cluster has no GPUs of type %.60s"
-			     : "failures: types: %.60s: expected together with mtbf",
+			mtbf ? "failures: types: the cluster has no GPUs of type \"%.60s\": expected types that the cluster has"
+			     : "failures: types: \"%.60s\": expected this option only together with \"mtbf\"",
 			types);
 	if (mtbf)
 		*out = failures_from_hazard(mtbf, mttr);

@@ -20,8 +20,9 @@ void inputs_options_free(char *options[INPUTS_MOST_OPTIONS + 1]);
 void inputs_tell_repaired(const char *source, uint64_t rows, const char *first);
 
 /* Declares the key `resample` of a world whose trace can be resampled. */
-#define INPUTS_KEY_RESAMPLE \
-	ORR_PARAM_TEXT("resample", "", "of a file: draw blocks of its time with replacement: day, hour or a time such as 6h; empty: off")
+#define INPUTS_KEY_RESAMPLE            \
+	ORR_PARAM_TEXT("resample", "", \
+		"draw blocks of the trace file with replacement, each as long as a day, an hour or a time such as 6h; empty: off")
 /* Reads the length of blocks in the key `resample`; 0: off. */
 int inputs_resample(const struct scenario *s, int64_t *block_ns, struct orr_error *err);
 /* Adds the key to a resolved scenario. */

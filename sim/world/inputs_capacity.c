@@ -57,12 +57,14 @@ static int load_sets(struct inputs_capacity *x, uint64_t seed, struct orr_error 
 		rc = ORR_EINPUT;
 	if (!rc && !inputs_has_instances(x->set))
 		rc = orr_fail(err, ORR_EINPUT,
-			"capacity.trace: %s: has no instances: expected a trace of instances (prices belong to capacity.prices)", source);
+			"capacity.trace: %s: this trace has no instances: expected a trace of instances (prices belong to capacity.prices)",
+			source);
 	if (!rc && *prices && !(x->prices = availset_load(prices, "auto", NULL, seed, err)))
 		rc = ORR_EINPUT;
 	if (!rc && x->prices && !availset_has_prices(x->prices))
-		rc = orr_fail(
-			err, ORR_EINPUT, "capacity.prices: %s: has no prices: expected rows of time_s,zone,type,usd_per_hour", prices);
+		rc = orr_fail(err, ORR_EINPUT,
+			"capacity.prices: %s: this file has no prices: expected rows with the columns time_s,zone,type,usd_per_hour",
+			prices);
 	inputs_options_free(options);
 	return rc;
 }
@@ -72,7 +74,8 @@ static int check_repeat(const struct inputs_capacity *x, struct orr_error *err)
 	const struct availset *sets[] = { x->set, x->prices };
 	for (int i = 0; orr_arg_bool(x->args, "repeat") && i < 2; i++)
 		if (sets[i] && (!availset_has_end(sets[i]) || availset_end_ns(sets[i]) <= 0))
-			return orr_fail(err, ORR_EINPUT, "capacity.repeat: %s: has %s: expected a file with an end and a length",
+			return orr_fail(err, ORR_EINPUT,
+				"capacity.repeat: %s: this trace has %s: expected a file with an end and a length above 0",
 				availset_source(sets[i]), availset_has_end(sets[i]) ? "no length" : "no end");
 	return ORR_OK;
 }
@@ -88,7 +91,7 @@ int inputs_capacity(
 	if (!*orr_arg_text(x->args, "trace"))
 		return orr_fail(err, ORR_EINPUT, "capacity: expected capacity.trace, a file or a generator of instances");
 	if (has_failures)
-		return orr_fail(err, ORR_EINPUT, "capacity and failures exclude each other: expected one of them");
+		return orr_fail(err, ORR_EINPUT, "\"capacity\" and \"failures\" exclude each other: expected only one of them");
 	if (!capacity_parts(c, err) || load_sets(x, seed, err) || check_repeat(x, err))
 		return ORR_EINPUT;
 	x->config = (struct capacity_config){ .set = x->set,

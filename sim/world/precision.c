@@ -114,7 +114,7 @@ void precision_remark(const struct scenario *s, struct run_result *const *runs, 
 		snprintf(how, sizeof how, "the widest interval is %.60s of %.40s, ± %.3g %% of its mean", w.metric, runs[w.policy]->label,
 			100 * w.half);
 	snprintf(text, sizeof text, "%.0f replications%s: %s (until_precision %.4g %%)", times->value,
-		w.half > s->until_precision ? ", the limit, before the precision was reached" : "", how, 100 * s->until_precision);
+		w.half > s->until_precision ? ", the limit; the precision was not reached" : "", how, 100 * s->until_precision);
 	for (size_t i = 0; i < n; i++)
 		if (!has_remark(runs[i], text))
 			result_note(runs[i], "remark", text);

@@ -2,11 +2,11 @@
 /*
  * precision.h - replications until intervals are narrow enough: the keys until_precision and precision_of
  *
- * All policies of a scenario have the same number of replications: 10, 20, 40, .. up to the limit `replications`. An interval
- * is precise if its half-width, relative to the mean, is at most until_precision (Law and Kelton, Simulation Modeling and
- * Analysis, 9.4.1). They stop at the first number at which, and at the previous one, all policies and metrics are precise.
- * Stopping when an interval is narrow by chance lowers its coverage. Two successive looks, few looks and a least number keep
- * this effect small (docs/models/statistics.md).
+ * All policies of a scenario have the same number of replications: 10, 20, 40, .. up to the limit `replications`. An interval is precise
+ * if its half-width, relative to the mean, is at most until_precision (Law and Kelton, Simulation Modeling and Analysis, 9.4.1).
+ * Replications stop when the intervals of all policies and metrics are precise at two successive numbers. Stopping when an interval is
+ * narrow by chance lowers its coverage. Two successive looks, few looks and a least number keep this effect small
+ * (docs/models/statistics.md).
  */
 #ifndef ORR_WORLD_PRECISION_H
 #define ORR_WORLD_PRECISION_H

@@ -33,8 +33,9 @@ static int unknown(const char *name, const struct world *of, struct orr_error *e
 			n++;
 		}
 	const char *near = nearest_name(name, names);
-	int rc = orr_fail(err, ORR_EINPUT, "no policy \"%.80s\"; %s%s%sorrery policy list shows all; a plugin is named by its file%s", name,
-		near ? "did you mean " : "", near ? near : "", near ? " (" : "", near ? ")" : "");
+	int rc = orr_fail(err, ORR_EINPUT,
+		"unknown policy \"%.80s\": %s%s%s'orrery policy list' shows all policies; a plugin is named by its file", name,
+		near ? "did you mean \"" : "", near ? near : "", near ? "\"? " : "");
 	mem_free(text);
 	return rc;
 }
@@ -45,7 +46,7 @@ static int check_world(const struct registry_entry *e, const struct world *wante
 	if (!wanted || !strcmp(is, wanted->name))
 		return ORR_OK;
 	return orr_fail(
-		err, ORR_EINPUT, "policy %.80s: is a %s policy (for orrery %s): expected a %s policy", e->name, is, is, wanted->name);
+		err, ORR_EINPUT, "policy \"%.80s\" is a %s policy (for 'orrery %s'): expected a %s policy", e->name, is, is, wanted->name);
 }
 
 /* ---- plugins ---- */
@@ -54,7 +55,7 @@ static int unknown_kind(const char *path, const struct orr_policy *p, struct orr
 {
 	struct sbuf names = { 0 };
 	world_names(&names, true, "");
-	int rc = orr_fail(err, ORR_EINPUT, "%s: policy %s: is of kind \"%.40s\", expected %s", path, p->name, p->kind ? p->kind : "",
+	int rc = orr_fail(err, ORR_EINPUT, "%s: policy %s has the kind \"%.40s\": expected %s", path, p->name, p->kind ? p->kind : "",
 		sbuf_text(&names));
 	sbuf_free(&names);
 	return rc;
@@ -66,11 +67,11 @@ static int check_ops(const char *path, const struct orr_policy *p, struct orr_er
 	if (!w || !w->policies)
 		return unknown_kind(path, p, err);
 	if (!p->ops)
-		return orr_fail(err, ORR_EINPUT, "%s: policy %s: ops is NULL: expected a table of functions", path, p->name);
+		return orr_fail(err, ORR_EINPUT, "%s: policy %s: \"ops\" is NULL: expected a table of functions", path, p->name);
 	if (p->ops_size != w->ops_size)
 		return orr_fail(err, ORR_EINPUT,
-			"%s: policy %s: its table of functions has %u bytes, expected %zu: compile against this version's headers", path,
-			p->name, p->ops_size, w->ops_size);
+			"%s: policy %s: its table of functions has %u bytes, expected %zu; compile it with the headers of this program",
+			path, p->name, p->ops_size, w->ops_size);
 	for (const struct world_function *f = w->functions; f->name; f++) {
 		void (*function)(void);
 		memcpy(&function, (const char *)p->ops + f->offset, sizeof function);
@@ -84,7 +85,7 @@ static int check_plugin(const char *path, const struct orr_plugin *x, struct orr
 {
 	if (x->abi_version != ORR_ABI_VERSION)
 		return orr_fail(err, ORR_EINPUT,
-			"%s: was compiled for ABI version %u: expected %u; compile it with the headers of this program", path,
+			"%s: the plugin was compiled for ABI version %u: expected %u; compile it with the headers of this program", path,
 			x->abi_version, ORR_ABI_VERSION);
 	if (x->size != sizeof *x || !x->policy)
 		return orr_fail(err, ORR_EINPUT,
@@ -93,10 +94,11 @@ static int check_plugin(const char *path, const struct orr_plugin *x, struct orr
 			path);
 	const struct orr_policy *p = x->policy;
 	if (p->abi_version != ORR_ABI_VERSION || p->size != sizeof *p)
-		return orr_fail(err, ORR_EINPUT, "%s: its policy was compiled for ABI version %u: expected %u", path, p->abi_version,
-			ORR_ABI_VERSION);
+		return orr_fail(err, ORR_EINPUT,
+			"%s: the policy was compiled for ABI version %u: expected %u; compile it with the headers of this program", path,
+			p->abi_version, ORR_ABI_VERSION);
 	if (!p->name || !*p->name || strlen(p->name) > 100)
-		return orr_fail(err, ORR_EINPUT, "%s: the name of its policy: expected 1 to 100 letters", path);
+		return orr_fail(err, ORR_EINPUT, "%s: the name of the policy: expected 1 to 100 letters", path);
 	return check_ops(path, p, err);
 }
 
@@ -111,7 +113,7 @@ static int load(const char *path, const struct orr_policy **out, struct orr_erro
 	void *handle = dlopen(with_slash ? with_slash : path, RTLD_NOW | RTLD_LOCAL);
 	mem_free(with_slash);
 	if (!handle)
-		return orr_fail(err, ORR_EINPUT, "cannot load the plugin: %.600s", dlerror());
+		return orr_fail(err, ORR_EINPUT, "the plugin cannot be loaded: %.600s", dlerror());
 	const struct orr_plugin *x = dlsym(handle, ORR_PLUGIN_SYMBOL);
 	if (!x)
 		return orr_fail(err, ORR_EINPUT,

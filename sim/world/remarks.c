@@ -210,7 +210,7 @@ static bool may_have_effect(const struct world_effect *e, const struct scenario 
 	       !(e->use && !(s->world->used(s, i) & e->use)) && !(e->holds && !e->holds(s, i, r));
 }
 
-/* Returns the first row by which the key, which is set, has no effect, or may have none; NULL: it has one. */
+/* Returns the first row by which the key, which is set, has no effect or may have none; NULL: the key has an effect. */
 static const struct world_effect *no_effect(const struct scenario *s, size_t i, const struct run_result *r, const char *key)
 {
 	for (const struct world_effect *e = s->world->effects; e && e->key; e++)

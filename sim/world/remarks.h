@@ -17,9 +17,9 @@
 bool remark_is_set(const struct scenario *s, const char *key);
 /* Adds the remark "KEY has no effect: WHY" if remark_is_set(). */
 void remark_no_effect(const struct scenario *s, struct run_result *r, const char *key, const char *why);
-/* Returns the metric of the run, or of this part of it; 0: missing, or not finite. */
+/* Returns the metric of the run, or of this part of the run; 0 if the metric is missing or not finite. */
 double remark_metric(const struct scenario *s, const struct run_result *r, const char *metric);
-/* Adds the remarks of warm_up: number of values removed; values without a cut. Means over replications. */
+/* Adds the remarks of warm_up: the number of values removed (mean over replications), or why none are removed. */
 void remark_warm_up(const struct scenario *s, struct run_result *r);
 /* Adds the world's notes to run i, which must be complete: its table of effects, then its function `note`. */
 void remarks_add(const struct scenario *s, size_t i, struct run_result *r);

@@ -217,7 +217,7 @@ static void remark_on_intervals(struct run_result *r, uint32_t n)
 			r->events[kept++] = r->events[i];
 	r->n_events = kept;
 	if (n < ESTIMATE_LEAST)
-		result_note(r, "remark", "no intervals: fewer than 10 replications; --replications 10 gives intervals");
+		result_note(r, "remark", "no intervals: there are fewer than 10 replications; --replications 10 gives intervals");
 }
 
 /* Adds a remark on metrics of the table that vary, but in too few replications for an interval. */

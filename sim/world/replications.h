@@ -16,13 +16,13 @@
 struct replications;
 struct replications *replications_new(void);
 void replications_free(struct replications *x);
-/* Adds the metrics and accounts of replication k, once, from any thread. Replications are numbered 0, 1, .. without gaps once all
- * are added. */
+/* Adds the metrics and accounts of replication k. Called once per replication, from any thread. The numbers of all replications are 0, 1,
+ * .. without gaps. */
 void replications_add(struct replications *x, uint32_t k, const struct run_result *r);
 /* Returns the mean of a metric over the replications that have it, with its interval. The ends are -INFINITY and INFINITY for a
  * metric that varies but has no interval, NAN for a metric that does not vary. */
 struct interval replications_of(const struct replications *x, const char *metric, double level);
-/* Same, for a result of replications_put() and a metric that is a column of the world's table. */
+/* Like replications_mean(), for a result of replications_put() and a metric that is a column of the world's table. */
 struct interval replications_interval(const struct run_result *r, const char *metric);
 /* Returns the values of such a metric, point k of replication k, NAN if it has none; NULL: no series. */
 const struct series *replications_series(const struct run_result *r, const char *metric);

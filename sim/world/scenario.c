@@ -17,8 +17,8 @@ const struct orr_param scenario_keys[] = { ORR_PARAM_INT("seed", "1", 0, 9e18, "
 		"add replications until the half-width of every interval is at most this share of its mean; 0: off"),
 	ORR_PARAM_TEXT("precision_of", "", "with until_precision: metrics separated by commas (default: the first primary column)"),
 	ORR_PARAM_CHOICE("compare", "all", "all|first|best",
-		"with replications: statements about all pairs of policies, each policy and the first, or each policy and the best hold "
-		"together"),
+		"with replications: family of statements that hold together: about all pairs of policies, each policy and the first, or "
+		"each policy and the best"),
 	ORR_PARAM_TEXT("equal_within", "",
 		"with replications: bound of a difference that counts as equal: 2%, 30s, a number, or METRIC=BOUND,.. (default: no test)"),
 	ORR_PARAM_REAL("policy_timeout", "60", 0.1, 1e9, "limit on the duration of one policy call, in seconds"), ORR_PARAM_END };
@@ -97,8 +97,8 @@ static int refuse_choice(const struct orr_param *p, const char *text, struct orr
 	for (size_t i = 0; i < n; i++)
 		sbuf_printf(&all, "%s%s", i == 0 ? "" : i + 1 == n ? " or " : ", ", names[i]);
 	const char *near = nearest_name(text, names);
-	int rc = orr_fail(err, ORR_EINPUT, "scenario: $.%s: expected %s, found \"%.60s\"%s%s", p->name, sbuf_text(&all), text,
-		near ? "; did you mean " : "", near ? near : "");
+	int rc = orr_fail(err, ORR_EINPUT, "scenario: $.%s: expected %s, found \"%.60s\"%s%s%s", p->name, sbuf_text(&all), text,
+		near ? ": did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 	sbuf_free(&all);
 	mem_free(list);
 	return rc;
@@ -156,11 +156,14 @@ static int read_precision(struct scenario *s, struct orr_error *err)
 	const char *names = orr_arg_text(s->keys, "precision_of");
 	s->until_precision = orr_arg_real(s->keys, "until_precision");
 	if (!(s->until_precision > 0))
-		return *names ? orr_fail(err, ORR_EINPUT, "scenario: $.precision_of: expected together with until_precision") : ORR_OK;
+		return *names ? orr_fail(err, ORR_EINPUT,
+					"scenario: $.precision_of: expected this key only together with \"until_precision\"")
+			      : ORR_OK;
 	if (s->replications == 1)
 		s->replications = SCENARIO_MOST_REPLICATIONS;
 	if (s->replications < SCENARIO_LEAST_REPLICATIONS)
-		return orr_fail(err, ORR_EINPUT, "scenario: $.replications: expected at least %d with until_precision, found \"%u\"",
+		return orr_fail(err, ORR_EINPUT,
+			"scenario: $.replications: expected at least %d together with \"until_precision\", found \"%u\"",
 			SCENARIO_LEAST_REPLICATIONS, s->replications);
 	return check_precision_of(s->world, names, err);
 }
@@ -240,7 +243,8 @@ static int resolve_policy(const cJSON *o, struct scenario *s, struct orr_error *
 	for (const cJSON *m = o->child; m; m = m->next)
 		if (strcmp(m->string, "policy") && strcmp(m->string, "label") && strcmp(m->string, "set") &&
 			strcmp(m->string, "plugin_sha256") && strcmp(m->string, "files_sha256"))
-			return orr_fail(err, ORR_EINPUT, "scenario: $.policies[%zu]: unknown key \"%.60s\": expected policy, label or set",
+			return orr_fail(err, ORR_EINPUT,
+				"scenario: $.policies[%zu]: unknown key \"%.60s\": expected \"policy\", \"label\" or \"set\"",
 				s->n_policies - 1, m->string);
 	int rc = scenario_text_at(o, "policy", "", &p->spec, err);
 	if (!rc)
@@ -262,8 +266,8 @@ static int no_policy(const struct world *w, struct orr_error *err)
 	char name[2][64] = { "", "" };
 	for (int i = 0; i < 2 && w->policies[i]; i++)
 		registry_display_name(w->policies[i]->name, name[i], sizeof name[i]);
-	return orr_fail(err, ORR_EINPUT, "expected a policy (--policy %s%s%s; orrery policy list shows all)", name[0], *name[1] ? "," : "",
-		name[1]);
+	return orr_fail(err, ORR_EINPUT, "expected a policy, such as --policy %s%s%s; 'orrery policy list' shows all policies", name[0],
+		*name[1] ? "," : "", name[1]);
 }
 
 static int read_policies(struct scenario *s, struct orr_error *err)
@@ -297,7 +301,8 @@ static int check_extras(const struct world *w, const struct world_output *o, str
 			continue;
 		while (*of && !world_flag(*of, o->extra[i].name))
 			of++;
-		return orr_fail(err, ORR_EINPUT, "--%s: unknown here: expected orrery %s", o->extra[i].name, *of ? (*of)->name : "run");
+		return orr_fail(err, ORR_EINPUT, "--%s: 'orrery %s' has this option: expected an option of this command", o->extra[i].name,
+			*of ? (*of)->name : "run");
 	}
 	return ORR_OK;
 }
@@ -319,17 +324,19 @@ static int refuse_equal_runs(const struct scenario *s, struct orr_error *err)
 		s->replications, declares(s, "resample") ? ", or --resample day, which draws days of the trace" : "");
 }
 
-/* Keys of the comparison are no part of a run, so the resolved scenario lacks them and a run has no remark on them. */
+/* Keys of the comparison do not belong to a run, so the resolved scenario lacks them and a run has no remark on them. */
 static int check_comparison(const struct scenario *s, struct orr_error *err)
 {
 	const char *within = orr_arg_text(s->keys, "equal_within"), *with = orr_arg_text(s->keys, "compare");
 	bool is_given = *within || strcmp(with, "all") != 0;
 	if (is_given && (s->replications == 1 || s->n_policies == 1))
 		return orr_fail(err, ORR_EINPUT,
-			"scenario: $.%s: expected together with at least two policies, and replications or until_precision",
+			"scenario: $.%s: expected this key only together with at least two policies, and \"replications\" or "
+			"\"until_precision\"",
 			*within ? "equal_within" : "compare");
 	if (*within && !strcmp(with, "best"))
-		return orr_fail(err, ORR_EINPUT, "scenario: $.equal_within: expected together with compare all or first, found \"best\"");
+		return orr_fail(
+			err, ORR_EINPUT, "scenario: $.equal_within: expected \"compare\" to be \"all\" or \"first\", found \"best\"");
 	return equal_within_check(s->world, within, err);
 }
 
@@ -365,7 +372,7 @@ static int open_world(struct scenario *s, struct orr_error *err)
 	if (!rc)
 		rc = check_comparison(s, err);
 	if (!rc && s->warm_up.kind != WARMUP_NONE && orr_arg_real(s->options, "warmup") > 0)
-		rc = orr_fail(err, ORR_EINPUT, "scenario: $.warm_up: expected none together with %s.warmup", s->world->name);
+		rc = orr_fail(err, ORR_EINPUT, "scenario: $.warm_up: expected \"none\" together with %s.warmup", s->world->name);
 	return rc ? rc : refuse_equal_runs(s, err);
 }
 

@@ -41,7 +41,7 @@ struct scenario {
 	uint64_t seed;
 	double policy_timeout_s;
 	uint32_t replications;  /* number of replications; a limit if until_precision is above 0 */
-	double until_precision; /* precision.h; 0: off */
+	double until_precision; /* bound on the width of intervals (precision.h); 0: off */
 	/* Values of the keys below, if the world declares them. */
 	char *cluster_spec;
 	struct cluster *cluster;      /* cluster; NULL: the world declares none */
@@ -54,7 +54,7 @@ struct scenario {
 	const struct scenario *whole; /* the scenario of the world of parts, in a part; else NULL */
 };
 
-/* With until_precision: the least number, and the largest if none is given (precision.h). */
+/* With until_precision: the least number of replications, and the largest number if the scenario gives none (precision.h). */
 enum { SCENARIO_LEAST_REPLICATIONS = 10, SCENARIO_MOST_REPLICATIONS = 1000, SCENARIO_MOST_POLICIES = 1000 };
 
 /* Keys of every scenario: seed, replications, until_precision, precision_of, compare, equal_within, policy_timeout. "world" and "policies"
@@ -87,7 +87,7 @@ static inline bool scenario_keeps_rows(const struct scenario *s)
 
 /* Reads a scenario from a file; returns NULL on error. */
 cJSON *scenario_read(const char *path, struct orr_error *err);
-/* "jobs.start_cost=30s", "policy.srtf.rules=helios", "seed=2". */
+/* Sets one value: "jobs.start_cost=30s", "policy.srtf.rules=helios" or "seed=2". */
 int scenario_set(cJSON *scenario, const char *pair, struct orr_error *err);
 /* Sets *out to the world that the scenario names; the default world if it names none. */
 int scenario_world(const cJSON *scenario, const struct world **out, struct orr_error *err);

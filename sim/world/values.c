@@ -48,8 +48,9 @@ int scenario_check_keys_at(const cJSON *o, const char *where, const char *const 
 		if (*k)
 			continue;
 		const char *near = nearest_name(m->string, known);
-		return orr_fail(err, ORR_EINPUT, "scenario: %s%.*s%sunknown key \"%.60s\"; %s%s", n ? "$." : "", n ? n - 1 : 0, where,
-			n ? ": " : "", m->string, near ? "did you mean " : "the first known is ", near ? near : known[0]);
+		return orr_fail(err, ORR_EINPUT, "scenario: %s%.*s%sunknown key \"%.60s\": %s\"%.60s\"%s", n ? "$." : "", n ? n - 1 : 0,
+			where, n ? ": " : "", m->string, near ? "did you mean " : "expected ", near ? near : known[0],
+			near ? "?" : " or another known key");
 	}
 	return ORR_OK;
 }

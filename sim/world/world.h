@@ -34,7 +34,7 @@ struct world_extra {
 struct world_output {
 	const char *db, *out_dir; /* NULL: none */
 	bool json, check, quiet, fresh, no_figures;
-	bool is_series;         /* one of many scenarios: no remarks on its costs */
+	bool is_series;         /* the scenario is one of many: no notes on what it cost to simulate */
 	bool is_shown;          /* the scenario is only shown: nothing will run */
 	bool in_process;        /* plugins run in this process, as a debugger needs it */
 	bool has_spans;         /* runs of the step world keep their spans */
@@ -88,7 +88,7 @@ struct world_function {
 	const char *name;
 	size_t offset; /* offset in the table of functions */
 };
-/* A flag that policies of the world may declare, and the text of `policy show` for such a policy. */
+/* A flag that policies of the world may declare, with the text that `policy show` prints for such a policy. */
 struct world_policy_flag {
 	uint32_t flag;
 	const char *doc;
@@ -121,7 +121,7 @@ struct world {
 	const char *name; /* name, also of the verb, the folder, the kind of policy, and the key of its options */
 	const char *doc;  /* one line */
 
-	/* Policies. A world of parts has none: its policies are tuples of the parts' policies, "fifo+vllm". */
+	/* Policies. A world of parts has no policies of its own: an entry names one policy of each part, "fifo+vllm". */
 	const struct orr_policy *const *policies; /* built-in policies; ends with NULL */
 	size_t ops_size;
 	const struct world_function *functions;       /* functions; ends with a NULL name */

@@ -225,10 +225,10 @@ static void parameters(void)
 		"a value out of bounds: the message gives the bounds");
 	ok(orr_arg_int(a, "queues") == 3, "a refused value changes nothing");
 	ok(args_set(a, "promot", "1", &err) == ORR_EINPUT, "unknown names are refused");
-	same_text(err.text, "policy las: no parameter \"promot\"; did you mean promote",
+	same_text(err.text, "policy las: unknown parameter \"promot\": did you mean \"promote\"?",
 		"an unknown name: the message gives the nearest one");
 	ok(args_set(a, "zzz", "1", &err) == ORR_EINPUT, "a name without a near one is refused");
-	same_text(err.text, "policy las: no parameter \"zzz\"; expected one of limits, promote, queues, quantum, rules",
+	same_text(err.text, "policy las: unknown parameter \"zzz\": expected one of limits, promote, queues, quantum, rules",
 		"a name without a near one: the message lists all names");
 	static const char *const near[] = { "sjf", "srtf", NULL };
 	same_text(nearest_name("srft", near), "srtf", "two swapped letters count as one error");
@@ -294,7 +294,7 @@ static void kinds(void)
 	refused(a, "list", "1,x", "test: list: expected numbers or times separated by commas, found \"1,x\"");
 	refused(a, "rules", "ow", "test: rules: expected one of own|helios|all, found \"ow\"");
 	refused(a, "rules", "ownx", "test: rules: expected one of own|helios|all, found \"ownx\"");
-	refused(a, "fla", "1", "test: no parameter \"fla\"; did you mean flag");
+	refused(a, "fla", "1", "test: unknown parameter \"fla\": did you mean \"flag\"?");
 	ok(args_set_pair(a, "flag", &err) == ORR_EINPUT && !strcmp(err.text, "test: expected NAME=VALUE, found \"flag\""),
 		"a pair has a sign");
 	ok(!args_set_pairs(a, "", ',', &err) && !args_set_pairs(a, "n=5;wait=2;", ';', &err) && orr_arg_int(a, "n") == 5 &&
@@ -305,7 +305,7 @@ static void kinds(void)
 	args_free(a);
 	static const struct orr_param one[] = { ORR_PARAM_INT("n", "3", 2, 16, "x"), ORR_PARAM_END }, nothing[] = { ORR_PARAM_END };
 	a = args_new(one, "test", &err);
-	refused(a, "zzzz", "1", "test: no parameter \"zzzz\"; expected n");
+	refused(a, "zzzz", "1", "test: unknown parameter \"zzzz\": expected n");
 	args_free(a);
 	a = args_new(nothing, "test", &err);
 	refused(a, "n", "1", "test: expected no parameters, found \"n\"");

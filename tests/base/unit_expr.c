@@ -79,9 +79,9 @@ int main(void)
 	gives("x < 4 && 2 >= 2 || 0", 1);
 	gives("!(x == 3)", 0);
 	gives("x != 3 ? 1 : x > 2 ? 5 : 6", 5);
-	refuses("1 / 0", "division by 0 at \"0\"");
-	refuses("x + 0 / 0", "division by 0 at \"0\"");
-	refuses("2 / (1 - 1)", "division by 0 at \"(1 - 1)\"");
+	refuses("1 / 0", "expected a divisor other than 0 at \"0\"");
+	refuses("x + 0 / 0", "expected a divisor other than 0 at \"0\"");
+	refuses("2 / (1 - 1)", "expected a divisor other than 0 at \"(1 - 1)\"");
 	gives("1 / (x - 3)", INFINITY);
 	gives("1 + none", NAN);
 	gives("0 ? 1 / 0 : 2", 2);
@@ -133,8 +133,8 @@ int main(void)
 	refuses("sqrt(4", "expected ) at");
 	refuses("max(1, 2", "expected , or ) at");
 	refuses("max(N: 1", "expected ) at");
-	refuses("max( M: 1)", "unknown axis at \"M: 1)\"");
-	refuses("2 * cosine(1)", "unknown function at \"cosine(1)\"");
+	refuses("max( M: 1)", "expected the name of an axis at \"M: 1)\"");
+	refuses("2 * cosine(1)", "expected a known function (min, max, sum, mean, sqrt, ..) at \"cosine(1)\"");
 	refuses("1 + )", "expected a number at \")\"");
 	/* The message repeats at most 200 characters of the expression and 30 characters of its unread rest. */
 	char text[260], message[300];
@@ -144,10 +144,10 @@ int main(void)
 	refuses("1 +", "expected a value");
 	refuses("1 2", "expected an operator or the end");
 	refuses("(1", "expected )");
-	refuses("y + 1", "unknown name at \"y + 1\"");
-	refuses("N + 1", "unknown name");
-	refuses("cosine(1)", "unknown function");
-	refuses("max(M: 1)", "unknown axis");
+	refuses("y + 1", "expected a known name at \"y + 1\"");
+	refuses("N + 1", "expected a known name");
+	refuses("cosine(1)", "expected a known function");
+	refuses("max(M: 1)", "expected the name of an axis");
 	refuses("{abc", "expected a } for this {");
 	refuses("{}", "nothing in braces");
 	refuses("1 ? 2", "expected :");
@@ -156,8 +156,8 @@ int main(void)
 	char deep[1000];
 	memset(deep, '(', sizeof deep - 1);
 	deep[sizeof deep - 1] = '\0';
-	refuses(deep, "too deep");
+	refuses(deep, "expected fewer nested operators and parentheses");
 	memset(deep, '-', sizeof deep - 1);
-	refuses(deep, "too deep");
+	refuses(deep, "expected fewer nested operators and parentheses");
 	return done();
 }

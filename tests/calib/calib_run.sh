@@ -118,7 +118,7 @@ fi
 mkdir "$work/modules"
 echo nonsense >"$work/modules/orr_calib_cuda.so"
 ORRERY_MODULE_PATH=$work/modules "$ORRERY" calib run --backend cuda 2>"$work/err"
-is "$? $(wc -l <"$work/err" | tr -d ' ') $(grep -c "modules/orr_calib_cuda.so: cannot open the module" "$work/err")" "3 1 1" \
+is "$? $(wc -l <"$work/err" | tr -d ' ') $(grep -c "modules/orr_calib_cuda.so: the module cannot be opened" "$work/err")" "3 1 1" \
   "a damaged module is named"
 
 fails() { # WHAT PATTERN ARGUMENTS...
@@ -132,7 +132,7 @@ fails "an unknown family" '--only: expected launch, .*found "gem"' --only gem
 fails "an unknown setting" 'unknown setting "t1"' --backend synthetic --settings t1=2
 fails "a setting that is no number" 'expected name=number, found "t0=x"' --backend synthetic --settings t0=x
 fails "no time at all" '--budget: expected a number from 0.5' --budget 0
-fails "an unknown option" 'did you mean --budget' --bujet 3
+fails "an unknown option" 'did you mean "--budget"?' --bujet 3
 "$ORRERY" calib run --backend synthetic --budget 1 -q -o "$work/no/such/folder.csv" 2>"$work/err"
 is "$? $(grep -c 'no/such/folder.csv: No such file' "$work/err")" "1 1" "points that cannot be written"
 tap_done

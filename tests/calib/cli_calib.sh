@@ -87,16 +87,16 @@ fails() { # WHAT PATTERN ARGUMENTS..
   is "$? $(grep -c -- "$pattern" "$work/err")" "2 1" "$what"
 }
 fails "no verb" 'calib: expected run, fit, list' ""
-fails "a misspelt verb" 'did you mean fit' fitt x
-fails "no points" 'expected POINTS.csv' fit
-fails "a table without its kind" 'each --from KIND needs one TABLE.csv' fit --from nccl
+fails "a misspelt verb" 'did you mean "fit"?' fitt x
+fails "no points" 'expected the name of a file POINTS.csv' fit
+fails "a table without its kind" 'expected one TABLE.csv after each --from KIND' fit --from nccl
 fails "an unknown kind" '--from deepbenc: expected deepbench' fit --from deepbenc "$work/points.csv"
 fails "a table of another kind" 'expected a column "op"' fit --from nccl "$work/points.csv"
 fails "a file that does not exist" 'No such file' fit "$work/none.csv"
-fails "an unknown profile" 'did you mean v100' show v10
-fails "an unknown device" 'no device "t44"' scale v100 --to t44
-fails "one profile to compare" 'expected two profiles' diff v100
-fails "an unknown option" 'did you mean --device' fit --devise v100 "$work/points.csv"
+fails "an unknown profile" 'did you mean "v100"?' show v10
+fails "an unknown device" 'unknown device "t44"' scale v100 --to t44
+fails "one profile to compare" 'expected the names of two profiles' diff v100
+fails "an unknown option" 'did you mean "--device"?' fit --devise v100 "$work/points.csv"
 
 # The same command, in hwmodel/profiles.sh, makes the profiles of the catalogue from published tables.
 if need "$data/measured/tf_benchmarks_2017.csv"; then

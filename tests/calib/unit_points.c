@@ -56,7 +56,7 @@ static void refused(const char *text, const char *says)
 static void check_refusals(void)
 {
 	refused("", "x.csv:0: empty file: expected a header");
-	refused("family,time_ms\n", "x.csv:1: unknown column \"time_ms\"; did you mean time_us");
+	refused("family,time_ms\n", "x.csv:1: unknown column \"time_ms\": did you mean \"time_us\"?");
 	refused("family,op\n", "expected a column \"time_us\"");
 	refused("family,time_us,time_us\n", "duplicate column \"time_us\"");
 	refused("family,time_us\ngem,5\n", "x.csv:2: family: expected gemm, found \"gem\"");

@@ -17,11 +17,11 @@ printf 'submit_s,duration_s,gpus\n0,10,1\n1,5,1\n2,1,1\n' >three.csv
 is "$("$orrery" 2>&1 >/dev/null | head -n 1) $("$orrery" >/dev/null 2>&1; echo $?)" "usage: orrery COMMAND [ARGUMENTS] 2" "without a command: usage on standard error"
 is "$(o help; echo $?)" "$(o --help; echo 0)" "help and --help are the same"
 like "$(o --version)" '^orrery [0-9.]+ \(sources [0-9a-f]{12}\)$' "the version"
-is "$(refused jbos)" 'orrery: no command "jbos"; did you mean:
+is "$(refused jbos)" 'orrery: unknown command "jbos": did you mean:
   orrery jobs' "the nearest verb of a world"
-is "$(refused devicer)" 'orrery: no command "devicer"; did you mean:
+is "$(refused devicer)" 'orrery: unknown command "devicer": did you mean:
   orrery device' "or the nearest other command"
-is "$(refused qqqqqqqq)" "orrery: no command \"qqqqqqqq\"; 'orrery --help' lists them" "or none"
+is "$(refused qqqqqqqq)" "orrery: unknown command \"qqqqqqqq\": 'orrery --help' lists all commands" "or none"
 commands=$(o help | sed -n 's/^  \([a-z]*\) .*/\1/p')
 is "$(echo "$commands" | sort | tr '\n' ' ')" "calib db device explain figures jobs model net plan policy report run scenario serve spot step sweep trace " "all commands are listed"
 for c in $commands; do
@@ -33,13 +33,13 @@ like "$(o scenario --help)" '^  --world W            jobs, step, serve, spot, mi
 
 # ---- options ----
 jobs=(jobs three.csv --cluster 1x1 --policy fifo)
-is "$(refused jobs)" "orrery: jobs: expected TRACE (a file, or a generator such as philly-like); see --help" "no trace"
-is "$(refused "${jobs[@]}" more)" 'orrery: expected at most one argument, found a second one: "more"' "one argument too many"
-is "$(refused "${jobs[@]}" --sed 3)" 'orrery: unknown option "--sed"; did you mean --set' "the nearest option"
-is "$(refused "${jobs[@]}" --qqqqqqqqqqqq)" 'orrery: unknown option "--qqqqqqqqqqqq"; --help lists them' "or none"
-is "$(refused "${jobs[@]}" -x)" 'orrery: unknown option -x; --help lists them' "a letter"
+is "$(refused jobs)" "orrery: jobs: expected TRACE (a file, or a generator such as philly-like); --help shows the forms" "no trace"
+is "$(refused "${jobs[@]}" more)" 'orrery: unexpected argument "more": expected at most one argument' "one argument too many"
+is "$(refused "${jobs[@]}" --sed 3)" 'orrery: unknown option "--sed": did you mean "--set"?' "the nearest option"
+is "$(refused "${jobs[@]}" --qqqqqqqqqqqq)" 'orrery: unknown option "--qqqqqqqqqqqq": expected an option that --help lists' "or none"
+is "$(refused "${jobs[@]}" -x)" 'orrery: unknown option "-x": expected an option that --help lists' "a letter"
 is "$(refused "${jobs[@]}" --seed)" 'orrery: option --seed: expected a value' "no value"
-is "$(refused "${jobs[@]}" -o x)" 'orrery: unknown option -o; --help lists them' "-o belongs to worlds with --output"
+is "$(refused "${jobs[@]}" -o x)" 'orrery: unknown option "-o": expected an option that --help lists' "-o belongs to worlds with --output"
 for j in 0 -1 4097 x 1.5; do is "$(refused "${jobs[@]}" -j "$j")" "orrery: -j: expected a whole number from 1 to 4096, found \"$j\"" "-j $j"; done
 for j in 1 2 4096; do is "$(o "${jobs[@]}" -q -j $j; echo $?)" 0 "-j $j"; done
 is "$(refused "${jobs[@]}" --set seed)" 'orrery: --set seed: expected PATH=VALUE' "--set without a value"
@@ -51,9 +51,9 @@ like "$(show three.csv --cluster 1x1 --policy las --set policy.las.limits=1s,2s)
 like "$(show --world step lenet5 --cluster 2x1:v100 --policy allreduce)" '"world":"step".*"model":"lenet5"' "--world: the argument is that of its verb"
 is "$(o model show lenet5 --json | grep -c '"block"') $(o model show gpt:hidden=64,layers=3,heads=4,seq=32,vocab=100 | grep -c 'more blocks like this one')" "0 1" "equal blocks are shown once"
 is "$(o trace info three.csv --json | tr -d '\t\n' | grep -o '"gpus":{"n":3,"mean":1,"sd":0,"min":1' | wc -l)" 1 "a distribution as JSON"
-is "$(refused scenario)" 'orrery: scenario: expected "show" or "schema"; see --help' "scenario alone"
-is "$(refused scenario show)" 'orrery: scenario show: expected SCENARIO.json or TRACE; see --help' "show alone"
-is "$(refused run)" 'orrery: run: expected SCENARIO.json; see --help' "run alone"
+is "$(refused scenario)" 'orrery: scenario: expected "show" or "schema"; '\''orrery scenario --help'\'' shows the forms' "scenario alone"
+is "$(refused scenario show)" 'orrery: scenario show: expected the name of a scenario file or a trace; '\''orrery scenario --help'\'' shows the forms' "show alone"
+is "$(refused run)" 'orrery: run: expected the name of a scenario file; '\''orrery run --help'\'' shows the forms' "run alone"
 
 # ---- scenario files ----
 o scenario show three.csv --cluster 1x1 --policy fifo --seed 3 >s.json
@@ -64,10 +64,10 @@ is "$(o jobs --scenario s.json --json)" "$(o run s.json --json)" "so does the ve
 printf 'submit_s,duration_s,gpus\n0,7,1\n' >one.csv
 is "$(o jobs one.csv --scenario s.json --json | tr -d '\t' | grep -A 1 '"makespan"' | tr -dc 0-9)" 7 "with another trace"
 echo '{"world": "step", "seeed": 3}' >bad.json
-is "$(refused jobs --scenario bad.json)" 'orrery: bad.json: $.world: expected "jobs" (orrery run runs scenarios of any world)' "a scenario of another world"
+is "$(refused jobs --scenario bad.json)" 'orrery: bad.json: $.world: expected "jobs" ('\''orrery run'\'' runs scenarios of any world)' "a scenario of another world"
 echo '{"seeed": 3}' >bad.json
-is "$(refused run bad.json)" 'orrery: bad.json: unknown key "seeed"; did you mean seed' "errors of run name the file"
-is "$(refused jobs --scenario bad.json)" 'orrery: bad.json: unknown key "seeed"; did you mean seed' "and those of a verb"
+is "$(refused run bad.json)" 'orrery: bad.json: unknown key "seeed": did you mean "seed"?' "errors of run name the file"
+is "$(refused jobs --scenario bad.json)" 'orrery: bad.json: unknown key "seeed": did you mean "seed"?' "and those of a verb"
 is "$(refused run nosuch.json)" 'orrery: nosuch.json: No such file or directory' "no file"
 is "$(refused run three.csv)" 'orrery: three.csv:1: invalid JSON from this line on: expected a JSON object' "no JSON"
 echo '[]' >bad.json
@@ -83,12 +83,12 @@ is "$(o policy show bamboo --kind spot | grep '^kind')" "kind: spot" "--kind sel
 like "$(o policy show las)" '^  --set policy.las.[a-z_]+=' "parameters"
 like "$(o policy show fifo)" '^no parameters$' "or none"
 like "$(o policy show sjf)" '^kind: jobs; sees .* \(oracle\)$' "what an oracle sees"
-is "$(refused policy show fifi)" 'orrery: no policy "fifi"; did you mean fifo (orrery policy list shows all; a plugin is named by its file)' "an unknown policy"
+is "$(refused policy show fifi)" "orrery: unknown policy \"fifi\": did you mean \"fifo\"? 'orrery policy list' shows all policies; a plugin is named by its file" "an unknown policy"
 is "$(refused policy list --kind chess)" 'orrery: --kind: expected jobs, step, serve, spot or plan, found "chess"' "an unknown world"
 is "$(refused policy list --kind mixed)" 'orrery: --kind: expected jobs, step, serve, spot or plan, found "mixed"' "or one without policies"
 for args in "" show "list x" "new" "new a b"; do
   # shellcheck disable=SC2086
-  is "$(refused policy $args)" "orrery: policy: expected list, show NAME or new NAME; see --help" "policy $args"
+  is "$(refused policy $args)" "orrery: policy: expected \"list\", \"show NAME\" or \"new NAME\"; 'orrery policy --help' shows the forms" "policy $args"
 done
 for name in A 1a -a 'a b' "$(printf 'a%.0s' {1..61})"; do
   is "$(refused policy new -- "$name")" "orrery: policy new: expected a name of lower-case letters, digits, '-' and '_', found \"$name\"" "a name like $name"
@@ -96,10 +96,10 @@ done
 is "$(o policy new my-own2 | head -n 1) $(ls my-own2*)" "wrote my-own2.c and my-own2_test.sh; next: my-own2.c
 my-own2_test.sh" "policy new writes two files"
 is "$(grep -c '@' my-own2.c) $(grep -c 'my_own2' my-own2.c | awk '{ print ($1 > 0) }') $(test -x my-own2_test.sh; echo $?)" "0 1 0" "with the name filled in; the test is executable"
-is "$(refused policy new my-own2)" "orrery: my-own2.c: exists already: expected another name" "and overwrites none"
+is "$(refused policy new my-own2)" "orrery: my-own2.c: this file exists already: expected another name" "and overwrites none"
 is "$(o policy new "$(printf 'a%.0s' {1..60})" | wc -l)" 3 "names of 60 letters"
-is "$(refused policy new x --reacting)" "orrery: --reacting: expected --kind step, found jobs, whose policies always react to events" "--reacting is of steps"
-is "$(refused policy list --reacting)" "orrery: --reacting: expected together with new NAME --kind step" "and of new"
+is "$(refused policy new x --reacting)" "orrery: --reacting: expected --kind step, found --kind jobs, whose policies always react to events" "--reacting is of steps"
+is "$(refused policy list --reacting)" "orrery: --reacting: expected this option only in 'orrery policy new NAME --kind step'" "and of new"
 is "$(o policy new r --kind step --reacting | wc -l) $(o policy new s --kind step | wc -l) $(cmp -s r.c s.c; echo $?)" "3 3 1" "which has another template"
 
 # ---- devices and models ----
@@ -110,9 +110,9 @@ like "$(o device show v100)" '^  memory +16 GiB, 900 GB/s' "memory"
 like "$(o device show v100)" '^SHA-256 [0-9a-f]{64}$' "hash"
 for args in "" show "list x" "show a b"; do
   # shellcheck disable=SC2086
-  is "$(refused device $args)" "orrery: device: expected list or show NAME; see --help" "device $args"
+  is "$(refused device $args)" "orrery: device: expected \"list\" or \"show NAME\"; 'orrery device --help' shows the forms" "device $args"
 done
-like "$(refused device show v10)" 'no device "v10"' "an unknown device"
+like "$(refused device show v10)" 'unknown device "v10"' "an unknown device"
 cat >table.json <<'EOT'
 {"name": "made", "title": "by hand", "source": "made up", "kind": "table", "batch": [1, 4], "latency_ms": [20, 40], "weight_bytes": 1073741824}
 EOT
@@ -125,14 +125,14 @@ like "$(o model show llama2-7b --served)" '^context +2048 tokens at each decode$
 for option in tp pp; do for n in 0 1025 x; do
   is "$(refused model show llama2-7b --served --$option $n)" "orrery: --$option: expected a whole number from 1 to 1024, found \"$n\"" "--$option $n"
 done; done
-is "$(refused model show llama2-7b --context 3)" "orrery: --context: expected together with --served" "--context without --served"
-is "$(refused model show x --served --elastic)" "orrery: model: --served and --elastic exclude each other: expected one of them" "both kinds"
+is "$(refused model show llama2-7b --context 3)" "orrery: --context: expected this option only together with --served" "--context without --served"
+is "$(refused model show x --served --elastic)" "orrery: model: --served and --elastic exclude each other: expected only one of them" "both kinds"
 for n in 0 1000000001 x; do
   is "$(refused model show lenet5 --batch $n)" "orrery: --batch: expected a whole number from 1 to 1000000000, found \"$n\"" "--batch $n"
 done
 out=$(o model show bamboo-bert --elastic)
 like "$out" '^step +264 samples; 22194 steps in total$' "an elastic job: its length"
-like "$out" '^shape +4 x 12 \(pipelines x depth\), as suggested$' "its shape"
+like "$out" '^shape +4 x 12 \(pipelines x depth\), the default$' "its shape"
 like "$out" '^state +4.08 GB, 3.4e\+08 parameters$' "its state"
 like "$out" '^on demand +20 nodes, a step in 2.51 s$' "its nodes on demand"
 like "$out" '^ +4 +12 +1.45 ' "a step of 4 pipelines of 12 stages takes 1450 ms"
@@ -161,11 +161,11 @@ the last flow ends at 0.004001 s; a flow takes 0.003001 s on average, 0.004001 s
 0" "a device is not replaced"
 printf 'id,step,src,dst,bytes,start_s,links\n0,0,a,b,1e6,0,up\n1,1,a,c,1e6,0,up\n' >flows.csv
 like "$(o "${net[@]}" -o steps.csv)" '^2 flows, 2e\+06 bytes, 1 links, 2 steps \([12] different\)$' "steps are counted"
-is "$(refused net)" "orrery: net: expected a verb; 'orrery net --help' shows the forms" "net alone"
-is "$(refused net flow)" 'orrery: net: no verb "flow"; did you mean flows?' "the nearest verb"
-is "$(refused net qqqqq)" 'orrery: net: no verb "qqqqq"; there is flows' "or the only one"
-is "$(refused net flows --links links.csv)" "orrery: net flows: expected --links FILE and --flows FILE; see --help" "one file"
-is "$(refused "${net[@]}" more)" 'orrery: net flows: expected files after --links and --flows only, found "more"' "a further argument"
+is "$(refused net)" "orrery: net: expected the verb \"flows\"; 'orrery net --help' shows the forms" "net alone"
+is "$(refused net flow)" 'orrery: net: unknown verb "flow": did you mean "flows"?' "the nearest verb"
+is "$(refused net qqqqq)" 'orrery: net: unknown verb "qqqqq": expected "flows"' "or the only one"
+is "$(refused net flows --links links.csv)" "orrery: net flows: expected the options --links FILE and --flows FILE; 'orrery net --help' shows the forms" "one file"
+is "$(refused "${net[@]}" more)" 'orrery: net flows: unexpected argument "more": expected the names of files only after --links and --flows' "a further argument"
 
 # ---- traces ----
 is "$(o trace slice three.csv --from 1 --until 2 | tail -n +2 | cut -d , -f 2-4)" "1,5,1" "slice: [from, until)"
@@ -179,7 +179,7 @@ is "$(kept --gpus 4)|$(kept --gpus 2-8)|$(kept --gpus 0-4)|$(kept --user a)|$(ke
   "0 |0 9 |5 0 |5 |0 ||5 " "rows by GPUs, user and queue"
 is "$(o trace convert u.csv --sort | tail -n +2 | cut -d , -f 2 | tr '\n' ' ')" "0 5 9 " "convert --sort"
 o trace slice u.csv --rebase >out
-is "$? $(cat err)" '2 orrery: line 3: submitted before the first row kept: expected rows in order of time, or --sort' "rows out of order cannot be rebased"
+is "$? $(cat err)" '2 orrery: line 3: this row was submitted before the first row kept: expected rows in order of time, or --sort' "rows out of order cannot be rebased"
 while read -r option value expected; do
   is "$(refused trace slice u.csv "--$option=$value")" "orrery: --$option: expected $expected, found \"$value\"" "--$option $value"
 done <<'EOT'
@@ -192,25 +192,25 @@ count -1 a whole number from 0
 sample 0 a probability above 0 and at most 1
 sample 1.5 a probability above 0 and at most 1
 EOT
-is "$(refused trace)" "orrery: trace: expected a verb; 'orrery trace --help' shows the forms" "trace alone"
-is "$(refused trace qqqqqqq)" 'orrery: trace: no verb "qqqqqqq"; there are info, convert, slice, synth, list' "an unknown verb"
-is "$(refused trace list x)" 'orrery: trace list: expected no argument, found "x"' "list takes nothing"
-is "$(refused trace synth)" "orrery: trace synth: expected one model; 'orrery trace list' shows them" "synth alone"
-is "$(refused trace convert)" "orrery: trace convert: expected one file; 'orrery trace --help' shows the forms" "convert alone"
+is "$(refused trace)" "orrery: trace: expected a verb, such as \"info\"; 'orrery trace --help' shows the forms" "trace alone"
+is "$(refused trace qqqqqqq)" 'orrery: trace: unknown verb "qqqqqqq": expected info, convert, slice, synth or list' "an unknown verb"
+is "$(refused trace list x)" 'orrery: trace list: unexpected argument "x": expected none' "list takes nothing"
+is "$(refused trace synth)" "orrery: trace synth: expected one model that 'orrery trace list' shows" "synth alone"
+is "$(refused trace convert)" "orrery: trace convert: expected the name of one file; 'orrery trace --help' shows the forms" "convert alone"
 is "$(o trace synth poisson:n=5 -o five.csv; cat err; wc -l <five.csv)" "five.csv: 5 rows
 6" "synth jobs"
 is "$(o trace synth poisson:n=5 --to requests | wc -l) $(o trace synth poisson:n=5 --seed 2 | cmp -s - five.csv; echo $?)" "6 1" "synth requests, and another seed"
-is "$(refused trace synth explore:f=3)" "orrery: explore:f=3: a row of a job has no operators: expected the generator itself as the trace (orrery jobs explore:f=3), or a flow in JSON (docs/howto/run-a-workflow.md)" "synth of a workflow"
+is "$(refused trace synth explore:f=3)" "orrery: explore:f=3: the generator makes flows, whose operators no trace file can store: expected the generator itself as the trace ('orrery jobs explore:f=3'), or a flow in JSON (docs/howto/run-a-workflow.md)" "synth of a workflow"
 echo '{"operators":[{"name":"a","work_s":100},{"name":"b","work_s":10,"inputs":["a"]}]}' >flow.json
 is "$(refused trace convert flow.json) $(refused trace slice flow.json --count 1)" \
-  "orrery: flow.json: holds flows, and a row of a job has no operators: expected a trace of jobs orrery: flow.json: holds flows, and a row of a job has no operators: expected a trace of jobs" \
+  "orrery: flow.json: this trace holds flows, and no other format can store their operators: expected a trace of jobs orrery: flow.json: this trace holds flows, and no other format can store their operators: expected a trace of jobs" \
   "a workflow in rows of jobs"
 o trace synth hazard:p=0.5,length=4h -o h.csv
-is "$(refused trace slice h.csv --count 3)" "orrery: h.csv: the rows of one instance depend on one another: expected a time range, --from and --until" "instances have no single rows"
-is "$(refused trace slice h.csv --user a)" "orrery: h.csv: holds instances, which have no queue, user or GPUs: expected a time range only" "nor users"
-is "$(refused trace slice h.csv --to swf)" 'orrery: --to: expected availability, the only format of instances, found "swf"' "nor another format"
+is "$(refused trace slice h.csv --count 3)" "orrery: h.csv: the rows of one instance depend on one another: expected a selection by time only (--from and --until)" "instances have no single rows"
+is "$(refused trace slice h.csv --user a)" "orrery: h.csv: this trace holds instances, which have no queue, user or GPUs: expected a selection by time only (--from and --until)" "nor users"
+is "$(refused trace slice h.csv --to swf)" 'orrery: --to: expected "availability", the only format for instances, found "swf"' "nor another format"
 o trace synth poisson:n=9,rate=1 --to requests -o q.csv
-is "$(refused trace slice q.csv --user a)" "orrery: q.csv: holds requests, which have no queue, user or GPUs: expected other options" "requests neither"
+is "$(refused trace slice q.csv --user a)" "orrery: q.csv: this trace holds requests, which have no queue, user or GPUs: expected none of --queue, --user and --gpus" "requests neither"
 is "$(o trace slice q.csv --count 4 | wc -l) $(o trace slice q.csv --sample 1 | wc -l)" "5 10" "requests are cut"
 out=$(o trace info u.csv)
 like "$out" '^rows +3$' "info: rows"
@@ -218,10 +218,10 @@ is "$(o trace info u.csv --json | tr -d '\t' | grep -c '^"distributions":')" 1 "
 
 like "$(o trace info poisson:n=5,rate=1 --format requests)" '^requests +5$' "a generator of requests"
 like "$(o trace info poisson:n=5)" '^rows +5$' "or of jobs"
-is "$(refused trace info poisson:n=0 --format requests)" "orrery: poisson:n=0: has no end: expected the option n" "without an end there are no requests to describe"
-is "$(refused trace info poisson:n=0)" "orrery: poisson:n=0: has no end: expected the option n" "nor jobs"
+is "$(refused trace info poisson:n=0 --format requests)" "orrery: poisson:n=0: this generator has no end: expected its parameter \"n\"" "without an end there are no requests to describe"
+is "$(refused trace info poisson:n=0)" "orrery: poisson:n=0: this generator has no end: expected its parameter \"n\"" "nor jobs"
 like "$(o trace info hazard:p=0.5,length=2h)" '^span h +2$' "a generator of instances"
-is "$(refused trace info hazard:p=0.5,length=0)" "orrery: hazard:p=0.5,length=0: has no end: expected the option length" "which needs an end"
+is "$(refused trace info hazard:p=0.5,length=0)" "orrery: hazard:p=0.5,length=0: this generator has no end: expected its parameter \"length\"" "which needs an end"
 printf 'arrival_s,request_id\n0,a\n1,b\n3,c\n' >r.csv
 out=$(o trace info r.csv)
 like "$out" '^requests +3$' "requests of a file"
@@ -231,13 +231,13 @@ is "$(o trace info r.csv --json | tr -d '\t' | grep -E '^"(requests|span s)":' |
 for i in $(seq 20); do echo "$i,1,1,u$i"; done | cat <(echo submit_s,duration_s,gpus,user) - >many.csv
 like "$(o trace info many.csv)" '^  and 5 more \(--json lists all\)$' "15 of 20 users are listed"
 is "$(o trace info many.csv --json | grep -c '"key":.*"u[0-9]*"')" 20 "all as JSON"
-is "$(refused trace info)" "orrery: trace info: expected one file; 'orrery trace --help' shows the forms" "info alone"
+is "$(refused trace info)" "orrery: trace info: expected the name of one file; 'orrery trace --help' shows the forms" "info alone"
 
 # ---- databases ----
 o "${jobs[@]}" --db r.db -q
 is "$(o db runs r.db | awk 'NR == 2 { print $1, $2, $3, $5 }')" "1 fifo jobs 3" "db runs"
-is "$(refused db runs r.db --run 1)" "orrery: db runs: expected no --run and no --out, which are options of export (and --run of show)" "--run is of export and show"
-is "$(refused db export r.db --run 1)" "orrery: db export: expected --run N and --out DIR" "export needs both"
+is "$(refused db runs r.db --run 1)" "orrery: db runs: expected neither --run nor --out: 'orrery db export' accepts both, and 'orrery db show' accepts --run" "--run is of export and show"
+is "$(refused db export r.db --run 1)" "orrery: db export: expected the options --run N and --out DIR" "export needs both"
 is "$(refused db export r.db --run 0 --out x)" 'orrery: --run: expected a whole number from 1, found "0"' "runs are counted from 1"
 is "$(o db export r.db --run 1 --out x; cut -d , -f 1,3-5 x/fifo.jobs.csv | sed -n 2p)" "0,0.000000000,0.000000000,10.000000000" "an exported row"
 

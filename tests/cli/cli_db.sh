@@ -34,17 +34,17 @@ refuse() {
 }
 echo 'job_id,gpus' >"$work/trace.csv"
 refuse 2 'no run 9: expected a run that .orrery db runs. lists' export "$work/a.db" --run 9 --out "$work/x"
-refuse 2 'expected --run N and --out DIR' export "$work/a.db"
+refuse 2 'expected the options --run N and --out DIR' export "$work/a.db"
 refuse 2 'expected a whole number' export "$work/a.db" --run 1x --out "$work/x"
 refuse 2 'No such file' digest "$work/none.db"
-refuse 2 'did you mean digest' digset "$work/a.db"
-refuse 2 'expected a verb and a file' digest
-refuse 2 'db merge: expected the database to write' merge "$work/new.db"
-refuse 2 'db merge: expected the database to write' merge "$work/new.db" "$work/a.db" --run 1
+refuse 2 'did you mean "digest"?' digset "$work/a.db"
+refuse 2 'expected a verb and the name of a file' digest
+refuse 2 'db merge: expected the name of the database to write' merge "$work/new.db"
+refuse 2 'db merge: expected the name of the database to write' merge "$work/new.db" "$work/a.db" --run 1
 refuse 2 'none.db.*No such file' merge "$work/new.db" "$work/none.db"
 refuse 2 'not a database of orrery' merge "$work/new.db" "$work/a.db" "$work/trace.csv"
 [ ! -e "$work/new.db" ]; ok $? 'a refused merge creates no database'
-refuse 2 'unknown option or missing value' runs "$work/a.db" --frob
+refuse 2 'unknown option, or no value after it' runs "$work/a.db" --frob
 refuse 2 'not a database of orrery' runs "$work/trace.csv"
 [ ! -e "$work/none.db" ] && [ ! -e "$work/x" ]; ok $? 'a refused command makes nothing'
 # A database of schema 4 is accepted, its digest is unchanged, and new runs can be added.

@@ -17,9 +17,9 @@ refuse 'run 1 has no parts of nodes: expected a run that was made with --record 
 refuse 'no run 9: expected a run that .orrery db runs. lists' "$work/a.db" --job 1 --run 9
 refuse 'expected a database and one of --job ID' "$work/a.db"
 refuse 'expected a database and one of --job ID' --job 1
-refuse 'expected one of --job, --request, --step and --node' "$work/a.db" --job 1 --step 2
+refuse 'expected only one of the options --job, --request, --step and --node' "$work/a.db" --job 1 --step 2
 refuse 'expected a whole number' "$work/a.db" --job 1 --run x
-refuse 'did you mean --job' "$work/a.db" --jub 1
+refuse 'did you mean "--job"?' "$work/a.db" --jub 1
 refuse 'No such file' "$work/none.db" --job 1
 # A database of schema 4 has no table of parts.
 sqlite3 "$work/old.db" <"$srcdir/tests/data/schema-4.sql"
@@ -30,6 +30,6 @@ text=$("$ORRERY" run "$work/plan.json" 2>&1); rc=$?
 is "$rc" 2 'a world without parts refuses --record explain'
 like "$text" 'unknown key "record"' 'the message names the key'
 text=$("$ORRERY" jobs philly-like:n=20 --cluster 1x8 --policy fifo --record explain 2>&1); rc=$?
-is "$rc $text" "2 orrery: record: parts of times are kept in a database: expected --db FILE with --record explain" 'parts need a database'
+is "$rc $text" "2 orrery: record: the parts of times are stored in a database: expected --db FILE together with --record explain" 'parts need a database'
 like "$("$ORRERY" explain --help)" 'Example:' 'help has an example'
 tap_done

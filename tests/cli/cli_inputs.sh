@@ -33,7 +33,7 @@ printf '{"world": "jobs", "trace": "t.csv",\n"cluster": "1x1", "policies": "fi\3
 refused 'utf\.json:2:34: byte 0xff: expected text in UTF-8' "JSON that is not UTF-8" run utf.json
 
 # ---- clusters, choices, times ----
-refused '.*expected each key once in a group, found "cpus=8"' "a repeated key of a cluster" jobs t.csv --cluster 2x8:v100:cpus=4:cpus=8 --policy fifo
+refused '.*expected each option once in a group, found "cpus=8"' "a repeated key of a cluster" jobs t.csv --cluster 2x8:v100:cpus=4:cpus=8 --policy fifo
 refused '.*allocation: expected one of .*\|max_sum_throughput\|finish_time_fairness\|replay, found "zzz"' "all choices are shown" \
   jobs t.csv --cluster 1x1 --policy gavel --set policy.gavel.allocation=zzz
 refused 'generator tiresias-like: job [0-9]+ is submitted later than 4e\+09 s: expected' "submit times that overflow: a run" \

@@ -52,7 +52,7 @@ for o in threads gpu; do
 done
 for n in 4294967296 -1 1.5; do refused "calib run: --seed: expected a whole number from 0 to 4294967295, found \"$n\"" run --backend synthetic --seed $n; done
 is "$(run --only launch --seed 4294967295 -q -o seed.csv; value seed.device.json seed)" 4294967295 "the seed is written"
-refused 'calib run: unexpected "more"; see --help' run --backend synthetic more
+refused 'calib run: unexpected argument "more": expected options only; '\''orrery calib --help'\'' shows them' run --backend synthetic more
 refused 'calib run: --only: expected launch, gemm, conv, memory, gather, update, attention, copy, collective, interference, preemption or learners, found "gemms"' \
   run --only launch,gemms,copy
 refused 'calib run: --only: expected launch, gemm, conv, memory, gather, update, attention, copy, collective, interference, preemption or learners, found "gem"' run --only gem
@@ -60,7 +60,7 @@ families() { run --budget 4 --settings noise=0 -q --only "$1" | tail -n +2 | cut
 is "$(families gemm,copy)|$(families memory)|$(families update,launch,)" "copy gemm |memory |launch update " "--only"
 refused 'synthetic backend: expected name=number, found "t0"' run --backend synthetic --settings t0
 refused 'synthetic backend: expected name=number, found "t0=-1"' run --backend synthetic --settings noise=0,t0=-1
-refused 'synthetic backend: unknown setting "t"; expected one of t0, a, b, p, noise, spread, drift, outliers, hot_from, hot_to, hot, lost' run --backend synthetic --settings t=1
+refused 'synthetic backend: unknown setting "t": expected one of t0, a, b, p, noise, spread, drift, outliers, hot_from, hot_to, hot, lost' run --backend synthetic --settings t=1
 for s in a b p; do refused "synthetic backend: expected a, b and p above 0" run --backend synthetic --settings $s=0; done
 
 # ---- fit: files and names ----
@@ -80,18 +80,18 @@ is "$("$orrery" calib fit p.csv again.csv --device v100 -o both.json)" "200 poin
 from=()
 for _ in $(seq 17); do from+=(--from nccl); done
 refused 'calib fit: --from: expected at most 16 tables' fit "${from[@]}" x.csv
-refused 'calib fit: each --from KIND needs one TABLE.csv' fit --from nccl --from copy x.csv
-refused 'calib fit: each --from KIND needs one TABLE.csv' fit --from nccl x.csv y.csv
-refused 'calib fit: expected POINTS.csv; see --help' fit --device v100
+refused 'calib fit: expected one TABLE.csv after each --from KIND' fit --from nccl --from copy x.csv
+refused 'calib fit: expected one TABLE.csv after each --from KIND' fit --from nccl x.csv y.csv
+refused 'calib fit: expected the name of a file POINTS.csv; '\''orrery calib --help'\'' shows the forms' fit --device v100
 refused 'calib list: expected no arguments' list x
-refused 'calib show: expected PROFILE; see --help' show
-refused 'calib show: expected PROFILE; see --help' show a b
-refused 'calib check: expected PROFILE; see --help' check
-refused 'calib diff: expected two profiles; see --help' diff a
-refused 'calib diff: expected two profiles; see --help' diff a b c
-refused 'calib diff: expected two profiles; see --help' diff a --b
-refused 'calib scale: expected PROFILE --to GPU; see --help' scale v100
-refused 'calib scale: --known: expected two profiles, A,B' scale v100 --to t4 --known p100
+refused 'calib show: expected the name of one profile; '\''orrery calib --help'\'' shows the forms' show
+refused 'calib show: expected the name of one profile; '\''orrery calib --help'\'' shows the forms' show a b
+refused 'calib check: expected the name of one profile; '\''orrery calib --help'\'' shows the forms' check
+refused 'calib diff: expected the names of two profiles; '\''orrery calib --help'\'' shows the forms' diff a
+refused 'calib diff: expected the names of two profiles; '\''orrery calib --help'\'' shows the forms' diff a b c
+refused 'calib diff: expected the names of two profiles; '\''orrery calib --help'\'' shows the forms' diff a --b
+refused 'calib scale: expected the name of a profile and --to GPU; '\''orrery calib --help'\'' shows the forms' scale v100
+refused 'calib scale: --known: expected the names of two profiles separated by a comma, such as p100,v100' scale v100 --to t4 --known p100
 
 # ---- scale ----
 is "$("$orrery" calib scale v100 --to t4 --known none -o t4.json | sed 's/^[0-9]* //') $("$orrery" calib show t4.json | grep -c '^error of its laws .* - %, mean - %$\|- %')" \

@@ -97,7 +97,7 @@ EOT
 is "$(shown model show job.json --elastic)" "trio: made by hand
 source      made up
 step        96 samples; - steps in total
-shape       3 x 2 (pipelines x depth), as suggested
+shape       3 x 2 (pipelines x depth), the default
 state       3 GB, 2.5e+08 parameters
 on demand   6 nodes, a step in 1.5 s
 
@@ -125,14 +125,14 @@ echo '{"name": "short", "title": "t", "source": "made up", "samples_per_step": 1
 is "$(shown model show short.json --elastic)" "short: t
 source      made up
 step        1 samples; 14400 steps in total
-shape       1 x 1 (pipelines x depth), as suggested
+shape       1 x 1 (pipelines x depth), the default
 on demand   1 nodes, a step in 0.5 s
 
 pipelines  depth       step s  redundant s   degraded s   failover s  redundant
         1      1          0.5          0.5            -            -      0.0 %" "two hours of steps of half a second"
 echo '{"name": "bare", "title": "t", "source": "made up", "samples_per_step": 1, "depth": 2, "on_demand": {"nodes": 3, "step_s": 1}, "curves": {"a": {"first": 1, "values": [1]}}}' >bare.json
 is "$(shown model show bare.json --elastic | sed -n '3,5p')" "step        1 samples; - steps in total
-shape       - (pipelines x depth), as suggested
+shape       - (pipelines x depth), the default
 on demand   3 nodes, a step in 1 s" "what a job does not state"
 cat >step.json <<'EOT'
 {"name": "derived", "title": "t", "source": "made up", "step": {"model": "bert_large_s128", "device": "v100", "precision": "fp16", "batch": 64,

@@ -19,18 +19,18 @@ mkdir bin
 fake() { printf '#!/bin/sh\n%s\n' "$1" >bin/gnuplot; chmod +x bin/gnuplot; }
 fake 'cat >/dev/null; echo broken >&2; exit 1'
 PATH=$work/bin:$PATH "$orrery" "${jobs[@]}" --out broken -q 2>said
-is "$? $(cat said)" "1 orrery: no figures: gnuplot failed (status 1): broken (the CSV files are complete)" "gnuplot fails"
+is "$? $(cat said)" "1 orrery: no figures were drawn: gnuplot failed (status 1): broken (the CSV files are complete)" "gnuplot fails"
 is "$(ls broken | tr '\n' ' ')" "fifo.jobs.csv fifo.series.csv notes.csv summary.csv " "which leaves the CSV files"
 fake 'cat >/dev/null'
 PATH=$work/bin:$PATH "$orrery" "${jobs[@]}" --out silent -q 2>said
-like "$? $(cat said)" '^1 orrery: no figures: silent/[a-z-]+\.pdf: gnuplot wrote an incomplete file' "gnuplot draws nothing"
+like "$? $(cat said)" '^1 orrery: no figures were drawn: silent/[a-z-]+\.pdf: gnuplot wrote an incomplete file' "gnuplot draws nothing"
 fake 'cat >/dev/null; sleep 600'
 begin=$SECONDS
 ORRERY_GNUPLOT_TIMEOUT=1 PATH=$work/bin:$PATH timeout 60 "$orrery" "${jobs[@]}" --out slow -q 2>said
-like "$? $(cat said)" '^1 orrery: no figures: .*/bin/gnuplot made no progress for 1 s and was ended' "gnuplot that hangs at its end"
+like "$? $(cat said)" '^1 orrery: no figures were drawn: .*/bin/gnuplot made no progress for 1 s and was ended' "gnuplot that hangs at its end"
 fake 'sleep 600'
 ORRERY_GNUPLOT_TIMEOUT=1 PATH=$work/bin:$PATH timeout 60 "$orrery" "${jobs[@]}" --out slow -q 2>said
-like "$? $(cat said)" '^1 orrery: no figures: .*/bin/gnuplot made no progress for 1 s and was ended' "gnuplot that reads nothing"
+like "$? $(cat said)" '^1 orrery: no figures were drawn: .*/bin/gnuplot made no progress for 1 s and was ended' "gnuplot that reads nothing"
 is "$((SECONDS - begin < 30))" 1 "soon after its limit of time"
 is "$(drafts)" "" "no temporary file remains"
 
@@ -43,7 +43,7 @@ for path in . "" bin ":$PATH" ".:$PATH" "here:$PATH"; do
 done
 is "$([ -e trapped ]; echo $?)" 1 "gnuplot is not taken from a relative folder of PATH"
 PATH=. "$orrery" "${jobs[@]}" --out here -q 2>said
-like "$? $(cat said)" '^3 orrery: no figures: gnuplot is not installed' "but then is missing"
+like "$? $(cat said)" '^3 orrery: no figures were drawn: gnuplot is not installed' "but then is missing"
 
 # ---- signals ----
 ulimit -c 0

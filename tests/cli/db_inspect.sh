@@ -32,7 +32,7 @@ damage() {
   sqlite3 bad.db "$1"
   text=$("$orrery" db check bad.db 2>err); is $? 1 "damage: $1"
   like "$text" "$2" 'is found, with its run and table'
-  like "$(cat err)" 'bad.db: damaged: [0-9]+ finding' 'and counted'
+  like "$(cat err)" 'bad.db: the database is damaged \([0-9]+ findings' 'and counted'
   rm bad.db
 }
 damage 'UPDATE metrics SET value = value * 1.5 WHERE run = 2 AND position = 1' '^run 2 \(policy-2\): table metrics differs from its checksum$'
@@ -58,7 +58,7 @@ text=$("$orrery" db diff a.db c.db 2>/dev/null); is $? 1 'files with other conte
 like "$text" '^run 2 of A, run 2 of B: policy-2: different metrics$' 'the table is named'
 is "$(printf '%s\n' "$text" | awk '/^    [a-z]/ && !/B - A/ { print $1, $NF }' | tr '\n' ' ')" 'jct_p50 %) wait_p99 %) ' 'the largest relative difference comes first'
 like "$text" 'jct_p50 +527.857143 +791.785714 +\+263.929 \(\+50 %\)' 'with both values and their difference'
-like "$("$orrery" db diff a.db 2>&1)" 'expected two files' 'diff needs two files'
+like "$("$orrery" db diff a.db 2>&1)" 'expected the names of two files' 'diff needs two files'
 
 # ---- vacuum ----
 

@@ -71,7 +71,7 @@ refuse 'expected -o FILE.html' step.db
 refuse 'study.json is a study: expected --db FILE' study.json -o a.html
 refuse 'no run 99: expected a run that .orrery db runs. lists' step.db --run 99 -o a.html
 refuse 'rows: expected a whole number from 1' step.db --rows 0 -o a.html
-refuse 'did you mean --rows' step.db --rws 5 -o a.html
+refuse 'did you mean "--rows"' step.db --rws 5 -o a.html
 refuse 'No such file' none.db -o a.html
 refuse 'not a database|not an SQLite|expected a database' jobs.csv -o a.html
 echo '[1]' >list.json

@@ -95,15 +95,16 @@ static void test_limits(void)
 	refused("{\"nodes\": [{\"gpus\": 1, \"count\": 2, \"racks\": 3}]}", "c: $.nodes[0].racks: expected a number from 0 to 2");
 	refused("{\"nodes\": [{\"gpus\": 1, \"speed\": 1000001}]}", "c: $.nodes[0].speed: expected a number from 0 to 1000000");
 	refused("{\"nodes\": [{\"gpus\": 1, \"name\": \"\"}]}", "c: $.nodes[0].name: expected a string");
-	refused("{\"nodes\": [{\"gpus\": 1},\n\n{gpus: 2}]}", "c:3: invalid JSON from this line on: expected an object with nodes");
-	refused("{nodes", "c:1: invalid JSON from this line on: expected an object with nodes");
-	refused("{\"nodes\": [{\"gpus\": 1}], \"other\": 3}", "c: unknown key \"other\": expected nodes");
+	refused("{\"nodes\": [{\"gpus\": 1},\n\n{gpus: 2}]}", "c:3: invalid JSON from this line on: expected an object with \"nodes\"");
+	refused("{nodes", "c:1: invalid JSON from this line on: expected an object with \"nodes\"");
+	refused("{\"nodes\": [{\"gpus\": 1}], \"other\": 3}", "c: unknown key \"other\": expected \"nodes\"");
 	refused("{\"nodes\": [{\"gpus\": 1, \"speed\": 2}, {\"gpus\": 1, \"speed\": 3}]}",
-		"c: $.nodes[1].speed: type \"gpu\" has speeds 2 and 3: expected one speed per type");
+		"c: $.nodes[1].speed: type \"gpu\" has the speeds 2 and 3: expected one speed per type");
 	refused("{\"nodes\": [{\"gpus\": 1, \"speed\": 3}, {\"gpus\": 1, \"speed\": 2}]}",
-		"c: $.nodes[1].speed: type \"gpu\" has speeds 3 and 2: expected one speed per type");
-	refused("{\"nodes\": [{\"speed\": 2}]}", "c: $.nodes[0].speed: given for a node without GPUs: expected GPUs of a named type");
-	refused("gpus,speed\n1,2\n1,0.5\n", "c:3: speed: type \"gpu\" has speeds 2 and 0.5: expected one speed per type");
+		"c: $.nodes[1].speed: type \"gpu\" has the speeds 3 and 2: expected one speed per type");
+	refused("{\"nodes\": [{\"speed\": 2}]}",
+		"c: $.nodes[0].speed: given for a node without GPUs: expected a speed only for GPUs of a named type");
+	refused("gpus,speed\n1,2\n1,0.5\n", "c:3: speed: type \"gpu\" has the speeds 2 and 0.5: expected one speed per type");
 	refused("gpus,speed\n1,1000001\n", "c:2: speed: expected a number from 0 to 1000000, found \"1000001\"");
 	refused("gpus,cpus\n1,1000000001\n", "c:2: cpus: expected a number from 0 to 1000000000, found \"1000000001\"");
 	refused("gpus,mem_gib\n1,976562501\n", "c:2: mem_gib: expected a number from 0 to 976562500, found \"976562501\"");
@@ -140,8 +141,9 @@ static void test_limits(void)
 		refused(bad[i].spec, want);
 	}
 	refused("1x1:a:speed=2,1x1:a:speed=3",
-		"cluster \"1x1:a:speed=2,1x1:a:speed=3\": speed: type \"a\" has speeds 2 and 3: expected one speed per type");
-	refused("1x0:speed=2", "cluster \"1x0:speed=2\": speed: given for a node without GPUs: expected GPUs of a named type");
+		"cluster \"1x1:a:speed=2,1x1:a:speed=3\": speed: type \"a\" has the speeds 2 and 3: expected one speed per type");
+	refused("1x0:speed=2",
+		"cluster \"1x0:speed=2\": speed: given for a node without GPUs: expected a speed only for GPUs of a named type");
 }
 
 /* ---- the hash: equal for equal clusters, another for any field ---- */

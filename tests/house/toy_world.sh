@@ -33,10 +33,10 @@ cd "$work" || exit 1
 like "$("$orrery" --help)" '^  toy  +serve items one after the other$' "a verb"
 like "$("$orrery" toy --help)" '^  --slow  +a minute per item$' "--help lists its flags"
 like "$("$orrery" toy --help)" 'toy\.OPTION' "--help lists its options"
-like "$("$orrery" toy 5 --policy steady --set itms=3 2>&1)" 'unknown key "itms"; did you mean items' "an unknown key: the message names the nearest one"
+like "$("$orrery" toy 5 --policy steady --set itms=3 2>&1)" 'unknown key "itms": did you mean "items"?' "an unknown key: the message names the nearest one"
 like "$("$orrery" toy 5 --policy steady --set items=0 2>&1)" '\$\.items: expected a number from 1 to 1000000, found "0"' "values of keys are checked"
-like "$("$orrery" toy 5 --policy stedy 2>&1)" 'did you mean steady' "names of policies are checked"
-like "$("$orrery" jobs x --policy toy-steady 2>&1; "$orrery" jobs x --cluster 1x1 --policy steady 2>&1)" 'steady: is a toy policy \(for orrery toy\)' "the kind of a policy is checked"
+like "$("$orrery" toy 5 --policy stedy 2>&1)" 'did you mean "steady"?' "names of policies are checked"
+like "$("$orrery" jobs x --policy toy-steady 2>&1; "$orrery" jobs x --cluster 1x1 --policy steady 2>&1)" '"steady" is a toy policy \(for .orrery toy.\)' "the kind of a policy is checked"
 "$orrery" scenario show 7 --world toy --policy steady --slow >s.json
 is "$("$orrery" run s.json --json -q)" "$("$orrery" toy 7 --policy steady --slow --json -q)" "scenario show writes a scenario, run carries it out, --json prints"
 "$orrery" toy 7 --policy steady,steady@late --set policy.late.pause=1s --db x.db --out o --list labels -q --no-figures

@@ -25,7 +25,7 @@ is "$("$ORRERY" device show "$work/bad.json" 2>&1; echo $?)" \
   "orrery: $work/bad.json: \$.memory_GBps: expected a number from 0 to 1e+09, found something else
 2" "a wrong value: the message has file, path and accepted values; exit code 2"
 is "$("$ORRERY" device show a101 2>&1; echo $?)" \
-  "orrery: no device \"a101\"; did you mean a10? orrery device list shows all; a file ends in .json
+  "orrery: unknown device \"a101\": did you mean \"a10\"? 'orrery device list' shows all devices; the name of a file ends in .json
 2" "an unknown name: the message names the nearest one; exit code 2"
 "$ORRERY" device frob >"$work/out" 2>&1
 is "$?" 2 "an unknown verb: exit code 2"

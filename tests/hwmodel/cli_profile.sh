@@ -93,7 +93,7 @@ like "$(printf '%s\n' "$alone" | tr -d '\n\t ')" '"makespan":\{"value":600,?"?[^
 is "$(printf '%s\n' "$alone" | tr -d '\n\t ' | grep -c '"makespan":{"value":[0-9.]*,"ci_low":[0-9]')" 0 "jobs: a value that draws do not change has no interval"
 like "$one" '"cost_source":.*profile made \(made up, 2026-02-03; median error 6 %, mean 10 %\).*10 draws' "jobs: the report names the profile"
 said=$("$orrery" jobs philly-like --cluster 4x8:v100 --policy fifo --cost-samples 10 2>&1)
-like "$? $said" '^2 .*cost_samples: has no effect: expected a trace whose jobs name a strategy' "jobs: draws without a job that trains are refused"
+like "$? $said" '^2 .*cost_samples: this option has no effect: expected a trace whose jobs name a strategy' "jobs: draws without a job that trains are refused"
 
 # ---- hardware that the catalogue lacks: many virtual machines report only "AMD EPYC" as their processor ----
 profile 10 300 "AMD EPYC" | sed 's/"synthetic"/"cpu"/; s/"measured_here": false/"measured_here": true/
@@ -126,7 +126,7 @@ head -c 400 made.json >cut.json
 refused "half a profile" 'cut.json:[0-9]+' --profile cut.json
 sed 's/"schema": 1/"schema": 7/' made.json >new.json
 refused "a profile of another version" '\$\.schema: expected 1, found 7' --profile new.json
-refused "no such profile" 'no profile "nonesuch"' --profile nonesuch
+refused "no such profile" 'unknown profile "nonesuch"' --profile nonesuch
 refused "draws without laws" 'cost_samples: device v100 has no profile, so there are no laws to draw' --profile none --cost-samples 10
 refused "one draw" 'cost_samples: expected 0, or at least 2 draws, found "1"' --profile made.json --cost-samples 1
 tap_done

@@ -38,9 +38,9 @@ is "$("$ORRERY" model show "$work/mine.json")" "$("$ORRERY" model show lenet5)" 
 sed -i 's/"kind": "pool"/"kind": "pol"/' "$work/mine.json"
 out=$("$ORRERY" model show "$work/mine.json" 2>&1)
 is $? 2 "an invalid model file: exit code 2"
-like "$out" 'mine\.json: \$\.layers\[2\]\.kind: unknown kind "pol"; did you mean pool' "an invalid model file: the message names the place"
+like "$out" 'mine\.json: \$\.layers\[2\]\.kind: unknown kind "pol": did you mean "pool"?' "an invalid model file: the message names the place"
 out=$("$ORRERY" model show resnet51 2>&1)
-is "$? $out" '2 orrery: no model "resnet51"; did you mean resnet50?' "a wrong name: the nearest one"
+is "$? $out" '2 orrery: unknown model "resnet51": did you mean "resnet50"?' "a wrong name: the nearest one"
 for args in "" "show" "list x" "show vgg16 --batch 0" "show vgg16 --batch 1e3" "show vgg16 --bach 3" "snow vgg16"; do
   # shellcheck disable=SC2086
   "$ORRERY" model $args >/dev/null 2>"$work/err"
@@ -68,7 +68,7 @@ done
 if command -v python3 >/dev/null; then
   for kind in table llm; do
     printf '{"kind": "%s", "closed": 1, "qqqqqqqqqqqq": 1}' "$kind" | sed "$([ $kind = llm ] || echo 's/"closed": 1, //')" >"$work/keys.json"
-    said=$("$ORRERY" model show "$work/keys.json" --served 2>&1 | sed -n 's/.*expected //p')
+    said=$("$ORRERY" model show "$work/keys.json" --served 2>&1 | sed -n 's/.*expected one of //p')
     is "$(printf '%s\n' "$said" | tr -d ' ' | tr , '\n' | sort)" "$(python3 -c '
 import json, sys
 s = json.load(open(sys.argv[1]))

@@ -336,7 +336,7 @@ static void check_measured_layers(void)
 				strstr(cost_source(other, 8), " for the peak of t4"),
 			"the source: %s", cost_source(other, 8));
 		o.precision = PRECISION_FP16;
-		ok(!cost_new(d, v, &o, &err) && strstr(err.text, "its layers were measured in fp32"), "other precisions are refused");
+		ok(!cost_new(d, v, &o, &err) && strstr(err.text, "the layers were measured in fp32"), "other precisions are refused");
 		cost_free(c);
 		cost_free(other);
 		device_free(v);
@@ -355,10 +355,11 @@ static void check_measured_layers(void)
 	static const struct {
 		const char *text, *options, *says;
 	} bad[] = { { HEAD "0,a,1,1,1,1\n", "", "unknown batch size: expected it after the name" },
-		{ HEAD "0,a,1,1,1,1\n", ":batch=0", "unknown batch size" }, { HEAD "0,a,1,1,1,1\n", ":batsh=3", "did you mean batch" },
+		{ HEAD "0,a,1,1,1,1\n", ":batch=0", "unknown batch size" }, { HEAD "0,a,1,1,1,1\n", ":batsh=3", "did you mean \"batch\"?" },
 		{ "idx,layer,fwd_ms,bwd_ms,activation_bytes\n", ":batch=4", ".csv:1: no column \"param_bytes\": expected the columns" },
-		{ HEAD "1,a,1,1,1,1\n", ":batch=4", ".csv:2: idx: expected 0, found 1" },
-		{ HEAD "0,a,1,1,1,1\n2,b,1,1,1,1\n", ":batch=4", ".csv:3: idx: expected 1, found 2" },
+		{ HEAD "1,a,1,1,1,1\n", ":batch=4", ".csv:2: idx: expected 0, because layers are numbered from 0 without gaps, found 1" },
+		{ HEAD "0,a,1,1,1,1\n2,b,1,1,1,1\n", ":batch=4",
+			".csv:3: idx: expected 1, because layers are numbered from 0 without gaps, found 2" },
 		{ HEAD "0,a,-1,1,1,1\n", ":batch=4", ".csv:2: fwd_ms: expected a number of at least 0, found \"-1\"" },
 		{ HEAD "0,a,1,x,1,1\n", ":batch=4", ".csv:2: bwd_ms: expected a number of at least 0, found \"x\"" },
 		{ HEAD "0,a,1,1,,1\n", ":batch=4", ".csv:2: activation_bytes: expected a number" },
@@ -419,16 +420,18 @@ static void check_steps(void)
 	static const struct {
 		const char *text, *says;
 	} bad[] = { { "{\"steps\": 3}", "s.json: $.steps: expected a list" },
-		{ "{\"step\": []}", "$: unknown key \"step\"; did you mean steps" },
+		{ "{\"step\": []}", "$: unknown key \"step\": did you mean \"steps\"?" },
+		{ "{\"steps\": [],\n\"steps\": []}", "s.json:2:1: duplicate key \"steps\" (first on line 1): expected it once" },
 		{ STEP(""), "$.steps[0].precision: expected a string" },
-		{ STEP(", \"precision\": \"fp64\", \"unit\": \"ms\""), "$.steps[0]: expected precision: fp32, tf32" },
-		{ STEP(", \"precision\": \"fp32\", \"unit\": \"s\""), "$.steps[0]: expected unit: samples/s or ms" },
-		{ STEP(", \"precision\": \"fp32\", \"unit\": \"ms\", \"update\": \"maybe\""), "expected update: included" },
+		{ STEP(", \"precision\": \"fp64\", \"unit\": \"ms\""), "$.steps[0]: expected \"precision\": fp32, tf32" },
+		{ STEP(", \"precision\": \"fp32\", \"unit\": \"s\""), "$.steps[0]: expected \"unit\": samples/s or ms" },
+		{ STEP(", \"precision\": \"fp32\", \"unit\": \"ms\", \"update\": \"maybe\""), "expected \"update\": included" },
 		{ STEP(", \"precision\": \"fp32\", \"unit\": \"ms\", \"update\": \"included\", \"optimizer_bytes\": 65"),
 			"optimizer_bytes: expected a number from 0 to 64" },
-		{ STEP(", \"precision\": \"fp32\", \"unit\": \"ms\", \"update\": \"excluded\""), "points: a list of [batch, value]" },
+		{ STEP(", \"precision\": \"fp32\", \"unit\": \"ms\", \"update\": \"excluded\""),
+			"\"points\": a list of pairs [batch, value]" },
 		{ STEP(", \"precision\": \"fp32\", \"unit\": \"ms\", \"update\": \"excluded\", \"points\": []"),
-			"points: a list of [batch, value]" },
+			"\"points\": a list of pairs [batch, value]" },
 		{ STEP(", \"precision\": \"fp32\", \"unit\": \"ms\", \"update\": \"excluded\", \"points\": [[1]]"), "both above 0" },
 		{ STEP(", \"precision\": \"fp32\", \"unit\": \"ms\", \"update\": \"excluded\", \"points\": [[1, 2, 3]]"), "both above 0" },
 		{ STEP(", \"precision\": \"fp32\", \"unit\": \"ms\", \"update\": \"excluded\", \"points\": [[0, 2]]"), "both above 0" },
@@ -461,7 +464,7 @@ static void check_json(void)
 	static const char *const keys[] = { "rate", "name", "list", "no", "none", "empty", NULL }, *const few[] = { "rates", "other",
 		NULL };
 	ok(o && !json_keys("f", "$", o, keys, &err), "known keys");
-	ok(json_keys("f", "$", o, few, &err) && strstr(err.text, "f: $: unknown key \"rate\"; did you mean rates"), "the nearest key");
+	ok(json_keys("f", "$", o, few, &err) && strstr(err.text, "f: $: unknown key \"rate\": did you mean \"rates\"?"), "the nearest key");
 	ok(json_keys("f", "$", cJSON_GetObjectItem(o, "list"), keys, &err) && strstr(err.text, "$: expected an object"),
 		"a list is no object");
 	static const char same[] = "{\"rate\": 1, \"name\": 2, \"rate\": 3}";
@@ -469,7 +472,7 @@ static void check_json(void)
 			!strcmp(err.text, "f:1:24: duplicate key \"rate\" (first on line 1): expected it once"),
 		"a key occurs once");
 	cJSON *odd = json_parse("f", "{\"zzzzzzzz\": 1}", 15, &err);
-	ok(odd && json_keys("f", "$", odd, few, &err) && strstr(err.text, "unknown key \"zzzzzzzz\": expected rates, other"),
+	ok(odd && json_keys("f", "$", odd, few, &err) && strstr(err.text, "unknown key \"zzzzzzzz\": expected one of rates, other"),
 		"or all known keys");
 	cJSON_Delete(odd);
 	double v = 7;

@@ -58,7 +58,7 @@ static void check_devices(void)
 	ok(!device_load("no/such.json", &err), "a missing file is refused");
 	enum precision p;
 	ok(precision_named("BF16", &p) && p == PRECISION_BF16 && !precision_named("int8", &p), "precisions by name");
-	refuse_device("\"memory_GBps\"", "\"memory_GBs\"", "d.json: $: unknown key \"memory_GBs\"; did you mean memory_GBps");
+	refuse_device("\"memory_GBps\"", "\"memory_GBs\"", "d.json: $: unknown key \"memory_GBs\": did you mean \"memory_GBps\"?");
 	refuse_device("1000", "-1", "$.memory_GBps: expected a number from 0 to 1e+09, found -1");
 	refuse_device("1000", "0", "$.memory_GBps: expected a number above 0");
 	refuse_device("1000", "\"1000\"", "$.memory_GBps: expected a number");
@@ -133,7 +133,7 @@ static void check_layers(const struct device *dev, const struct dnn *d)
 		"a given efficiency replaces the device's");
 	cost_free(c);
 	o.precision = PRECISION_TF32;
-	ok(!cost_new(d, dev, &o, &err) && strstr(err.text, "device round has no tf32; expected fp32, fp16"),
+	ok(!cost_new(d, dev, &o, &err) && strstr(err.text, "device round has no tf32: expected fp32, fp16"),
 		"a precision that the device lacks: the message lists its precisions");
 }
 
@@ -245,7 +245,7 @@ static void check_measured(void)
 	near_to(step_s(d, c, 8), f32 * step_s(d, r, 8), 1e-9, "below the smallest batch the first factor holds");
 	near_to(cost_layer_s(c, 5, DNN_FORWARD, 64, 1, false) / cost_layer_s(r, 5, DNN_FORWARD, 64, 1, false), f64, 1e-9,
 		"every layer has the same factor");
-	ok(strstr(cost_source(c, 64), "measured (TensorFlow 1.1, DGX-1), at batch 64; update included in it and subtracted"),
+	ok(strstr(cost_source(c, 64), "measured (TensorFlow 1.1, DGX-1), at batch 64; update of the parameters included and subtracted"),
 		"exact: said");
 	ok(strstr(cost_source(c, 48), "interpolated between batches 32 and 64"), "interpolated: said");
 	ok(strstr(cost_source(c, 128), "outside the measured batches"), "beyond: said");
@@ -261,7 +261,7 @@ static void check_measured(void)
 	device_free(dev);
 	static const char broken[] = "{\"steps\": [{\"device\": \"x\", \"model\": \"y\", \"setup\": \"z\", \"precision\": \"fp32\","
 				     "\"update\": \"maybe\", \"unit\": \"ms\", \"points\": [[1, 2]], \"source\": \"s\"}]}";
-	ok(!steptimes_parse("t.json", broken, sizeof broken - 1, &err) && strstr(err.text, "t.json: $.steps[0]: expected update"),
+	ok(!steptimes_parse("t.json", broken, sizeof broken - 1, &err) && strstr(err.text, "t.json: $.steps[0]: expected \"update\""),
 		"an invalid table: the message names the place");
 }
 

@@ -259,7 +259,7 @@ static void recommenders(void)
 		"deepfm: has tables, three normed layers, 17 tensors");
 	dnn_free(d);
 	struct orr_error err = { 0 };
-	ok(!dnn_load("deepfm:dim=4", &err) && strstr(err.text, "ids: required"), "deepfm: the number of ids is required");
+	ok(!dnn_load("deepfm:dim=4", &err) && strstr(err.text, "ids: expected a whole number"), "deepfm: the number of ids is required");
 }
 
 static void names(void)
@@ -269,19 +269,19 @@ static void names(void)
 		"hyphens, blanks and capitals in a name do not matter");
 	static const struct {
 		const char *spec, *says;
-	} wrong[] = { { "resnet51", "did you mean resnet50?" }, { "alexnett", "did you mean alexnet?" }, { "", "orrery model list" },
-		{ "zzzzzzzz", "orrery model list" }, { "./nowhere.json", "nowhere.json" },
-		{ "gtp:hidden=1", "expected gpt, bert, llama, vit, deepfm" }, { "gpt:hidden=1024", "layers: required" },
-		{ "gpt:hiden=1024", "did you mean hidden" },
+	} wrong[] = { { "resnet51", "did you mean \"resnet50\"?" }, { "alexnett", "did you mean \"alexnet\"?" },
+		{ "", "orrery model list" }, { "zzzzzzzz", "orrery model list" }, { "./nowhere.json", "nowhere.json" },
+		{ "gtp:hidden=1", "expected gpt, bert, llama, vit, deepfm" }, { "gpt:hidden=1024", "layers: expected a whole number" },
+		{ "gpt:hiden=1024", "did you mean \"hidden\"?" },
 		{ "gpt:hidden=0", "hidden: expected a whole number from 1 to 1000000, found \"0\"" }, { "gpt:hidden=1e9", "found \"1e9\"" },
 		{ "gpt:hidden", "expected name=number" }, { "gpt:hidden=2,hidden=2", "hidden: duplicate key" },
-		{ "gpt:hidden=1000,layers=1,heads=3,seq=8,vocab=8", "heads: expected a divisor of hidden (1000), found 3" },
-		{ "llama:hidden=64,layers=1,heads=8,kv_heads=3,seq=8,vocab=8", "kv_heads: expected a divisor of heads (8), found 3" },
+		{ "gpt:hidden=1000,layers=1,heads=3,seq=8,vocab=8", "heads: expected a divisor of \"hidden\" (1000), found 3" },
+		{ "llama:hidden=64,layers=1,heads=8,kv_heads=3,seq=8,vocab=8", "kv_heads: expected a divisor of \"heads\" (8), found 3" },
 		{ "bert:hidden=64,layers=1,heads=8,seq=8,vocab=8,head=tail", "head: expected none, pooler, pretrain or qa" },
-		{ "bert:hidden=64,layers=1,heads=8,seq=8,vocab=8,predictions=9", "predictions: expected at most seq (8), found 9" },
+		{ "bert:hidden=64,layers=1,heads=8,seq=8,vocab=8,predictions=9", "predictions: expected at most \"seq\" (8), found 9" },
 		{ "vit:width=64,hidden=64", "hidden: duplicate key: expected it once" },
-		{ "vit:hidden=64,layers=1,heads=8,patch=15", "patch: expected a divisor of image (224), found 15" },
-		{ "vit:hidden=64,layers=1,heads=8,seq=3", "no dimension \"seq\"" } };
+		{ "vit:hidden=64,layers=1,heads=8,patch=15", "patch: expected a divisor of \"image\" (224), found 15" },
+		{ "vit:hidden=64,layers=1,heads=8,seq=3", "unknown dimension \"seq\"" } };
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		struct orr_error err = { 0 };
 		struct dnn *d = dnn_load(wrong[i].spec, &err);
@@ -336,13 +336,13 @@ static void faults(void)
 		{ "{\"name\":\"m\",\"input_elems\":4,\"layers\":[]}", "$.layers: expected a list of layers" },
 		{ "{\"name\":\"m\",\"input_elems\":4,\"layers\":7}", "$.layers: expected a list of layers" },
 		{ "{\"name\":\"m\\n\",\"input_elems\":4,\"layers\":[" FC "]}", "$.name: expected a string" },
-		{ "{\"name\":\"m\",\"input_elems\":4,\"layer\":[]}", "did you mean layers" },
+		{ "{\"name\":\"m\",\"input_elems\":4,\"layer\":[]}", "did you mean \"layers\"?" },
 		{ "{\"name\":\"m\",\"name\":\"m\",\"input_elems\":4,\"layers\":[]}", "duplicate key" },
 		{ HEAD "3]}", "$.layers[0]: expected an object" },
 		{ HEAD FC ",{\"kind\":\"pool\",\"flops\":1,\"out\":1}]}", "$.layers[1].name: expected a string" },
 		{ HEAD "{\"name\":\"a\",\"kind\":\"liner\",\"flops\":1,\"out\":1}]}",
-			"$.layers[0].kind: unknown kind \"liner\"; did you mean linear" },
-		{ HEAD "{\"name\":\"a\",\"kind\":\"transmogrify\",\"flops\":1,\"out\":1}]}", "known kinds are conv, linear" },
+			"$.layers[0].kind: unknown kind \"liner\": did you mean \"linear\"?" },
+		{ HEAD "{\"name\":\"a\",\"kind\":\"transmogrify\",\"flops\":1,\"out\":1}]}", "expected conv, linear" },
 		{ HEAD "{\"name\":\"a\",\"kind\":\"norm\",\"params\":-1,\"flops\":1,\"out\":1}]}",
 			"$.layers[0].params: expected a number from 0" },
 		{ HEAD "{\"name\":\"a\",\"kind\":\"norm\",\"params\":1.5,\"flops\":1,\"out\":1}]}",
@@ -354,16 +354,16 @@ static void faults(void)
 		{ HEAD "{\"name\":\"a\",\"kind\":\"pool\",\"flops\":1}]}", "$.layers[0].out: expected a number" },
 		{ HEAD "{\"name\":\"a\",\"kind\":\"pool\",\"flops\":\"1\",\"out\":1}]}", "$.layers[0].flops: expected a number" },
 		{ HEAD "{\"name\":\"a\",\"kind\":\"pool\",\"flops\":1,\"out\":1,\"paramz\":1}]}",
-			"$.layers[0]: unknown key \"paramz\"; did you mean params" },
+			"$.layers[0]: unknown key \"paramz\": did you mean \"params\"?" },
 		{ HEAD "{\"name\":\"a\",\"kind\":\"linear\",\"flops\":1,\"out\":1}]}", "$.layers[0].gemm: expected [m, n, k, count]" },
 		{ HEAD "{\"name\":\"a\",\"kind\":\"linear\",\"flops\":1,\"out\":1,\"gemm\":[1,1,1]}]}",
 			"$.layers[0].gemm: expected a list of 4 numbers" },
 		{ HEAD "{\"name\":\"a\",\"kind\":\"linear\",\"flops\":1,\"out\":1,\"gemm\":[1,2,1,1]}]}",
-			"$.layers[0].flops: expected 2 m n k count of gemm, 4, found 1" },
+			"$.layers[0].flops: expected 2 x m x n x k x count of \"gemm\", 4, found 1" },
 		{ HEAD "{\"repeat\":0,\"layers\":[" FC "]}]}", "$.layers[0].repeat: expected a whole number from 1" },
 		{ HEAD "{\"repeat\":2,\"layers\":[]}]}", "$.layers[0].layers: expected a list of layers" },
 		{ HEAD "{\"repeat\":2,\"layers\":[{\"repeat\":2,\"layers\":[" FC "]}]}]}",
-			"$.layers[0].layers[0].repeat: nested repeat: expected a layer" },
+			"$.layers[0].layers[0].repeat: this layer is inside another \"repeat\": expected a layer without \"repeat\"" },
 		{ HEAD "{\"repeat\":2,\"layers\":[" FC ",{\"name\":\"x\",\"kind\":1}]}]}",
 			"$.layers[0].layers[1].kind: expected a string" },
 		{ HEAD "{\"repeat\":100000,\"layers\":[" FC "," FC "," FC "]}]}", "$.layers: expected at most 200000 layers" },

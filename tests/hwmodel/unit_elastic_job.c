@@ -53,7 +53,7 @@ static void check_catalogue(void)
 	}
 	ok(n == 26 && !bad && derived == 6, "%u jobs are shipped, %u of them derived, and each names its source", n, derived);
 	struct orr_error err = { 0 };
-	ok(!elastic_load("bamboo-brt", &err) && strstr(err.text, "did you mean bamboo-bert?"),
+	ok(!elastic_load("bamboo-brt", &err) && strstr(err.text, "did you mean \"bamboo-bert\"?"),
 		"an unknown name: the message gives the nearest one");
 	ok(!elastic_load("/none/such.json", &err) && strstr(err.text, "/none/such.json"), "a missing file");
 }
@@ -212,23 +212,24 @@ static void check_refused(void)
 	refused("{\"name\":", "in.json:1:");
 	refused("[]", "in.json: $: expected an object, found a list");
 	refused("{\"name\":\"x\",\"source\":\"y\",\"samples_per_step\":1}",
-		"in.json: $: expected one of points, work, step, or curves, found none");
-	refused(HEAD "\"point\":[]}", "in.json: $: unknown key \"point\"; did you mean points");
+		"in.json: $: expected one of the keys \"points\", \"work\", \"step\" and \"curves\", found none");
+	refused(HEAD "\"point\":[]}", "in.json: $: unknown key \"point\": did you mean \"points\"?");
 	refused(HEAD "\"points\":[]}", "in.json: $.points: expected a list of 1 to 65536 points, found a list");
 	refused(HEAD "\"points\":[[1,2,3],[1,2]]}", "in.json: $.points[1]: expected [pipelines, depth, ms of a step], found a list");
 	refused(HEAD "\"points\":[[0,2,3]]}", "in.json: $.points[0][0]: expected a whole number from 1 to 4096, found 0");
 	refused(HEAD "\"points\":[[1,2.5,3]]}", "in.json: $.points[0][1]: expected a whole number from 1 to 4096, found 2.5");
-	refused(HEAD "\"points\":[[1,2,0]]}", "in.json: $.points[0][2]: expected a number above 0 (at least 1 ns), at most 1e+12, found 0");
-	refused(HEAD "\"points\":[[1,2,1e-7]]}", "in.json: $.points[0][2]: expected a number above 0 (at least 1 ns)");
+	refused(HEAD "\"points\":[[1,2,0]]}", "in.json: $.points[0][2]: expected a number above 0, of at least 1 ns, up to 1e+12, found 0");
+	refused(HEAD "\"points\":[[1,2,1e-7]]}", "in.json: $.points[0][2]: expected a number above 0, of at least 1 ns");
 	refused(HEAD "\"points\":[[1,2,3],[2,2,3],[1,2,4]]}", "in.json: $.points: duplicate point of 1 pipelines of depth 2");
 	refused(HEAD "\"points\":[{\"pipelines\":1,\"depth\":1}]}",
-		"in.json: $.points[0].step_ms: expected a number above 0 (at least 1 ns), at most 1e+12, found nothing");
+		"in.json: $.points[0].step_ms: expected a number above 0, of at least 1 ns, up to 1e+12, found nothing");
 	refused(HEAD "\"points\":[{\"pipelines\":1,\"depth\":1,\"step_ms\":1,\"redundant\":2}]}",
 		"in.json: $.points[0].redundant: expected a number from 0 to 1, found 2");
-	refused(HEAD "\"points\":[[1,1,1]],\"work\":{}}", "in.json: $: expected one of points, work, step, found points and work");
+	refused(HEAD "\"points\":[[1,1,1]],\"work\":{}}",
+		"in.json: $: expected only one of the keys \"points\", \"work\" and \"step\", found \"points\" and \"work\"");
 	refused("{\"name\":\"x\",\"source\":\"y\",\"points\":[[1,1,1]]}", "in.json: $.samples_per_step: expected a number");
 	refused("{\"name\":\"x\",\"source\":\"y\",\"work\":{\"hours\":1,\"step_s\":7}}",
-		"in.json: $.work.step_s: expected a divisor of the 1 hours, found 7");
+		"in.json: $.work.step_s: expected a divisor of the 1 hours of \"hours\", found 7");
 	refused("{\"name\":\"x\",\"source\":\"y\",\"work\":{\"hours\":1,\"step_s\":1},\"steps\":3}",
 		"in.json: $.steps: expected either this key or $.work");
 	refused(HEAD "\"curves\":{\"a\":{\"first\":1,\"values\":[1,-1]}}}",

@@ -185,15 +185,15 @@ static void check_dimensions(void)
 	limits("deepfm:ids=100", "fields", 1, 100000);
 	limits("deepfm:ids=100", "dim", 1, 100000);
 	limits("deepfm:ids=100", "norm", 0, 1);
-	static const char *const bad[][2] = { { GPT8 ",head=qa", "no dimension \"head\"" },
+	static const char *const bad[][2] = { { GPT8 ",head=qa", "unknown dimension \"head\"" },
 		{ BERT8 ",head=x", "head: expected none, pooler, pretrain or qa" }, { GPT8 ",hidden=9", "hidden: duplicate key" },
-		{ "gpt:hidden=8", "layers: required: a whole number from 1 to 4096" },
-		{ "gpt:hidden=8,layers", "expected name=number, found \"layers\"" }, { GPT8 ",hiden=9", "did you mean hidden" },
+		{ "gpt:hidden=8", "layers: expected a whole number from 1 to 4096, found nothing" },
+		{ "gpt:hidden=8,layers", "expected name=number, found \"layers\"" }, { GPT8 ",hiden=9", "did you mean \"hidden\"?" },
 		{ GPT8 ",tied=x", "tied: expected a whole number" },
-		{ "gpt:hidden=9,layers=1,heads=2,seq=4,vocab=5", "heads: expected a divisor of hidden (9)" },
-		{ "gpt:hidden=12,layers=1,heads=3,seq=4,vocab=5,kv_heads=2", "kv_heads: expected a divisor of heads (3)" },
-		{ VIT8 ",image=30,patch=16", "patch: expected a divisor of image (30)" },
-		{ BERT8 ",predictions=5", "predictions: expected at most seq (4)" } };
+		{ "gpt:hidden=9,layers=1,heads=2,seq=4,vocab=5", "heads: expected a divisor of \"hidden\" (9)" },
+		{ "gpt:hidden=12,layers=1,heads=3,seq=4,vocab=5,kv_heads=2", "kv_heads: expected a divisor of \"heads\" (3)" },
+		{ VIT8 ",image=30,patch=16", "patch: expected a divisor of \"image\" (30)" },
+		{ BERT8 ",predictions=5", "predictions: expected at most \"seq\" (4)" } };
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct dnn *d = dnn_of(bad[i][0]);
 		if (!ok(!d && strstr(err.text, bad[i][1]), "%s", bad[i][1]))

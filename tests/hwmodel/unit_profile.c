@@ -167,8 +167,9 @@ static void refused(const char *from, const char *to, const char *says)
 static void check_refusals(void)
 {
 	refused("\"schema\": 1", "\"schema\": 2", "$.schema: expected 1, found 2: another version of orrery wrote this profile");
-	refused("{\"schema\": 1, ", "{", "$.schema: expected 1: not a device profile");
-	refused("\"time0_us\": 10", "\"time0_ms\": 10", "unknown key \"time0_ms\"; did you mean time0_us");
+	refused("{\"schema\": 1, ", "{", "$.schema: expected 1, as in every device profile");
+	refused("\"time0_us\": 10", "\"time0_us\": 10, \"time0_us\": 10", "duplicate key \"time0_us\" (first on line ");
+	refused("\"time0_us\": 10", "\"time0_ms\": 10", "unknown key \"time0_ms\": did you mean \"time0_us\"?");
 	refused("\"rate_GBps\": 500", "\"rate_MBps\": 500", "unknown key \"rate_MBps\"");
 	refused("\"rate_GFLOPps\": 10000", "\"rate_GFLOPps\": 10000000",
 		"$.laws[0] (gemm fp32): FLOP rate: 1e+07 GFLOP/s is physically impossible");
@@ -184,12 +185,12 @@ static void check_refusals(void)
 	refused("\"rate_GBps\": 12}", "\"rate_GBps\": 12000}", "$.laws[4] (copy h2d-pinned): byte rate");
 	refused("\"rate_GBps\": 12}", "\"rate_GBps\": 0.012}", "$.laws[4] (copy h2d-pinned): byte rate");
 	refused("[[1000, 10], [100000, 1000]]", "[[1000, 10], [100, 1000]]",
-		"$.laws[5].table_us: expected a list of [size, us] with ascending sizes");
+		"$.laws[5].table_us: expected a list of pairs [size, us] with ascending sizes");
 	refused("\"family\": \"gemm\"", "\"family\": 3", "$.laws[0].family: expected a string");
 	refused("\"form\": \"roofline\"", "\"form\": \"spline\"", "$.laws[0].form: expected roofline, line");
 	refused("[0.04, 0, 0, 0]", "[0.04, 9, 0, 0]", "$.laws[0].covariance_of_logs: expected a symmetric matrix");
 	refused("[0.04, 0, 0, 0]", "[0.04, 0, 0]", "$.laws[0].covariance_of_logs: expected a square matrix");
-	refused("[1e6, 1e12]", "[1e12, 1e6]", "$.laws[0].range: expected [low, high] for each feature");
+	refused("[1e6, 1e12]", "[1e12, 1e6]", "$.laws[0].range: expected a pair [low, high] for each feature");
 	refused("\"backend\": \"published\"", "\"backend\": \"guess\"", "$.backend: expected cuda, cpu");
 	refused("\"stable\": true", "\"stable\": \"yes\"", "$.stable: expected true or false");
 	refused("\"exponent\": 2", "\"exponent\": 0", "$.laws[0].parameters.exponent: expected a number from");
@@ -268,7 +269,7 @@ static void check_shipped(void)
 	same_text(profile_for_device("v100"), "v100", "a device finds its profile");
 	ok(!profile_for_device("m40") && !profile_for_device("v10") && !profile_for_device("v1000"), "a device without a profile has none");
 	struct orr_error err = { 0 };
-	ok(!profile_load("v10", &err) && strstr(err.text, "did you mean v100"), "a misspelt name: %s", err.text);
+	ok(!profile_load("v10", &err) && strstr(err.text, "did you mean \"v100\"?"), "a misspelt name: %s", err.text);
 }
 
 int main(void)

@@ -40,7 +40,7 @@ static void check_catalogue(void)
 	}
 	ok(n >= 20 && !bad && tables >= 16, "%u models are shipped, %u of them tables, and each names its source", n, tables);
 	struct orr_error err = { 0 };
-	ok(!served_load("irina-vgg61", &err) && strstr(err.text, "did you mean irina-vgg16?"),
+	ok(!served_load("irina-vgg61", &err) && strstr(err.text, "did you mean \"irina-vgg16\"?"),
 		"an unknown name: the message gives the nearest one");
 	ok(!served_load("/none/such.json", &err) && strstr(err.text, "/none/such.json"), "a missing file");
 }
@@ -173,7 +173,7 @@ static void check_closed(void)
 	near_to(served_kv_tokens(x, 0.01), 0, 0, "no KV cache if the weights do not fit");
 	same_text(served_source(x), "closed form", "the source of times is reported");
 	struct served_place p = { .device = d, .tp = 0, .pp = 1 };
-	ok(!served_on_new(m, &p, &err) && strstr(err.text, "parallelism of 1 or more"), "no parallelism of 0");
+	ok(!served_on_new(m, &p, &err) && strstr(err.text, "parallelism of at least 1"), "no parallelism of 0");
 	served_on_free(x);
 	served_free(m);
 	device_free(d);
@@ -225,7 +225,8 @@ static void check_refused(void)
 	refused("{", "in.json:1:1: invalid JSON: expected an object");
 	refused("[]", "in.json: $: expected an object, found a list");
 	refused("{\"kind\":\"tabel\"}", "in.json: $.kind: expected one of table, llm, found \"tabel\"");
-	refused(TABLE "\"batch\":[1],\"latency\":[1]}", "in.json: $: unknown key \"latency\"; did you mean latency_ms");
+	refused("{\"kind\":\"table\",\"kind\":\"table\"}", "in.json:1:17: duplicate key \"kind\" (first on line 1): expected it once");
+	refused(TABLE "\"batch\":[1],\"latency\":[1]}", "in.json: $: unknown key \"latency\": did you mean \"latency_ms\"?");
 	refused(TABLE "\"batch\":[1,1],\"latency_ms\":[1,2]}",
 		"in.json: $.batch[1]: expected a whole number above 1 (the previous number), at most 1000000, found 1");
 	refused(TABLE "\"batch\":[0],\"latency_ms\":[1]}", "in.json: $.batch[0]: expected a whole number from 1, at most 1000000, found 0");
@@ -237,7 +238,7 @@ static void check_refused(void)
 		"in.json: $.latency_ms: expected 2 lists, one for each length");
 	refused(TABLE "\"batch\":[1],\"length\":[5],\"latency_ms\":[[null]]}", "in.json: $.latency_ms[0][0]: expected a number above 0");
 	refused(TABLE "\"batch\":[1],\"latency_ms\":[1],\"memory\":[{\"before\":2,\"peak\":1,\"peak_from_ms\":0}]}",
-		"in.json: $.memory[0].before: expected at most the peak of the same entry");
+		"in.json: $.memory[0].before: expected at most \"peak\" of the same entry");
 	refused(TABLE "\"batch\":[1],\"latency_ms\":[1],\"memory\":[1,2]}",
 		"in.json: $.memory: expected a list of 1 entries, one for each batch size");
 	refused(TABLE "\"batch\":[1],\"latency_ms\":[1],\"between\":\"nearest\"}",
@@ -245,19 +246,21 @@ static void check_refused(void)
 	refused(TABLE "\"batch\":[1],\"latency_ms\":[1],\"slo_ms\":0}", "in.json: $.slo_ms: expected a number above 0, found 0");
 	refused("{\"name\":\"n\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[1]}",
 		"in.json: $.source: expected a string of 1 to 600 bytes on one line, found nothing");
-	refused(LLM "\"weight_bytes\":1}", "in.json: $: expected one of closed, curves, layers, found none");
-	refused(LLM "\"closed\":{},\"layers\":{}}", "in.json: $: expected one of closed, curves, layers, found closed and layers");
+	refused(LLM "\"weight_bytes\":1}", "in.json: $: expected one of the keys \"closed\", \"curves\" and \"layers\", found none");
+	refused(LLM "\"closed\":{},\"layers\":{}}",
+		"in.json: $: expected only one of the keys \"closed\", \"curves\" and \"layers\", found \"closed\" and \"layers\"");
 	refused(LLM "\"closed\":{\"constant_ms\":1,\"token_ms\":0,\"context_ms\":0}}",
 		"in.json: $.closed.pair_ms: expected a number from 0 to 1e+09, found nothing");
 	refused(LLM "\"closed\":{\"constant_ms\":0,\"token_ms\":0,\"context_ms\":1,\"pair_ms\":1}}",
-		"in.json: $.closed: expected constant_ms or token_ms above 0");
+		"in.json: $.closed: expected \"constant_ms\" or \"token_ms\" above 0");
 	refused(LLM "\"closed\":{\"constant_ms\":1,\"token_ms\":0,\"context_ms\":0,\"pair_ms\":0}}",
 		"in.json: $.weight_bytes: expected a number");
 	refused(LLM "\"curves\":{\"prompt_tokens\":[1],\"prompt_s\":[1],\"decodes\":[1,2],\"decode_s\":[1,2]}}",
 		"in.json: $.curves.prompt_tokens: expected a list of 2 to 4096 numbers, found 1");
 	refused(LLM "\"curves\":{\"prompt_tokens\":[1,2],\"prompt_s\":[1,3],\"decodes\":[1,2],\"decode_s\":[1,2]}}",
-		"in.json: $.curves.prompt_s: expected a curve that is above 0 at 0 tokens");
-	refused(LLM "\"layers\":{\"dnn\":\"llama2_8b\"}}", "in.json: $.layers.dnn: no model \"llama2_8b\"; did you mean llama2_7b?");
+		"in.json: $.curves.prompt_s: expected a curve that is above 0 when its first segment is extended to 0 tokens");
+	refused(LLM "\"layers\":{\"dnn\":\"llama2_8b\"}}",
+		"in.json: $.layers.dnn: unknown model \"llama2_8b\": did you mean \"llama2_7b\"?");
 	refused(LLM "\"layers\":{\"dnn\":\"resnet50\"}}",
 		"in.json: $.layers.dnn: expected a transformer of equal blocks with a vocabulary, found resnet50");
 }

@@ -83,9 +83,9 @@ static void refusals(void)
 		{ "{\"v100\":{\"'a', 1)\":{}}}", "expected a key like" }, { "{\"v100\":{\"(a, 1)\":{}}}", "expected a key like" },
 		{ "{\"v100\":{\"('a',1)\":{}}}", "expected a key like" },
 		{ "{\"v100\":{\"('a', 1)\":7}}", "$.v100[\"('a', 1)\"]: expected an object" },
-		{ "{\"v100\":{\"('a', 1)\":{\"null\":-1}}}", "[\"null\"]: expected steps/s, a number from 0" },
-		{ "{\"v100\":{\"('a', 1)\":{\"null\":1e12}}}", "expected steps/s" },
-		{ "{\"v100\":{\"('a', 1)\":{\"null\":\"1\"}}}", "expected steps/s" },
+		{ "{\"v100\":{\"('a', 1)\":{\"null\":-1}}}", "[\"null\"]: expected a number of steps/s, from 0" },
+		{ "{\"v100\":{\"('a', 1)\":{\"null\":1e12}}}", "expected a number of steps/s" },
+		{ "{\"v100\":{\"('a', 1)\":{\"null\":\"1\"}}}", "expected a number of steps/s" },
 		{ "{\"v100\":{\"('a', 1)\":{\"b\":[1,2]}}}", "[\"b\"]: expected a key like" },
 		{ "{\"v100\":{\"('a', 1)\":{\"('b', 1)\":1}}}", "expected two numbers of steps/s" },
 		{ "{\"v100\":{\"('a', 1)\":{\"('b', 1)\":[1]}}}", "expected two numbers" },
@@ -93,7 +93,8 @@ static void refusals(void)
 		{ "{\"v100\":{\"('a', 1)\":{\"('b', 1)\":[1,-2]}}}", "expected two numbers" },
 		{ "{\"v100\":{\"('a', 1)\":{\"('b', 1)\":[\"1\",2]}}}", "expected two numbers" },
 		{ "{\"v100\":{\"('b', 1)\":{\"null\":1},\"('a', 1)\":{\"null\":1},\"('b', 1)\":{\"null\":1}}}",
-			"duplicate key \"('b', 1)\"" } };
+			"duplicate key \"('b', 1)\"" },
+		{ "{\"v100\":{\"('b', 1)\":{\"null\":1},\"('b', 01)\":{\"null\":1}}}", "two keys name the same jobs" } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct throughput *t = parse(cases[i].text);
 		ok(!t && err.code == ORR_EINPUT && strstr(err.text, cases[i].said), "%s: %s", cases[i].text, err.text);

@@ -91,23 +91,23 @@ refused <<'EOT'
 jobs|2 orrery: jobs: expected TRACE
 jobs t.csv --cluster 1x2|2 orrery: expected a policy
 jobs t.csv --policy fifo|2 orrery: scenario: expected a cluster
-jobs t.csv more --cluster 1x2 --policy fifo|2 orrery: expected at most one argument, found a second one: "more"
-jobs t.csv --cluster 1x2 --plicy fifo|2 orrery: unknown option "--plicy"; did you mean --policy
+jobs t.csv more --cluster 1x2 --policy fifo|2 orrery: unexpected argument "more": expected at most one argument
+jobs t.csv --cluster 1x2 --plicy fifo|2 orrery: unknown option "--plicy": did you mean "--policy"?
 jobs t.csv --cluster 1x2 --policy|2 orrery: option --policy: expected a value
-jobs t.csv --cluster 1x2 --policy fifo -z|2 orrery: unknown option -z
-jobs t.csv --cluster 1x2 --policy fifoo|2 orrery: no policy "fifoo"; did you mean fifo
-jobs t.csv --cluster 1x2 --policy fifo --placement consolidat|2 orrery: scenario: \$\.placement: expected count, .* or fgd, found "consolidat"; did you mean consolidate
+jobs t.csv --cluster 1x2 --policy fifo -z|2 orrery: unknown option "-z"
+jobs t.csv --cluster 1x2 --policy fifoo|2 orrery: unknown policy "fifoo": did you mean "fifo"?
+jobs t.csv --cluster 1x2 --policy fifo --placement consolidat|2 orrery: scenario: \$\.placement: expected count, .* or fgd, found "consolidat": did you mean "consolidate"?
 jobs t.csv --cluster 1x2 --policy fifo --format philli|2 orrery: .*philli
 jobs t.csv --cluster 1x2 --policy fifo,fifo|2 orrery: two policies have the label "fifo": expected fifo@LABEL
 jobs t.csv --cluster 1x2 --policy fifo@a,srtf@a|2 orrery: two policies have the label "a"
-jobs t.csv --cluster 1x2 --policy fifo --set jobs.start_cot=1|2 orrery: jobs: no parameter "start_cot"; did you mean start_cost
+jobs t.csv --cluster 1x2 --policy fifo --set jobs.start_cot=1|2 orrery: jobs: unknown parameter "start_cot": did you mean "start_cost"?
 jobs t.csv --cluster 1x2 --policy fifo --set jobs.start_cost=soon|2 orrery: jobs: start_cost: .*"soon"
-jobs t.csv --cluster 1x2 --policy fifo --set sed=1|2 orrery: scenario: unknown key "sed"; did you mean seed
+jobs t.csv --cluster 1x2 --policy fifo --set sed=1|2 orrery: scenario: unknown key "sed": did you mean "seed"?
 jobs t.csv --cluster 1x2 --policy fifo --set seed|2 orrery: --set seed: expected PATH=VALUE
 jobs t.csv --cluster 1x2 --policy fifo --set policy.srtf.rules=own|2 orrery: --set policy.srtf.rules: expected the label of a policy of this run, found "srtf"
-jobs t.csv --cluster 1x2 --policy srtf --set policy.srtf.rule=own|2 orrery: policy srtf: no parameter "rule"; did you mean rules
+jobs t.csv --cluster 1x2 --policy srtf --set policy.srtf.rule=own|2 orrery: policy srtf: unknown parameter "rule": did you mean "rules"?
 jobs t.csv --cluster 1x2 --policy srtf --set policy.srtf.rules=mine|2 orrery: policy srtf: rules: expected one of own\|helios, found "mine"
-jobs t.csv --cluster 1x2 --policy fifo --set failures.mttf=1h|2 orrery: failures: no parameter "mttf"; did you mean mtbf
+jobs t.csv --cluster 1x2 --policy fifo --set failures.mttf=1h|2 orrery: failures: unknown parameter "mttf": did you mean "mtbf"?
 jobs t.csv --cluster 1x2 --policy fifo --seed x|2 orrery: scenario: \$\.seed: expected a whole number
 jobs t.csv --cluster 1x2 --policy fifo --until soon|2 orrery: scenario: \$\.until: expected a time such as 30d, found "soon"
 jobs t.csv --cluster 1x2 --policy fifo --record some|2 orrery: scenario: \$\.record: expected summary, sample, all, metrics or explain, found "some"
@@ -120,30 +120,30 @@ jobs t.csv --cluster 0x2 --policy fifo|2 orrery: cluster "0x2": expected 1 to 10
 jobs t.csv --cluster 1x9999 --policy fifo|2 orrery: cluster "1x9999": expected 0 to 1024 GPUs on a node
 jobs t.csv --cluster 1x2:v100:cpu=3 --policy fifo|2 orrery: cluster "1x2:v100:cpu=3": expected cpus=CORES
 jobs t.csv --cluster 2x2:racks=3 --policy fifo|2 orrery: cluster "2x2:racks=3": expected .*racks=N
-jobs t.csv --cluster words.json --policy fifo|2 orrery: words\.json:1: expected a column gpus
+jobs t.csv --cluster words.json --policy fifo|2 orrery: words\.json:1: expected a column "gpus"
 jobs t.csv --cluster key.json --policy fifo|2 orrery: key\.json: \$\.nodes\[1\]: unknown key "gpu"
 jobs t.csv --cluster kind.json --policy fifo|2 orrery: kind\.json: \$\.nodes\[1\]\.gpus: expected a number
 jobs t.csv --cluster syntax.json --policy fifo|2 orrery: syntax\.json:2: invalid JSON
 jobs t.csv --cluster cell.csv --policy fifo|2 orrery: cell\.csv:3: gpus: expected a whole number from 0 to 1024, found "two"
-jobs t.csv --cluster columns.csv --policy fifo|2 orrery: columns\.csv:1: expected a column gpus
+jobs t.csv --cluster columns.csv --policy fifo|2 orrery: columns\.csv:1: expected a column "gpus"
 jobs t.csv --cluster wide.csv --policy fifo|2 orrery: wide\.csv:2: gpu: expected a whole number from 0 to 1024, found "2000"
-jobs t.csv --cluster empty.csv --policy fifo|2 orrery: empty\.csv: is empty
+jobs t.csv --cluster empty.csv --policy fifo|2 orrery: empty\.csv: the file is empty
 jobs gone.csv --cluster 1x2 --policy fifo|2 orrery: gone\.csv: No such file
 jobs bad.csv --cluster 1x2 --policy fifo|2 orrery: bad\.csv:3: gpus: .*"two"
 jobs t.csv --cluster 1x2 --policy fifo --failures twice.csv|2 orrery: twice\.csv:3: node n0 is already down
 jobs t.csv --cluster 1x2 --policy fifo --failures where.csv|2 orrery: where\.csv:2: expected node: the name or number
 jobs t.csv --cluster 1x2 --policy fifo --failures gone.csv|2 orrery: gone\.csv: No such file
 jobs t.csv --cluster 1x2 --policy fifo --throughputs gone.json|2 orrery: gone\.json: No such file
-jobs poisson:rat=1 --cluster 1x2 --policy fifo|2 orrery: generator poisson: no parameter "rat"; did you mean rate
+jobs poisson:rat=1 --cluster 1x2 --policy fifo|2 orrery: generator poisson: unknown parameter "rat": did you mean "rate"?
 jobs poisson:n=0 --cluster 1x2 --policy fifo|2 orrery: poisson:n=0: this trace has no end
-run|2 orrery: run: expected SCENARIO.json
+run|2 orrery: run: expected the name of a scenario file
 run gone.json|2 orrery: gone\.json: No such file
-run typo.json|2 orrery: typo\.json: unknown key "sed"; did you mean seed
+run typo.json|2 orrery: typo\.json: unknown key "sed": did you mean "seed"?
 run list.json|2 orrery: list\.json: \$\.policies\[1\]: expected a name or an object
 run comma.json|2 orrery: comma\.json:2: invalid JSON
 scenario|2 orrery: scenario: expected "show"
-scenario show|2 orrery: scenario show: expected SCENARIO.json or TRACE
-policy show fifoo|2 orrery: no policy "fifoo"; did you mean fifo
+scenario show|2 orrery: scenario show: expected the name of a scenario file or a trace
+policy show fifoo|2 orrery: unknown policy "fifoo": did you mean "fifo"?
 EOT
 is "$("$orrery" jobs bad.csv --cluster 1x2 --policy fifo --db none.db 2>/dev/null; [ -e none.db ]; echo $?)" 1 \
   "wrong input creates no database"
@@ -179,7 +179,7 @@ study=(jobs "poisson:rate=0.5,n=3000,gpus=2,mean=3" --cluster 1x4 --policy fifo,
 "$orrery" "${study[@]}" --db runs.db --out first --json -q >first.json
 one=$("$orrery" db digest runs.db)
 said=$("$orrery" "${study[@]}" --db runs.db --out again --json 2>&1 >again.json)
-like "$said" 'fifo: taken from runs\.db' "an existing run is reused, and reported so"
+like "$said" 'fifo: the run is taken from runs\.db' "an existing run is reused, and reported so"
 is "$(diff -r first again; diff first.json again.json)" "" "a run from the database writes the same bytes"
 said=$("$orrery" "${study[@]}" --db runs.db --fresh --out fresh 2>&1)
 is "$(printf '%s' "$said" | grep -c 'taken from') $("$orrery" db digest runs.db)" "0 $one" "--fresh runs again, to the same digest"

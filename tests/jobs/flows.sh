@@ -138,9 +138,9 @@ if command -v "${CC%% *}" >/dev/null; then
   # whose score is below the mean of the scores so far.
   ok "$(awk -v a="$(metric "$work/r" below-mean branches_run)" 'BEGIN { print((a > 0 && a < 8) ? 0 : 1) }')" "a plugin prunes branches"
   said=$(run "$work/r.json" --cluster 1x1 --policy "$work/early.so")
-  like "$? $said" '^1 orrery: policy below-mean: job 0 at 0.*: reads a score before the stage has ended: expected' "a score is refused before it is there"
+  like "$? $said" '^1 orrery: policy below-mean: job 0 at 0.*: the policy reads a score before the stage has ended: expected' "a score is refused before it is there"
   said=$(run "$f1" --cluster 1x1 --policy "$work/nowhere.so")
-  like "$? $said" '^1 orrery: policy below-mean: .*prunes the branch of a job without one,' "a stage outside explores has no branch to prune"
+  like "$? $said" '^1 orrery: policy below-mean: .*prunes a branch of a job that has ended or has no branch' "a stage outside explores has no branch to prune"
 else
   skip "no C compiler ($CC)" 4
 fi

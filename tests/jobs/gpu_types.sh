@@ -33,22 +33,22 @@ while IFS='|' read -r args expected; do
   said=$("$orrery" $args --no-figures -q --db none.db 2>&1 >/dev/null)
   like "$? $said" "^2 orrery: $expected" "orrery $args"
 done <<'EOT'
-jobs t.csv --cluster 2x8:banana --policy fifo|cluster: GPU type "banana": no device "banana".*TYPE:speed=FACTOR
+jobs t.csv --cluster 2x8:banana --policy fifo|cluster: GPU type "banana": unknown device "banana".*TYPE:speed=FACTOR
 jobs t.csv --cluster 2x8:v100+2x8:h100 --policy fifo|cluster .*expected one type of GPU in each group, and a comma between groups
-jobs t.csv --cluster 2x8:h1000 --policy fifo|cluster: GPU type "h1000": .*did you mean h100
-jobs t.csv --cluster 2x8:v100,1x8:v10 --policy fifo|cluster: GPU type "v10": .*did you mean v100
+jobs t.csv --cluster 2x8:h1000 --policy fifo|cluster: GPU type "h1000": .*did you mean "h100"?
+jobs t.csv --cluster 2x8:v100,1x8:v10 --policy fifo|cluster: GPU type "v10": .*did you mean "v100"?
 jobs asks.csv --cluster 2x8:G4 --policy fifo|cluster: GPU type "G4"
-serve r.csv --model slow.json --cluster 1x2:h1000 --policy fifo|cluster: GPU type "h1000": .*did you mean h100
-step resnet50 --cluster 1x2:h1000 --policy allreduce|.*h1000.*did you mean h100
+serve r.csv --model slow.json --cluster 1x2:h1000 --policy fifo|cluster: GPU type "h1000": .*did you mean "h100"?
+step resnet50 --cluster 1x2:h1000 --policy allreduce|.*h1000.*did you mean "h100"?
 step resnet50 --cluster 1x2:v100:speed=2 --policy allreduce|cluster: GPU type "v100"
-run mixed.json|.*GPU type "v10": .*did you mean v100
-jobs t.csv --cluster 2x8:v100 --policy fifo --set jobs.reference_type=v10|jobs.reference_type: no device "v10"; did you mean v100
+run mixed.json|.*GPU type "v10": .*did you mean "v100"?
+jobs t.csv --cluster 2x8:v100 --policy fifo --set jobs.reference_type=v10|jobs.reference_type: unknown device "v10": did you mean "v100"?
 jobs t.csv --cluster 2x8 --policy fifo --set jobs.reference_type=v100|jobs.reference_type=v100: the speed of GPU type "gpu" .*gpu:speed=1.5
 jobs asks.csv --cluster 2x8:G2 --policy fifo --set jobs.reference_type=v100|jobs.reference_type=v100: the speed of GPU type "G2" .*G2:speed=1.5
 jobs t.csv --cluster 2x8:v100 --policy fifo --precision fp16|precision: .*or jobs.reference_type
 jobs t.csv --cluster 2x8:k80 --policy fifo --set jobs.reference_type=v100 --precision bf16|jobs.reference_type=v100: device .* has no bf16
 jobs t.csv --cluster 2x8:x:speed=0 --policy fifo|cluster "2x8:x:speed=0": expected .*speed=FACTOR
-jobs t.csv --cluster 2x8:x:speed=2,1x8:x:speed=3 --policy fifo|cluster "2x8:x:speed=2,1x8:x:speed=3": speed: type "x" has speeds 2 and 3
+jobs t.csv --cluster 2x8:x:speed=2,1x8:x:speed=3 --policy fifo|cluster "2x8:x:speed=2,1x8:x:speed=3": speed: type "x" has the speeds 2 and 3
 EOT
 is "$([ -e none.db ]; echo $?)" 1 "none of them makes a database"
 for args in "t.csv --cluster 1x2:Tesla-V100" "t.csv --cluster 1x2:cpu" "t.csv --cluster 1x2" "t.csv --cluster 1x2:a100-spot" \

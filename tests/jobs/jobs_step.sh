@@ -161,14 +161,14 @@ bad() { # ROW PATTERN WHAT
 bad '0,1,alexnot,allreduce,32,10' 'bad.csv:3: model: .*alexnot.*alexnet' "an unknown model: file, line and nearest name"
 bad '0,1,alexnet,allredoce,32,10' 'bad.csv:3: strategy: .*allredoce.*allreduce' "an unknown strategy: file, line and nearest name"
 bad '0,1,alexnet,fifo,32,10' 'bad.csv:3: strategy: .*fifo' "a policy of another world"
-bad '0,1,alexnet,allreduce:fuse=ddp,32,10' 'bad.csv:3: strategy: allreduce: no parameter "fuse"' "an unknown parameter"
+bad '0,1,alexnet,allreduce:fuse=ddp,32,10' 'bad.csv:3: strategy: allreduce: unknown parameter "fuse"' "an unknown parameter"
 bad '0,1,,allreduce,32,10' 'bad.csv:3: strategy: expected a model' "a strategy without a model"
 bad '0,0,alexnet,allreduce,32,10' 'bad.csv:3: strategy: expected an empty field, for a job without whole GPUs' "a strategy without GPUs"
 bad '0,1,alexnet,allreduce,-1,10' 'bad.csv:3: batch: expected' "a batch below 0"
 bad '0,1,vgg16,allreduce,30000,10' 'bad.csv:3: job 1: .*GiB' "a batch that does not fit into a GPU"
 bad '0,1,alexnet,,32,10' 'job 1 \(line 3 of the trace\): has no duration' "iterations without a strategy"
 said=$("$orrery" jobs poisson:n=5 --cluster 4x2:v100 --network star --policy fifo 2>&1)
-like "$? $said" '^2 orrery: network: has no effect: expected a trace whose jobs name a strategy' "a network without jobs that use it"
+like "$? $said" '^2 orrery: network: this option has no effect: expected a trace whose jobs name a strategy' "a network without jobs that use it"
 said=$("$orrery" jobs a.csv --cluster 4x2:abacus --policy fifo 2>&1)
 like "$? $said" '^2 orrery: .*abacus' "a GPU type that is not a device"
 said=$("$orrery" jobs a.csv --cluster 4x2:v100 --policy fifo --sharing some 2>&1)

@@ -214,7 +214,7 @@ wrong "expected capacity.trace," --set capacity.notice=2m
 wrong "exclude each other" --capacity hand-capacity.csv --set failures.mtbf=3h
 wrong "has no instances" --capacity price:length=1d
 printf 'time_s,event,node\n0,add,a\n' >brief.csv
-wrong "capacity.repeat: brief.csv: has no length" --capacity brief.csv --set capacity.repeat=true
+wrong "capacity.repeat: brief.csv: this trace has no length" --capacity brief.csv --set capacity.repeat=true
 wrong "has no prices" --capacity hand-capacity.csv --set capacity.prices=hand-capacity.csv
 wrong "capacity.options: expected NAME=VALUE" --capacity hand-capacity.csv --set capacity.options=cap
 wrong "startup: expected" --capacity hand-capacity.csv --set capacity.startup=-1

@@ -28,7 +28,7 @@ ok $? "policy new writes a policy and its test"
 said=$(cd "$work/new" && ORRERY_CFLAGS="-I$include" ./mine_test.sh 2>&1)
 like "$said" '^ok: same end times as fifo' "the new policy's own test passes"
 said=$(cd "$work/new" && "$ORRERY" policy new mine 2>&1)
-is "$? $said" "2 orrery: mine.c: exists already: expected another name" "policy new overwrites no file"
+is "$? $said" "2 orrery: mine.c: this file exists already: expected another name" "policy new overwrites no file"
 said=$(cd "$work/new" && "$ORRERY" policy new ../up 2>&1)
 like "$? $said" '^2 orrery: policy new: expected a name of lower-case letters' "policy new stays in its folder"
 like "$("$ORRERY" policy show "$work/new/mine.so")" 'policy\.mine\.skip=false' "policy show lists a plugin's parameters"
@@ -44,13 +44,13 @@ while IFS='|' read -r options expected; do
   said=$(jobs --policy "$work/damaged.so" --db "$work/none.db")
 done <<'EOT'
 -DDAMAGE=ABI_VERSION|was compiled for ABI version 8: expected 7
--DDAMAGE=POLICY_ABI|its policy was compiled for ABI version 8
+-DDAMAGE=POLICY_ABI|the policy was compiled for ABI version 8
 -DDAMAGE=SIZE|orr_plugin is damaged
 -DDAMAGE=NULL_FUNCTION|expected a function schedule, found NULL
--DDAMAGE=NULL_OPS|ops is NULL: expected a table of functions
+-DDAMAGE=NULL_OPS|"ops" is NULL: expected a table of functions
 -DDAMAGE=OPS_SIZE|table of functions has 8 bytes
--DDAMAGE=NO_NAME|the name of its policy: expected 1 to 100 letters
--DDAMAGE=KIND|is of kind "jibs", expected jobs, step, serve, spot or plan
+-DDAMAGE=NO_NAME|the name of the policy: expected 1 to 100 letters
+-DDAMAGE=KIND|has the kind "jibs": expected jobs, step, serve, spot or plan
 -DDAMAGE=NOTHING -DBAD_DEFAULT|depth
 -DDAMAGE=NOTHING -DBAD_CHOICE|colour
 -DDAMAGE=NOTHING -DHIDDEN|expected the symbol orr_plugin
@@ -62,7 +62,7 @@ said=$(jobs --policy "$work/nothing.so")
 like "$? $said" '^2 orrery: .*/nothing\.so: expected the symbol orr_plugin' "refused: no symbol"
 cp "$work/t.csv" "$work/text.so"
 said=$(jobs --policy "$work/text.so")
-like "$? $said" '^2 orrery: cannot load the plugin: .*/text\.so' "refused: not a shared object"
+like "$? $said" '^2 orrery: the plugin cannot be loaded: .*/text\.so' "refused: not a shared object"
 said=$(cd "$work" && "$ORRERY" jobs t.csv --cluster 2x2 --policy gone.so 2>&1)
 like "$? $said" '^2 orrery: gone\.so: ' "refused: no such file"
 
@@ -73,18 +73,18 @@ while IFS='|' read -r how expected; do
   said=$(jobs --policy "fifo,$work/misbehave.so" --set "policy.misbehave.how=$how" --policy-timeout 1 --db "$work/runs.db")
   like "$? $said" "^$expected" "$how"
 done <<'EOT'
-peek|1 orrery: policy misbehave: job alpha at 0\.000000000 s: asks for a true duration: expected a policy that declares ORR_NEEDS_ORACLE
+peek|1 orrery: policy misbehave: job alpha at 0\.000000000 s: the policy reads a true duration: expected a policy that declares ORR_NEEDS_ORACLE
 over-allocate|1 orrery: policy misbehave: job beta at 1\.000000000 s: start: over-allocation: the requested GPUs are in use
 no-such-node|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start: the node number is out of range
 same-node-twice|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start: a node is named twice
 wrong-sum|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start on 9 GPUs: expected 2, the request of the job
 start-ended|1 orrery: policy misbehave: job alpha at 10\.000000000 s: start of a job that has ended
-start-twice|1 orrery: policy misbehave: job alpha at 1\.000000000 s: start of a job that runs already: expected one that waits
+start-twice|1 orrery: policy misbehave: job alpha at 1\.000000000 s: start of a job that runs already: expected a waiting job
 start-in-arrive|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start: expected a call in schedule\(\)
 stop-in-finish|1 orrery: policy misbehave: job alpha at 10\.000000000 s: stop of a job that has ended
-stop-waiting|1 orrery: policy misbehave: job alpha at 0\.000000000 s: stop of a job that does not run: expected one that runs
-negative-cost|1 orrery: policy misbehave: job alpha at 1\.000000000 s: stop with a negative cost: expected at least 0
-negative-work|1 orrery: policy misbehave: job alpha at 0\.000000000 s: negative extra work: expected at least 0
+stop-waiting|1 orrery: policy misbehave: job alpha at 0\.000000000 s: stop of a job that does not run: expected a running job
+negative-cost|1 orrery: policy misbehave: job alpha at 1\.000000000 s: stop with a negative cost: expected a cost of at least 0
+negative-work|1 orrery: policy misbehave: job alpha at 0\.000000000 s: negative extra work: expected work of at least 0
 no-such-type|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start on GPU type 7: expected a number below 1
 no-such-size|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start on 77 GPUs: expected a size that the job offers
 resize-rigid|1 orrery: policy misbehave: job alpha at 1\.000000000 s: resize to 1 GPUs: expected a size that the job offers

@@ -335,14 +335,14 @@ static void mistake(struct orr_jobs *w, double now)
 static void test_mistakes(void)
 {
 	static const char *const expected[] = { "start of a job that has ended or never existed (handle 63)",
-		"job 0 at 0.000000000 s: stop of a job that does not run: expected one that runs",
-		"start of a job that runs already: expected one that waits", "start on GPU type 5: expected a number below 1",
+		"job 0 at 0.000000000 s: stop of a job that does not run: expected a running job",
+		"start of a job that runs already: expected a waiting job", "start on GPU type 5: expected a number below 1",
 		"start on 3 GPUs: expected a size that the job offers", "start on 3 GPUs: expected 2, the request of the job",
-		"job 0 at 0.000000000 s: start: ", "stop with a negative cost: expected at least 0",
-		"negative extra work: expected at least 0", "resize of a job that does not run: expected one that runs",
+		"job 0 at 0.000000000 s: start: ", "stop with a negative cost: expected a cost of at least 0",
+		"negative extra work: expected work of at least 0", "resize of a job that does not run: expected a running job",
 		"resize to 1 GPUs: expected a size that the job offers",
-		"asks for a true duration: expected a policy that declares ORR_NEEDS_ORACLE", "job 0 at 0.000000000 s: enough",
-		"kill of a job that has ended", "adding work of a job that runs already: expected one that waits" };
+		"the policy reads a true duration: expected a policy that declares ORR_NEEDS_ORACLE", "job 0 at 0.000000000 s: enough",
+		"kill of a job that has ended", "adding work of a job that runs already: expected a waiting job" };
 	for (trick = 0; trick < (int)(sizeof expected / sizeof *expected); trick++) {
 		struct run_result *r = go(mistake, "submit_s,duration_s,gpus\n0,20,2\n", "1x4:a", "", 0);
 		ok(!r && err.code == ORR_EFAIL && strstr(err.text, "policy script: ") && strstr(err.text, expected[trick]), "%s: %s",

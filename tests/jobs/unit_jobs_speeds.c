@@ -158,7 +158,7 @@ int main(void)
 	test_stated();
 	test_class();
 	test_draws();
-	refused("1x1:v100", "v10", "auto", "jobs.reference_type: no device \"v10\"");
+	refused("1x1:v100", "v10", "auto", "jobs.reference_type: unknown device \"v10\"");
 	refused("1x1:gpu", "v100", "auto", "jobs.reference_type=v100: the speed of GPU type \"gpu\" relative to the reference is unknown");
 	refused("1x1:v100,1x1:banana", "v100", "auto", "the speed of GPU type \"banana\" relative to the reference is unknown");
 	refused("1x1:k80", "v100", "no-such-profile", "no-such-profile");

@@ -49,6 +49,6 @@ is "$("$orrery" serve poisson:rate=8,n=200,prompt=200,output=20 --model llama2-7
   'orrery: serve: --find-rate counts all requests: expected no --warm-up' "--find-rate has no warm-up"
 is "$("$orrery" "${run[@]}" --warm-up mser 2>&1; "$orrery" "${run[@]}" --warm-up mser5 --set jobs.warmup=0.1 2>&1; "$orrery" step lenet5 --cluster 1x2:v100 --policy allreduce --set warm_up=mser5 2>&1)" \
   'orrery: scenario: $.warm_up: expected none, mser5 or a time such as 2h, found "mser"
-orrery: scenario: $.warm_up: expected none together with jobs.warmup
-orrery: scenario: unknown key "warm_up"; the first known is model' "wrong values are refused"
+orrery: scenario: $.warm_up: expected "none" together with jobs.warmup
+orrery: scenario: unknown key "warm_up": expected "model" or another known key' "wrong values are refused"
 tap_done

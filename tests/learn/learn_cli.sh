@@ -21,5 +21,5 @@ is "$(awk '/^[[:space:]]*"label"/ { gsub(/[",]/, ""); p = $2 } /"time_to_target_
 is "$(step --policy allreduce --json | grep -c final_loss)" 0 "without learn options there is no learning"
 
 step --policy allreduce --set learn.nonsense=1 2>"$work/err"
-is "$? $(grep -c 'learn: no parameter "nonsense"' "$work/err")" "2 1" "an unknown option is refused"
+is "$? $(grep -c 'learn: unknown parameter "nonsense"' "$work/err")" "2 1" "an unknown option is refused"
 tap_done

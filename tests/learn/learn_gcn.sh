@@ -68,7 +68,7 @@ is "$? $said" "2 orrery: policy dorylus: learn.vertices=6: expected at least one
 said=$(learn --set model=gcn:vertices=20000,edges=200000,widths=32-16-8-4)
 is "$? $said" "2 orrery: policy dorylus: learn.problem=gcn: the policy reports a task of layer 2: expected a model of two layers" "a third layer"
 said=$(learn --set learn.target=0.5 --set learn.target_accuracy=0.5)
-is "$? $said" "2 orrery: learn.target_accuracy: expected none, as learn.target is a loss to reach: give one of them" "two targets"
+is "$? $said" "2 orrery: learn.target_accuracy: expected no value, because learn.target is set too: expected only one of the two" "two targets"
 gat=(step gat:vertices=20000,edges=200000,widths=32-16-4 --cluster 2x1:c5n.2xlarge,1x1:c5.xlarge --policy dorylus --set policy.dorylus.lambdas=4 -q)
 said=$("$ORRERY" "${gat[@]}" --set learn.problem=gcn 2>&1)
 like "$? $said" "^2 orrery: learn.problem=gcn: trains networks without attention, gat:.* has it: expected a GCN, such as gcn_amazon$" "a GAT is not trained"

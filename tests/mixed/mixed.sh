@@ -194,12 +194,12 @@ refused() {
 2" "$3"
 }
 refused 's/"jobs": \{"trace": "[^"]*", /"jobs": {/' "x.json: \$.jobs: expected a trace" "an invalid half: the message has its JSON path"
-refused 's/"models"/"modles"/' "x.json: \$.serve: unknown key \"modles\"; did you mean models" "an unknown key of a half"
+refused 's/"models"/"modles"/' "x.json: \$.serve: unknown key \"modles\": did you mean \"models\"?" "an unknown key of a half"
 refused 's/"tp": 2/"tp": "x"/' "x.json: \$.serve.deployments[0].tp: expected a whole number from 1 to 4096, found \"x\"" "an invalid value in a half"
 refused 's/"fifo\+fifo", //; s/"srtf\+fifo"/"srtf"/' "x.json: \$.policies[0]: expected JOBS+SERVE, as in fifo+vllm, or an object with policy and serve" "one policy where a pair is required"
 refused 's/"first": "serve"/"first": "jobs"/' "x.json: \$.first: expected nobody or serve, found \"jobs\"" "an unknown value of first"
-refused 's/"jobs": \{"trace"/"jobs": {"seed": 3, "trace"/' "x.json: \$.jobs.seed: is a key of the mixed scenario: expected \$.seed" "a seed in one half"
-refused 's/"jobs": \{.*\}\},//; s/"serve": \{"trace/"sreve": {"trace/' "x.json: unknown key \"sreve\"; did you mean serve" "an unknown world"
+refused 's/"jobs": \{"trace"/"jobs": {"seed": 3, "trace"/' "x.json: \$.jobs.seed: this key belongs to the mixed scenario: expected \$.seed" "a seed in one half"
+refused 's/"jobs": \{.*\}\},//; s/"serve": \{"trace/"sreve": {"trace/' "x.json: unknown key \"sreve\": did you mean \"serve\"?" "an unknown world"
 is "$(echo '{"world": "mixed", "cluster": "1x1:a100", "policies": ["fifo"]}' >x.json; "$orrery" run x.json -q 2>&1; echo $?)" \
   "orrery: x.json: expected \$.jobs, \$.serve or both: the scenarios of the worlds that share the cluster
 2" "a scenario without either half"

@@ -112,17 +112,17 @@ refused() {
   said=$("$orrery" run x.json -q 2>&1)
   like "$? $said" "^2 orrery: .*$2" "$1"
 }
-refused 's/"models"/"modles"/' 'x\.json: \$\.serve: unknown key "modles"; did you mean models'
+refused 's/"models"/"modles"/' 'x\.json: \$\.serve: unknown key "modles": did you mean "models"?'
 refused 's/"replicas": 1/"replicas": "x"/' 'x\.json: \$\.serve\.deployments\[0\]\.replicas: expected'
 refused 's/"jobs": \{"trace": "[^"]*", /"jobs": {/' 'x\.json: \$\.jobs: expected a trace'
 refused 's/\["fifo\+fifo"\]/[]/' '\$\.policies: expected a list of pairs such as \["fifo\+vllm"\]'
 refused 's/\["fifo\+fifo"\]/"fifo"/' '\$\.policies: expected a list'
 refused 's/"fifo\+fifo"/"fifo+"/' '\$\.policies\[0\]: expected JOBS\+SERVE'
-refused 's/"fifo\+fifo"/{"policy": "fifo", "serve": "fifo", "sett": {}}/' 'policies\[0\].*"sett"; did you mean set'
+refused 's/"fifo\+fifo"/{"policy": "fifo", "serve": "fifo", "sett": {}}/' 'policies\[0\].*"sett": did you mean "set"?'
 refused 's/"fifo\+fifo"/"fifo+fifo", "fifo"/' '\$\.policies\[1\]: expected JOBS\+SERVE'
-refused 's/"fifo\+fifo"/"fifo+las"/' 'policy las: is a jobs policy'
+refused 's/"fifo\+fifo"/"fifo+las"/' 'policy "las" is a jobs policy'
 refused 's/"jobs": \{[^}]*\}\}/"jobs": 7/' '\$\.jobs: expected an object, the scenario of that world'
-refused 's/"serve": \{"trace/"serve": {"until": 5, "trace/' '\$\.serve\.until: is a key of the mixed scenario: expected \$\.until'
+refused 's/"serve": \{"trace/"serve": {"until": 5, "trace/' '\$\.serve\.until: this key belongs to the mixed scenario: expected \$\.until'
 refused 's/"lent.csv"/"hazard:p=0.1,slots=2,length=0"/' '\$\.capacity\.trace: the trace of instances has no end: expected a length and no repeat, or \$\.until'
 refused 's/"lent.csv"/"lent.csv", "repeat": true/' '\$\.capacity\.trace: the trace of instances has no end'
 refused 's/"capacity"/"failures": {"mtbf": "1h"}, &/' 'capacity'

@@ -63,17 +63,17 @@ is "$(net | awk -F, 'NR > 1 { printf "%.6f ", $3 }')" "4.000000 3.333333 " "with
 
 l='l,10,0\n'
 refused "an unknown link" "$l" '0,-1,a,b,5,0,l\n1,-1,a,b,5,0,l;k\n' 'flows.csv:3: links: unknown link "k"'
-refused "a duplicate link" "${l}l,20,0\n" '' 'links.csv:3: link: expected a name different from those of earlier lines, found "l"'
+refused "a duplicate link" "${l}l,20,0\n" '' 'links.csv:3: link: expected a name that differs from the names of earlier lines, found "l"'
 refused "a link that a flow names twice" "$l" '0,-1,a,b,5,0,l;l\n' 'flows.csv:2: links: expected each link at most once'
 refused "negative bytes" "$l" '0,-1,a,b,-5,0,l\n' 'flows.csv:2: bytes: expected .* found "-5"'
 refused "bytes that are no number" "$l" '0,-1,a,b,nan,0,l\n' 'flows.csv:2: bytes: expected .* found "nan"'
 refused "a bandwidth that is no number" 'l,fast,0\n' '' 'links.csv:2: bandwidth_Bps: expected .* found "fast"'
 refused "a negative latency" 'l,1,-1\n' '' 'links.csv:2: latency_s: expected'
-refused "a duplicate id" "$l" '0,-1,a,b,5,0,l\n0,-1,a,b,5,0,l\n' 'flows.csv:3: id: expected an id different from those of earlier rows, found "0"'
+refused "a duplicate id" "$l" '0,-1,a,b,5,0,l\n0,-1,a,b,5,0,l\n' 'flows.csv:3: id: expected an id that differs from the ids of earlier rows, found "0"'
 refused "a step below an earlier one" "$l" '0,0,a,b,5,0,l\n1,1,a,b,5,0,l\n2,0,a,b,5,0,l\n' 'flows.csv:4: step: expected at least the step of the previous row.* found "0"'
 refused "a step left out" "$l" '0,0,a,b,5,0,l\n1,2,a,b,5,0,l\n' 'flows.csv:3: step: expected the step of the previous row'
 refused "steps that do not begin at 0" "$l" '0,1,a,b,5,0,l\n' 'flows.csv:2: step: expected .* found "1"'
-refused "hosts without a link between them" "$l" '0,-1,a,b,5,0,\n' 'flows.csv:2: links: expected at least one link, because src and dst differ'
+refused "hosts without a link between them" "$l" '0,-1,a,b,5,0,\n' 'flows.csv:2: links: expected at least one link, because "src" and "dst" differ'
 refused "a link without bandwidth" 'l,0,0\n' '0,-1,a,b,5,0,l\n' 'flows.csv:2: links: expected links with a bandwidth above 0'
 refused "a row with too few fields" "$l" '0,-1,a,b,5,0\n' 'flows.csv:2: '
 
@@ -85,7 +85,7 @@ flows=$work/nothing.csv
 net >"$work/out"
 is "$?" 2 "a missing file: exit 2"
 like "$(cat "$work/err")" 'nothing.csv' "a missing file: the message names it"
-like "$("$ORRERY" net flow 2>&1)" 'did you mean flows' "a misspelt verb"
+like "$("$ORRERY" net flow 2>&1)" 'did you mean "flows"?' "a misspelt verb"
 like "$("$ORRERY" net flows --linsk x 2>&1)" 'links' "a misspelt option"
-like "$("$ORRERY" net flows --links x 2>&1)" 'expected --links FILE and --flows FILE' "a missing required option"
+like "$("$ORRERY" net flows --links x 2>&1)" 'expected the options --links FILE and --flows FILE' "a missing required option"
 tap_done

@@ -39,18 +39,18 @@ like "$(bad chain.csv)" 'chain.csv: unknown batch size: expected it after the na
 profile n.csv 0,a,2,-4,1,1
 like "$(bad n.csv:batch=4)" '^orrery: n.csv:2: bwd_ms: expected a number of at least 0, found "-4"$' "a negative time: file and line"
 profile g.csv 0,a,2,4,1,1 2,c,2,4,1,1
-like "$(bad g.csv:batch=4)" '^orrery: g.csv:3: idx: expected 1, found 2: layers are numbered from 0 without gaps$' "a missing layer: file and line"
+like "$(bad g.csv:batch=4)" '^orrery: g.csv:3: idx: expected 1, because layers are numbered from 0 without gaps, found 2$' "a missing layer: file and line"
 echo idx,layer,fwd_ms >h.csv
 like "$(bad h.csv:batch=4)" '^orrery: h.csv:1: no column "bwd_ms": expected the columns' "a missing column"
 profile e.csv
 like "$(bad e.csv:batch=4)" 'e.csv:2?.*expected a line for each layer|expected a column' "no layers"
-like "$(bad chain.csv:batch=4,devise=v100)" 'did you mean device' "an unknown option of a profile"
+like "$(bad chain.csv:batch=4,devise=v100)" 'did you mean "device"?' "an unknown option of a profile"
 is "$(bad n.csv:batch=4 | tail -n 1) $("$ORRERY" db digest x.db)" "exit 2 $before" "exit 2, and the database is unchanged"
 like "$("$ORRERY" plan chain.csv:batch=4 --cluster 1x2:v100 --precision fp16 --policy straight 2>&1)" 'measured in fp32' "measured layers are in fp32: another precision is refused"
 like "$("$ORRERY" plan --cluster 1x2:v100 --policy straight 2>&1)" 'expected PROBLEM \(a model such as bert-large, or a file\)' "no problem"
 like "$("$ORRERY" plan lenet5 --cluster 1x1:v100 --policy dapple 2>&1)" 'search=bipartition: expected at least 2 GPUs' "a policy that needs more GPUs"
 like "$("$ORRERY" plan gpt:hidden=8192,layers=48,heads=64,seq=1024,vocab=51200 --cluster 1x2:v100 --policy data-parallel,straight 2>&1)" \
-  'policy data-parallel: no plan fits: 7 of 7 evaluated plans need more memory than a GPU has: expected more GPUs or memory' "nothing fits"
+  'policy data-parallel: no plan fits: 7 of 7 evaluated plans need more memory than a GPU has: expected more GPUs, or GPUs with more memory' "nothing fits"
 
 # ---- plugins ----
 : "${CC:=cc}"
@@ -63,7 +63,7 @@ if command -v "${CC%% *}" >/dev/null; then
   while IFS='|' read -r fault expected; do
     like "$(hostile "$fault")" "^orrery: policy plan-hostile: $expected" "$fault"
   done <<'EOT'
-twice|stage 1: GPU 0 is in use by stage 0: expected each GPU once$
+twice|stage 1: GPU 0 is already in stage 0: expected each GPU once$
 left-out|stage 1: piece [0-9]+ of the model is missing: expected it as the first piece, found [0-9]+$
 share|stage 0: shares: expected the sum 1, found 1.1$
 micro|micro-batch: expected a divisor of the 16 samples of an iteration, found 4.57143$
@@ -73,7 +73,7 @@ silent|search\(\) failed without a message: expected a message in \*err
 name|orr_plan_put: expected a name
 EOT
   like "$(hostile memory gpt:hidden=8192,layers=48,heads=64,seq=1024,vocab=51200)" \
-    'policy plan-hostile: the plan does not fit into memory: stage 1: GPU 1 would hold [0-9.]+ GB, expected at most its memory, [0-9.]+ GB' "too little memory"
+    'policy plan-hostile: the plan does not fit into memory: stage 1: GPU 1 would hold [0-9.]+ GB: expected at most [0-9.]+ GB, the memory of the GPU' "too little memory"
 
   # After Ctrl-C the best plan so far is printed, and nothing is stored.
   cp x.db y.db

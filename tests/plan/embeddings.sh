@@ -94,12 +94,12 @@ while IFS='|' read -r arguments expected; do
   said=$("$orrery" plan $arguments -q 2>&1)
   like "$? $said" "^2 orrery: .*$expected" "refused: $arguments"
 done <<'EOT'
-embeddings:feature=3 --policy saec|no parameter "feature"; did you mean features
+embeddings:feature=3 --policy saec|unknown parameter "feature": did you mean "features"?
 embeddings:features=3,fields=4 --policy saec|expected at most one field per feature
 embeddings:file=none.csv --policy saec|none.csv
-embeddings: --policy saec --cluster 1x1:v100|uses no cluster: expected none
+embeddings: --policy saec --cluster 1x1:v100|uses no cluster: expected no cluster
 embeddings: --policy dapple|expected a policy that compresses embeddings
-bert-large --policy saec --cluster 1x2:v100|compresses embeddings
+bert-large --policy saec --cluster 1x2:v100|this policy compresses embeddings
 embeddings:features=1000,fields=1 --policy saec --set policy.saec.id_bytes=1 --set policy.saec.reduction=2|expected at most 256
 embeddings:dim=6 --policy product-quantisation|expected a divisor of the dimension
 embeddings: --policy saec -o x.json|-o: .* expected --device NAME

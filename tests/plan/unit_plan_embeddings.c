@@ -129,9 +129,9 @@ static void refusals(void)
 	run("lenet5", "straight", asks_nothing, 0);
 	same_text(said.text, "policy straight: orr_plan_compress: expected a problem of kind embeddings", "a training problem");
 	run(table, "dapple", does_nothing, 0);
-	ok(said.code == ORR_EINPUT && strstr(said.text, "policy dapple: plans training steps"), "%s", said.text);
+	ok(said.code == ORR_EINPUT && strstr(said.text, "policy dapple: this policy plans training steps"), "%s", said.text);
 	run("lenet5", "saec", does_nothing, 0);
-	ok(said.code == ORR_EINPUT && strstr(said.text, "policy saec: compresses embeddings"), "%s", said.text);
+	ok(said.code == ORR_EINPUT && strstr(said.text, "policy saec: this policy compresses embeddings"), "%s", said.text);
 }
 
 /* ---- results of a run ---- */
@@ -191,7 +191,7 @@ static void reports(void)
 	ok(!result_find_note(result, "assumption"), "whose vectors are given");
 	unlink(path);
 	run("embeddings:features=100,fields=2,feilds=3", "saec", codes, 0);
-	ok(said.code == ORR_EINPUT && strstr(said.text, "no parameter \"feilds\"; did you mean fields"), "%s", said.text);
+	ok(said.code == ORR_EINPUT && strstr(said.text, "unknown parameter \"feilds\": did you mean \"fields\"?"), "%s", said.text);
 }
 
 int main(void)

@@ -317,13 +317,13 @@ static void refusals(void)
 		"stage 1: expected at least one piece, starting at 4, found 0, starting at 4");
 	refused(DRAFT(4, { .count = 5, GPUS(0) }), "stage 0: expected at most 4 pieces, starting at 0, found 5");
 	refused(DRAFT(4, { ALL, GPUS(4) }), "stage 0: GPU 4: expected a number from 0 to 3");
-	refused(DRAFT(4, { ALL, GPUS(1, 1) }), "stage 0: GPU 1 is in use by stage 0: expected each GPU once");
+	refused(DRAFT(4, { ALL, GPUS(1, 1) }), "stage 0: GPU 1 is already in stage 0: expected each GPU once");
 	refused(DRAFT(4, { .count = 2, GPUS(1) }, { .first = 2, .count = 2, GPUS(2, 1) }),
-		"stage 1: GPU 1 is in use by stage 0: expected each GPU once");
+		"stage 1: GPU 1 is already in stage 0: expected each GPU once");
 	refused(DRAFT(4, { ALL, .gpu = (const uint32_t[]){ 0 }, .n_gpus = 0 }),
-		"stage 0: expected a number of GPUs that is a multiple of its 1 shards, found 0");
+		"stage 0: expected a number of GPUs that is a multiple of the 1 shards of the stage, found 0");
 	refused(DRAFT(4, { ALL, GPUS(0, 1, 2), .shards = 2 }),
-		"stage 0: expected a number of GPUs that is a multiple of its 2 shards, found 3");
+		"stage 0: expected a number of GPUs that is a multiple of the 2 shards of the stage, found 3");
 	refused(DRAFT(4, { ALL, GPUS(0, 1), .shards = 2 }),
 		"stage 0: 2 shards: expected a transformer whose attention heads (0) they divide");
 	refused(DRAFT(4, { ALL, GPUS(0, 1), .share = zero }), "stage 0: share of group 1: expected a number above 0, found 0");
@@ -333,7 +333,7 @@ static void refusals(void)
 	d = with_interleave(*DRAFT(4, { .count = 1, GPUS(0) }, { .first = 1, .count = 1, GPUS(1) }, { .first = 2, .count = 1, GPUS(0) },
 				    { .first = 3, .count = 1, GPUS(2) }),
 		2);
-	refused(&d, "stage 3: its GPUs differ from those of stage 1: expected the same (interleave 2)");
+	refused(&d, "stage 3: the GPUs differ from those of stage 1: expected the same GPUs (interleave 2)");
 	d = (struct orr_plan_draft){ .micro_batch = 4 };
 	refused(&d, "expected a number of stages that is a multiple of interleave, 1, found 0");
 }
@@ -381,7 +381,8 @@ static void failures(void)
 	ok(!said.code, "a name of 60 characters");
 	run(chain, does_nothing, closed);
 	same_text(said.text,
-		"policy straight: no plan fits: 0 of 0 evaluated plans need more memory than a GPU has: expected more GPUs or memory",
+		"policy straight: no plan fits: 0 of 0 evaluated plans need more memory than a GPU has: expected more GPUs, or GPUs with "
+		"more memory",
 		"a search without plans");
 	returned = 3;
 	run(chain, names_well, closed);

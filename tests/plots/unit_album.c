@@ -261,7 +261,8 @@ static void test_page(void)
 		" size 1050,762\nset output 'fig.png.tmp'\n" };
 	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
 		ok(strstr(sbuf_text(&a.script), wanted[i]) != NULL, "the script has part %zu", i);
-	ok(album_add(&a, "fig", "nosuch", (struct layout){ 1, 1 }, &err) == ORR_EFAIL && strstr(err.text, "plots/nosuch.gp: not found in "),
+	ok(album_add(&a, "fig", "nosuch", (struct layout){ 1, 1 }, &err) == ORR_EFAIL &&
+			strstr(err.text, "plots/nosuch.gp: this file is missing in "),
 		"a template must exist: %s", err.text);
 	album_free(&a);
 	ok(!a.n_files && !a.script.len, "an empty album is left");
@@ -343,7 +344,7 @@ static void test_gnuplot(void)
 		fclose(f);
 	}
 	ok(gnuplot_run(dir, &script, &err) == ORR_EFAIL, "gnuplot is killed while it is fed");
-	same_text(err.text, "gnuplot failed (status 137): no message", "by a signal");
+	same_text(err.text, "gnuplot failed (status 137): it printed no message", "by a signal");
 	setenv("PATH", in_dir("nosuch"), 1);
 	ok(gnuplot_run(dir, &script, &err) == ORR_EDEVICE && strstr(err.text, "gnuplot is not installed"), "no gnuplot: %s", err.text);
 	sbuf_free(&script);

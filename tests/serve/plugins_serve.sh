@@ -80,7 +80,7 @@ table|iterate_table|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_iter_
 llm|table_of_llm|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start of a batch of llm, a language model
 llm|admit_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_admit\(\) of a request that has ended or never existed
 llm|admit_twice|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_admit\(\) of a request that is resident: expected a request that waits$
-llm|iterate_nothing|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_iter_run\(\) on replica 0: nothing to do
+llm|iterate_nothing|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_iter_run\(\) on replica 0: there is nothing to do
 llm|iterate_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_iter_run\(\) on replica 4000000000: expected a number below 1$
 llm|prefill_waiting|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_iter_prefill\(\) of a request that waits: expected a request that is resident$
 llm|prefill_too_much|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_iter_prefill\(\) of 1000000 tokens: expected 1 to 100, the tokens left of its prompt$
@@ -102,7 +102,7 @@ table|million|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start
 table|timer_negative|1 orrery: policy serve-hostile: request 0 at
 table|timer_huge|1 orrery: policy serve-hostile: at 0\.600000000 s: [0-9]+ requests have not ended after 146 years
 table|observe_nothing|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_serve_observe\(\): expected the name of a series$
-table|give_up_mutely|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_serve_give_up\(\) without a reason$
+table|give_up_mutely|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_serve_give_up\(\) without a reason: expected a reason$
 table|ask_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: nothing exists$
 table|endless|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: schedule\(\) still acts after 1000 calls at one instant: expected at most serve.max_calls_per_instant
 table|act_in_finish|1 orrery: policy serve-hostile: at 0\.520000000 s: orr_refuse\(\): expected a call in arrive\(\), run_end\(\), replica\(\), timer\(\) or schedule\(\)$

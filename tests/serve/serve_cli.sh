@@ -36,7 +36,7 @@ rc=$?
 is "$rc $? $(cat j1/* j1.json | sha256sum)" "0 0 $(cat j2/* j2.json | sha256sum)" "-j1 and -j2 give the same bytes"
 "$orrery" serve "${study[@]}" --out again --db runs.db --json >again.json 2>said
 is "$? $(cat again/* again.json | sha256sum)" "0 $(cat j1/* j1.json | sha256sum)" "runs from the database give the same bytes"
-like "$(cat said)" 'tf-serving: taken from runs.db' "a message names the database"
+like "$(cat said)" 'tf-serving: the run is taken from runs.db' "a message names the database"
 is "$(cmp j1/fifo.requests.csv j1/again.requests.csv; echo $?)" 0 "a policy under another label gives the same results"
 like "$("$orrery" serve "${study[@]}")" '^  again +[+]?0 ms' "a policy under another label differs by 0 ms request by request"
 "$orrery" db export runs.db --run 2 --out exported
@@ -112,7 +112,7 @@ while IFS='|' read -r keys expected; do
   said=$(try "$keys")
   is "$? $said" "2 orrery: $expected" "$keys"
 done <<'EOT'
-worlds="x"|x.json: unknown key "worlds"; did you mean world
+worlds="x"|x.json: unknown key "worlds": did you mean "world"?
 world="cloud"|x.json: $.world: expected "jobs", "step", "serve", "spot", "mixed" or "plan", found "cloud"
 trace=null|x.json: expected a trace
 compress=0|x.json: $.compress: expected a number from 1e-06 to 1000000, found "0"
@@ -129,11 +129,11 @@ models=[{"kind": "x"}]|x.json: $.models[0]: $.kind: expected one of table, llm, 
 cluster=null|x.json: expected a cluster (--cluster 64x8:v100, or a file)
 cluster="2x0"|cluster 2x0: expected at least one GPU
 placement="x"|x.json: $.placement: expected count, consolidate, spread, best-fit, topology or fgd, found "x"
-precision="fp17"|x.json: $.precision: expected fp32, tf32, fp16, bf16 or fp8, found "fp17"; did you mean fp16
-device="warp9"|device: no device "warp9"; orrery device list shows all; a file ends in .json
+precision="fp17"|x.json: $.precision: expected fp32, tf32, fp16, bf16 or fp8, found "fp17": did you mean "fp16"?
+device="warp9"|device: unknown device "warp9": 'orrery device list' shows all devices; the name of a file ends in .json
 deployments={}|x.json: $.deployments: expected a list of 1 to 4096 objects
 deployments=[3]|x.json: $.deployments[0]: expected an object
-deployments=[{"replica": 1}]|x.json: $.deployments[0]: unknown key "replica"; did you mean replicas
+deployments=[{"replica": 1}]|x.json: $.deployments[0]: unknown key "replica": did you mean "replicas"?
 deployments=[{"model": "x"}]|x.json: $.deployments[0].model: expected "any" or one of the models: slow, found "x"
 deployments=[{"role": "x"}]|x.json: $.deployments[0].role: expected both, prefill or decode, found "x"
 deployments=[{"tp": 0}]|x.json: $.deployments[0].tp: expected a whole number from 1 to 4096, found "0"
@@ -142,24 +142,24 @@ deployments=[{"kv_blocks": -1}]|x.json: $.deployments[0].kv_blocks: expected a w
 deployments=[{"gpu_types": "a100,h100"}]|x.json: $.deployments[0].gpu_types: expected types that the cluster has, found "a100,h100"
 deployments=[{"replicas": 3}]|x.json: $.deployments[0]: 3 replicas of 1 x 1 GPUs are 3 GPUs: expected at most 2, the GPUs of the cluster
 deployments=[{"replicas": 2}, {}]|x.json: $.deployments: request 3 GPUs in total: expected at most 2, the GPUs of the cluster
-deployments=[{"replicas": 0}]|x.json: $.deployments[0].replicas: expected at least 1, because "most" equals 0
-deployments=[{"least": 2, "most": 1}]|x.json: $.deployments[0].most: expected at least 2 (least), found 1
-deployments=[{"replicas": 2, "most": 1}]|x.json: $.deployments[0].replicas: expected from 0 (least) to 1 (most), found 2
+deployments=[{"replicas": 0}]|x.json: $.deployments[0].replicas: expected at least 1, because "most" is 0
+deployments=[{"least": 2, "most": 1}]|x.json: $.deployments[0].most: expected at least 2, the value of "least", found 1
+deployments=[{"replicas": 2, "most": 1}]|x.json: $.deployments[0].replicas: expected from 0 ("least") to 1 ("most"), found 2
 tp=[]|x.json: $.tp: expected a string or a number
 serve=3|x.json: $.serve: expected an object
-serve={"route": "jsq"}|serve: no parameter "route"; did you mean router
+serve={"route": "jsq"}|serve: unknown parameter "route": did you mean "router"?
 serve={"slo": "soon"}|serve: slo: expected a time such as 90, 90s, 1.5m, 2h, found "soon"
-failures={"mtbf": "1h", "trace": "f.csv"}|failures: trace and mtbf exclude each other: give only one of them
+failures={"mtbf": "1h", "trace": "f.csv"}|failures: "trace" and "mtbf" exclude each other: expected only one of them
 prices=3|x.json: $.prices: expected auto, none, TYPE=USD,.. or an object with such keys, found "3"
-prices="a100"|x.json: $.prices: expected auto, none or TYPE=USD,.. found "a100"
+prices="a100"|x.json: $.prices: expected auto, none or TYPE=USD,.., found "a100"
 prices={"h100": 3}|x.json: $.prices: expected GPU types of the cluster, found "h100"
 prices={"a100": "x"}|x.json: $.prices.a100: expected USD per GPU and hour, from 0 to 1e6, found "x"
 replications=0|x.json: $.replications: expected a number from 1 to 1000000, found "0"
 until="later"|x.json: $.until: expected a time such as 30d, found "later"
 record="none"|x.json: $.record: expected summary, sample, all, metrics or explain, found "none"
-policies=[]|expected a policy (--policy academus,cascade; orrery policy list shows all)
-policies=["fif"]|no policy "fif"; did you mean fifo (orrery policy list shows all; a plugin is named by its file)
-policies=["srtf"]|policy srtf: is a jobs policy (for orrery jobs): expected a serve policy
+policies=[]|expected a policy, such as --policy academus,cascade; 'orrery policy list' shows all policies
+policies=["fif"]|unknown policy "fif": did you mean "fifo"? 'orrery policy list' shows all policies; a plugin is named by its file
+policies=["srtf"]|policy "srtf" is a jobs policy (for 'orrery jobs'): expected a serve policy
 policies=["fifo","fifo"]|two policies have the label "fifo": expected fifo@LABEL for one of them
 EOT
 while IFS='|' read -r args expected; do
@@ -167,21 +167,21 @@ while IFS='|' read -r args expected; do
   said=$("$orrery" serve $args 2>&1)
   is "$? $said" "2 orrery: $expected" "serve $args"
 done <<'EOT'
-|serve: expected TRACE (a file, or a generator such as poisson:rate=2,n=500); see --help
-three.csv --models x|unknown option "--models"; did you mean --model
-three.csv --model slow.json --cluster 1x1 --policy fifo --attainment 0.5|serve: --attainment: expected together with --find-rate
-three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --db x.db|serve: --find-rate: expected neither --db nor --out
-three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --until 9s|--find-rate: expected no --until: it cuts off requests, and more of them at lower rates
-three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --set serve.clients=2|--find-rate: expected no serve.clients: closed-loop users, not the trace, set the rate
-at-once.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s|--find-rate: expected requests with different arrival times, but all arrive at the same time
+|serve: expected TRACE (a file, or a generator such as poisson:rate=2,n=500); --help shows the forms
+three.csv --models x|unknown option "--models": did you mean "--model"?
+three.csv --model slow.json --cluster 1x1 --policy fifo --attainment 0.5|serve: --attainment: expected this option only together with --find-rate
+three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --db x.db|serve: --find-rate stores no runs: expected neither --db nor --out
+three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --until 9s|--find-rate: expected no --until, because an end of the run cuts off requests, and more of them at lower rates
+three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --set serve.clients=2|--find-rate: expected no serve.clients, because the rate of closed-loop users does not follow the trace
+at-once.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s|--find-rate: all requests arrive at the same time: expected different arrival times
 three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e|--find-rate: expected ttft=TIME, tpot=TIME or e2e=TIME, comma-separated, found "e2e"
 three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --attainment 2|--attainment: expected a share of the requests above 0 and at most 1, found "2"
-poisson:rate=3,n=0 --model slow.json --cluster 1x1 --policy fifo|poisson:rate=3,n=0: this trace has no end: expected its number of requests (n=..) or --until
+poisson:rate=3,n=0 --model slow.json --cluster 1x1 --policy fifo|poisson:rate=3,n=0: this trace has no end: expected a number of requests (n=..) or --until
 --scenario nowhere.json|nowhere.json: No such file or directory
 EOT
 echo '{"world": "jobs"}' >jobs.json
 said=$("$orrery" serve --scenario jobs.json 2>&1)
-is "$? $said" '2 orrery: jobs.json: $.world: expected "serve" (orrery run runs scenarios of any world)' "a scenario of another world"
+is "$? $said" '2 orrery: jobs.json: $.world: expected "serve" ('\''orrery run'\'' runs scenarios of any world)' "a scenario of another world"
 is "$("$orrery" db digest before.db)" "$before" "the database is unchanged"
 
 # ---- --find-rate, against a fine grid ----
@@ -239,10 +239,10 @@ if command -v "${CC%% *}" >/dev/null; then
   done <<'EOT'
 /\.arrive = arrive/d|2 orrery: ./bad.so: policy mine: expected a function arrive, found NULL
 s/\.create = create,//|2 orrery: ./bad.so: policy mine: expected a function create, found NULL
-s/^ORR_POLICY_SERVE(.*/struct few { void *f; } few; ORR_POLICY_DECLARE(serve_mine, mine, "", "serve", 0u, params, struct few, few);/|2 orrery: ./bad.so: policy mine: its table of functions has 8 bytes, expected 72: compile against this version's headers
+s/^ORR_POLICY_SERVE(.*/struct few { void *f; } few; ORR_POLICY_DECLARE(serve_mine, mine, "", "serve", 0u, params, struct few, few);/|2 orrery: ./bad.so: policy mine: its table of functions has 8 bytes, expected 72; compile it with the headers of this program
 EOT
   said=$("$orrery" jobs poisson:rate=1,n=5 --cluster 1x1 --policy ./mine.so 2>&1)
-  is "$? $said" "2 orrery: policy mine: is a serve policy (for orrery serve): expected a jobs policy" "orrery jobs refuses a serving policy"
+  is "$? $said" "2 orrery: policy \"mine\" is a serve policy (for 'orrery serve'): expected a jobs policy" "orrery jobs refuses a serving policy"
   is "$("$orrery" db digest before.db)" "$before" "the database is unchanged"
 else
   skip "no C compiler ($CC)" 8

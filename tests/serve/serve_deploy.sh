@@ -31,15 +31,15 @@ s/"tp": 2/"pp": 4097/@\$\.deployments\[0\]\.pp: expected a whole number from 1 t
 s/"tp": 2/"kv_blocks": -1/@\$\.deployments\[0\]\.kv_blocks: expected a whole number from 0 to 1000000000
 s/"tp": 2/"role": "all"/@\$\.deployments\[0\]\.role: expected both, prefill or decode, found "all"
 s/"tp": 2/"role": 1/@\$\.deployments\[0\]\.role: expected both, prefill or decode, found "1"
-s/"tp": 2/"role": "decode"/@policy fifo: treats all replicas equally, but \$\.deployments\[0\] has a role: expected a policy with roles \(splitwise\), a plugin
+s/"tp": 2/"role": "decode"/@policy fifo: the policy treats all replicas alike, but \$\.deployments\[0\] has a role: expected a policy with roles \(splitwise\), a plugin
 s/"gpu_types": "a100"/"gpu_types": "h100"/@\$\.deployments\[0\]\.gpu_types: expected types that the cluster has, found "h100"
 s/"gpu_types": "a100"/"gpu_types": "v100,h100"/@\$\.deployments\[0\]\.gpu_types: expected types that the cluster has
 s/"gpu_types": "a100"/"gpu_types": 3/@\$\.deployments\[0\]\.gpu_types: expected GPU types separated by commas, found "3"
 s/"gpu_types": "a100"/"gpu_types": \["a100"\]/@\$\.deployments\[0\]\.gpu_types: expected GPU types separated by commas, found a list or an object
-s/"replicas": 1, "tp"/"replicas": 0, "tp"/@\$\.deployments\[0\]\.replicas: expected at least 1, because "most" equals 0
-s/"replicas": 1, "tp"/"replicas": 1, "least": 2, "most": 3, "tp"/@\$\.deployments\[0\]\.replicas: expected from 2 \(least\) to 3 \(most\), found 1
-s/"replicas": 1, "tp"/"replicas": 4, "least": 2, "most": 3, "tp"/@\$\.deployments\[0\]\.replicas: expected from 2 \(least\) to 3 \(most\), found 4
-s/"replicas": 1, "tp"/"replicas": 1, "least": 3, "most": 2, "tp"/@\$\.deployments\[0\]\.most: expected at least 3 \(least\), found 2
+s/"replicas": 1, "tp"/"replicas": 0, "tp"/@\$\.deployments\[0\]\.replicas: expected at least 1, because "most" is 0
+s/"replicas": 1, "tp"/"replicas": 1, "least": 2, "most": 3, "tp"/@\$\.deployments\[0\]\.replicas: expected from 2 \("least"\) to 3 \("most"\), found 1
+s/"replicas": 1, "tp"/"replicas": 4, "least": 2, "most": 3, "tp"/@\$\.deployments\[0\]\.replicas: expected from 2 \("least"\) to 3 \("most"\), found 4
+s/"replicas": 1, "tp"/"replicas": 1, "least": 3, "most": 2, "tp"/@\$\.deployments\[0\]\.most: expected at least 3, the value of "least", found 2
 s/"replicas": 1, "tp"/"replicas": 5, "tp"/@\$\.deployments\[0\]: 5 replicas of 2 x 1 GPUs are 10 GPUs: expected at most 8, the GPUs of the cluster of these types
 s/"replicas": 1\}/"replicas": 11}/@\$\.deployments\[1\]: 11 replicas of 1 x 1 GPUs are 11 GPUs: expected at most 10, the GPUs of the cluster$
 s/"replicas": 1\}/"replicas": 9}/@\$\.deployments: request 11 GPUs in total: expected at most 10, the GPUs of the cluster
@@ -57,27 +57,27 @@ s/r.csv/none.csv/@none\.csv: No such file
 s/"trace": "r.csv", //@expected a trace
 s/2x4:a100,1x2:v100/2x0/@cluster 2x0: expected at least one GPU
 s/\["a.json", "b.json"\]/["b.json"]/; s/"model": "a", //@.*r\.csv:2: request 0 names model "a": expected a served model \(--model\), or serve.any_model=true, which
-s/"policies"/"prices": "a100", &/@\$\.prices: expected auto, none or TYPE=USD,\.\. found "a100"
+s/"policies"/"prices": "a100", &/@\$\.prices: expected auto, none or TYPE=USD,\.\., found "a100"
 s/"policies"/"prices": "a100=1,h100=2", &/@\$\.prices: expected GPU types of the cluster, found "h100"
 s/"policies"/"prices": "a100=x", &/@\$\.prices\.a100: expected USD per GPU and hour, from 0 to 1e6, found "x"
 s/"policies"/"prices": {"a100": -1}, &/@\$\.prices\.a100: expected USD per GPU and hour, from 0 to 1e6, found "-1"
 s/"policies"/"prices": {"a100": 1000001}, &/@\$\.prices\.a100: expected USD per GPU and hour
 s/"policies"/"prices": 7, &/@\$\.prices: expected auto, none, TYPE=USD,\.\. or an object with such keys, found "7"
-s/"policies"/"serve": {"autoscale": "rate", "scale_interval": 0}, &/@serve\.scale_interval: expected a time above 0 with serve\.autoscale, found 0
+s/"policies"/"serve": {"autoscale": "rate", "scale_interval": 0}, &/@serve\.scale_interval: expected a time above 0 together with serve\.autoscale, found 0
 s/"policies"/"serve": {"autoscale": "rate"}, &/@serve\.autoscale=rate: expected a deployment with a maximum number of replicas \("most"\)
 s/"policies"/"serve": {"sessions": "replay"}, "resample": "1h", &/@\$\.resample: expected no resampling with serve\.sessions
 s/r.csv/poisson:rate=1,n=0/; s/"policies"/"serve": {"any_model": true}, &/@.*
 E
 refuse() { said=$("$orrery" serve "${@:2}" -q 2>&1); like "$? $said" "^2 orrery: $1" "${*:2}"; }
 one=(t.csv --model l.json --cluster 1x2:a100 --policy vllm)
-refuse 'serve: --attainment: expected together with --find-rate' "${one[@]}" --attainment 0.9
-refuse 'serve: --find-rate: expected neither --db nor --out' "${one[@]}" --find-rate ttft=1s --db x.db
+refuse 'serve: --attainment: expected this option only together with --find-rate' "${one[@]}" --attainment 0.9
+refuse 'serve: --find-rate stores no runs: expected neither --db nor --out' "${one[@]}" --find-rate ttft=1s --db x.db
 refuse '--find-rate: ttft is given twice: expected it once' "${one[@]}" --find-rate ttft=1s,ttft=2s
 refuse '--find-rate: expected ttft=TIME, tpot=TIME or e2e=TIME' "${one[@]}" --find-rate ttfp=1s
 refuse '--find-rate: expected .*ttft' "${one[@]}" --find-rate ttft=0
 refuse '--attainment: expected a share of the requests above 0 and at most 1' "${one[@]}" --find-rate ttft=1s --attainment 1.5
 refuse '--attainment: expected a share of the requests above 0 and at most 1' "${one[@]}" --find-rate ttft=1s --attainment 0
-refuse '--find-rate: expected no --until: it cuts off requests' "${one[@]}" --find-rate ttft=1s --until 5
+refuse '--find-rate: expected no --until, because an end of the run cuts off requests' "${one[@]}" --find-rate ttft=1s --until 5
 refuse '--find-rate: expected no serve\.clients' "${one[@]}" --find-rate ttft=1s --set serve.clients=2
 
 # ---- meanings ----

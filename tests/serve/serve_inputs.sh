@@ -17,15 +17,15 @@ without() { # WHAT TRACE ARGS..: exit code and message
 }
 generator="llama2-7b is a language model: expected both options of the generator, as in prompt=500,output=100 or prompt=azure-conv,output=azure-conv"
 columns="llama2-7b is a language model: expected the columns prompt_tokens and output_tokens, or another trace (orrery trace list)"
-without "poisson:rate=2,n=50: its requests have neither prompt nor output tokens, but $generator" poisson:rate=2,n=50
-without "poisson:rate=2,n=50,prompt=500: its requests have no output tokens, but $generator" poisson:rate=2,n=50,prompt=500
-without "poisson:rate=2,n=50,output=9: its requests have no prompt tokens, but $generator" poisson:rate=2,n=50,output=9
-without "poisson:rate=2,n=50: its requests have neither prompt nor output tokens, but $generator" poisson:rate=2,n=50 --find-rate ttft=1s
+without "poisson:rate=2,n=50: the requests of this trace have neither prompt nor output tokens, but $generator" poisson:rate=2,n=50
+without "poisson:rate=2,n=50,prompt=500: the requests of this trace have no output tokens, but $generator" poisson:rate=2,n=50,prompt=500
+without "poisson:rate=2,n=50,output=9: the requests of this trace have no prompt tokens, but $generator" poisson:rate=2,n=50,output=9
+without "poisson:rate=2,n=50: the requests of this trace have neither prompt nor output tokens, but $generator" poisson:rate=2,n=50 --find-rate ttft=1s
 printf 'arrival_s,request_id\n0,a\n1,b\n' >bare.csv
 printf 'arrival_s,prompt_tokens\n0,10\n1,20\n' >prompts.csv
 printf 'arrival_s,prompt_tokens,output_tokens\n0,10,5\n1,20,0\n2,0,0\n' >some.csv
-without "bare.csv: its requests have neither prompt nor output tokens, but $columns" bare.csv
-without "prompts.csv: its requests have no output tokens, but $columns" prompts.csv
+without "bare.csv: the requests of this trace have neither prompt nor output tokens, but $columns" bare.csv
+without "prompts.csv: the requests of this trace have no output tokens, but $columns" prompts.csv
 said=$("$orrery" serve some.csv "${llm[@]}" --policy vllm --json 2>&1)
 is "$?" 0 "rows without tokens among others are served"
 like "$said" '2 of 3 requests have no prompt or no output tokens in the trace and count as one token of each' "with a remark"
@@ -34,7 +34,7 @@ echo '{"name": "slow", "source": "made up", "kind": "table", "batch": [1, 2], "l
 is "$?" 0 "a table model needs no tokens"
 printf 'arrival_s,model,prompt_tokens,output_tokens\n0,slow,0,0\n1,llama2-7b,0,0\n' >both.csv
 said=$("$orrery" serve both.csv --model slow.json,llama2-7b --cluster 1x2:a100 --policy fifo -q 2>&1)
-like "$? $said" '^2 .*both.csv: its requests have neither prompt nor output tokens, but llama2-7b is a language model' "requests without tokens are refused if one of the models is a language model"
+like "$? $said" '^2 .*both.csv: the requests of this trace have neither prompt nor output tokens, but llama2-7b is a language model' "requests without tokens are refused if one of the models is a language model"
 
 # ---- roles ----
 roles() { # FIRST SECOND POLICY: the roles of two deployments
@@ -45,7 +45,7 @@ roles() { # FIRST SECOND POLICY: the roles of two deployments
 for policy in $("$orrery" policy list --kind serve | awk '/^  / { print $1 }'); do
   [ "$policy" = splitwise ] && continue
   said=$(roles both decode "$policy")
-  is "$? $said" "2 orrery: policy $policy: treats all replicas equally, but \$.deployments[1] has a role: expected a policy with roles (splitwise), a plugin with the flag ORR_SERVE_ROLES, or \"role\": \"both\"" \
+  is "$? $said" "2 orrery: policy $policy: the policy treats all replicas alike, but \$.deployments[1] has a role: expected a policy with roles (splitwise), a plugin with the flag ORR_SERVE_ROLES, or \"role\": \"both\"" \
     "$policy refuses roles"
 done
 is "$(roles prefill decode splitwise; echo $?)" 0 "splitwise takes them"
@@ -59,7 +59,7 @@ like "$("$orrery" policy show splitwise)" '^roles: runs prompts on prefill repli
 if command -v "${CC%% *}" >/dev/null; then
   "$orrery" policy new mine --kind serve >/dev/null
   $CC -std=c11 -O1 -shared -fPIC -w "-I$tree/include" -o mine.so mine.c
-  like "$(roles prefill decode ./mine.so)" 'policy mine: treats all replicas equally' "a plugin that does not distinguish roles is refused"
+  like "$(roles prefill decode ./mine.so)" 'policy mine: the policy treats all replicas alike' "a plugin that does not distinguish roles is refused"
   sed 's/^ORR_POLICY_SERVE(\(.*\), params, ops);/ORR_POLICY_SERVE_FLAGS(\1, ORR_SERVE_ROLES, params, ops);/' mine.c >aware.c
   $CC -std=c11 -O1 -shared -fPIC -w "-I$tree/include" -o aware.so aware.c
   said=$(roles prefill decode ./aware.so)
@@ -138,7 +138,7 @@ is "$("$orrery" scenario show poisson:rate=2,n=20,prompt=5,output=5 --world serv
 like "$("$orrery" serve poisson:rate=2,n=20,prompt=5,output=5 --model m.json --cluster 1x1 --kv-blocks 99 --policy vllm --precision fp8)" \
   '^precision has no effect: times and bytes of the models are given by their files$' "--precision has no effect on a model whose file gives times and bytes"
 said=$(serve_at --precision fp8 --device a100 2>&1)
-like "$? $said" '^2 .*device a100.* has no fp8; expected' "a device without fp8"
+like "$? $said" '^2 .*device a100.* has no fp8: expected' "a device without fp8"
 
 # ---- options without effect ----
 idle=$(serve_at --set serve.swap_Bps=1e9 --set serve.kv_Bps=1e9 --set serve.queue_limit=99 --set serve.start_up=3s --set serve.think=1s \

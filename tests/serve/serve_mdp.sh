@@ -124,9 +124,9 @@ while IFS='|' read -r how expected; do
   said=$("$orrery" serve one.csv --model s.json --cluster 4x1 --replicas 4 --policy ./parts.so --set "policy.serve-parts.how=$how" --no-figures -q 2>&1)
   like "$? $said" "^$expected" "$how"
 done <<'EOT'
-read_early|1 orrery: policy serve-parts: request 0 at 0\.000000000 s: orr_req_answer\(\) of answer 0, which is not there: expected a number below 0, the answers received so far$
-read_early_of|1 orrery: policy serve-parts: request 0 at 0\.000000000 s: orr_req_answer_of\(\) of the answer of replica 1, which is not there: expected one of the 0 replicas whose answers were received
-read_late|1 orrery: policy serve-parts: request 0 at 0\.003923077 s: orr_req_answer\(\) of answer 4, which is not there: expected a number below 4
+read_early|1 orrery: policy serve-parts: request 0 at 0\.000000000 s: orr_req_answer\(\) of answer 0, which has not been received: expected a number below 0, the number of answers received so far$
+read_early_of|1 orrery: policy serve-parts: request 0 at 0\.000000000 s: orr_req_answer_of\(\) of replica 1, whose answer has not been received: expected one of the 0 replicas whose answers were received
+read_late|1 orrery: policy serve-parts: request 0 at 0\.003923077 s: orr_req_answer\(\) of answer 4, which has not been received: expected a number below 4
 complete_early|1 orrery: policy serve-parts: request 0 at 0\.000000000 s: orr_complete\(\) of a request without an answer
 leave_waiting|1 orrery: policy serve-parts: request 0 at 0\.000000000 s: orr_leave_runs\(\) of a request that waits
 leave_oddly|1 orrery: policy serve-parts: request 0 at 0\.000000000 s: orr_leave_runs\(\) with how = 7: expected ORR_LATE_DETACH or ORR_LATE_CANCEL

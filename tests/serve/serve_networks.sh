@@ -94,18 +94,18 @@ while IFS='@' read -r edit expected; do
   said=$("$orrery" run x.json --no-figures -q 2>&1)
   like "$? $said" "^2 orrery: x\.json: .*$expected" "$edit"
 done <<'E'
-s/"network": "[^"]*"/"network": "vit:width=384,image=100"/@\$\.network: vit:.*image=100.*: patch: expected a divisor of image
-s/"network": "[^"]*"/"network": "vitt"/@\$\.network: no model "vitt"
+s/"network": "[^"]*"/"network": "vit:width=384,image=100"/@\$\.network: vit:.*image=100.*: patch: expected a divisor of "image"
+s/"network": "[^"]*"/"network": "vitt"/@\$\.network: unknown model "vitt"
 s/"network": "[^"]*"/"network": 7/@\$\.network: expected a string
 s/"network": "[^"]*", //@unknown key "largest_batch"
 s/"largest_batch": 8/"largest_batch": 1.5/@\$\.largest_batch: expected a whole number from 1 to 512, found 1\.5
-s/"kind": "table"/"kind": "llm"/@\$\.kind: expected table with the key network, found "llm"
+s/"kind": "table"/"kind": "llm"/@\$\.kind: expected "table" together with the key "network", found "llm"
 s/"largest_batch": 8/"largest_batch": 0/@\$\.largest_batch: expected a whole number from 1 to 512, found 0
 s/"largest_batch": 8/"latency_ms": [1]/@latency_ms
-s/3x1:nx", "policies"/5x1:nx", "tp": 5, "policies"/@\$\.deployments\[0\]: model small: expected tp to divide the 6 heads, found 5
-s/3x1:nx", "policies"/13x1:nx", "pp": 13, "policies"/@\$\.deployments\[0\]: model small: expected at most 12 pipeline stages \(its blocks\), found 13
+s/3x1:nx", "policies"/5x1:nx", "tp": 5, "policies"/@\$\.deployments\[0\]: model small: expected a number of GPUs per group \(tp\) that divides the 6 heads, found 5
+s/3x1:nx", "policies"/13x1:nx", "pp": 13, "policies"/@\$\.deployments\[0\]: model small: expected at most 12 pipeline stages, the number of its blocks, found 13
 s/3x1:nx/3x1/@model small: times by layers: expected a device
 E
 said=$("$orrery" serve three.csv --cluster 1x1:nx --model vit:width=384,largest=513 --policy fifo 2>&1)
-like "$? $said" "^2 .*largest: expected a whole number from 1 to 512 at the end" "too large a batch"
+like "$? $said" "^2 .*expected \"largest=\" with a whole number from 1 to 512 at the end" "too large a batch"
 tap_done

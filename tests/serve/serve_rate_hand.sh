@@ -42,6 +42,6 @@ is "$(awk -v a="$(number above_factor "$json")" -v f="$(number factor "$json")" 
 echo 'arrival_s' >one.csv && echo 1 >>one.csv
 is "$(rate one.csv --find-rate e2e=1s)" "orrery: --find-rate: expected a trace of at least two requests" "one request"
 printf 'arrival_s\n1\n1\n' >two.csv
-is "$(rate two.csv --find-rate e2e=1s)" "orrery: --find-rate: expected requests with different arrival times, but all arrive at the same time" "one instant"
+is "$(rate two.csv --find-rate e2e=1s)" "orrery: --find-rate: all requests arrive at the same time: expected different arrival times" "one instant"
 is "$(rate r.csv --find-rate e2e=1s -q)" "" "quiet"
 tap_done

@@ -190,7 +190,7 @@ static void losses(void)
 	struct run_result *r = serve("arrival_s\n0\n", 2, &orr_policy_serve_fifo, NULL, "any_model=true loss=1");
 	result_free(r);
 	same_text(r ? "no error" : err.text,
-		"policy tested: request 0 at 0.010000000 s: 1 requests have not ended, and 1 answers to this one never come "
+		"policy tested: request 0 at 0.010000000 s: 1 requests have not ended, and 1 answers to this request never come "
 		"(serve.loss, or a lost replica): expected a policy with a deadline, such as mdp with policy.mdp.deadline_factor",
 		"a policy without a deadline cannot end a request whose answer is lost");
 	ENDS("arrival_s\n0\n", 2, "submodels=a deadline=1s", "any_model=true loss=1", "all answers lost: shed at the deadline", NAN);

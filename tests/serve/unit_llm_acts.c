@@ -380,7 +380,8 @@ static void test_impossible(void)
 			"policy scripted: request 0 at 0.000000000 s: orr_iter_prefill() of 17 tokens after 0: its 1 blocks hold 16: "
 			"expected enough blocks" },
 		{ NOTHING, "an empty iteration",
-			"policy scripted: at 0.000000000 s: orr_iter_run() on replica 0: nothing to do: expected a prefill or a decode" },
+			"policy scripted: at 0.000000000 s: orr_iter_run() on replica 0: there is nothing to do: expected a prefill or a "
+			"decode" },
 		{ PAST, "a finished prompt",
 			"policy scripted: request 0 at 0.010000000 s: orr_iter_prefill() of a request whose prompt is complete: expected "
 			"tokens left to prefill" },

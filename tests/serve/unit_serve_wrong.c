@@ -227,9 +227,9 @@ static const struct mistake {
 	{ start_no_model, "start of model 9: expected a number below 3" },
 	{ start_no_size, "start: model a has no batch of 3 samples: expected 1, 2, 4" },
 	{ start_no_length, "start: model b has no batch of 1 samples of length 30: expected batches of 1 and lengths from 10 to 20" },
-	{ start_too_small, "start of a batch of 1 samples: expected at least the 2 of its requests" },
+	{ start_too_small, "start of a batch of 1 samples: expected at least 2, the samples of the requests of the batch" },
 	{ start_twice_in_one, "start with duplicate requests: expected each request once" },
-	{ start_part, "start of a batch with part = 1.5: expected 0 to 1" },
+	{ start_part, "start of a batch with part = 1.5: expected a part from 0 to 1" },
 	{ start_flags, "start: unknown flags in 0x8: expected ORR_RUN_* flags" },
 	{ start_ended, "!start with a request that has ended or never existed (handle 100000001): expected a live request" },
 	{ start_never, "!start with a request that has ended or never existed (handle 3039): expected a live request" },
@@ -263,8 +263,8 @@ static const struct mistake {
 	{ claim_late, "!orr_serve_claim(): expected a call in create()" },
 	{ give_up, "I am lost" },
 	{ spin, "!schedule() still acts after 1000 calls at one instant: expected at most serve.max_calls_per_instant" },
-	{ nothing, "2 requests have not ended, nothing runs, no timer is set and no request will arrive: expected the policy to start one "
-		   "(the first is this request)" },
+	{ nothing, "2 requests have not ended, nothing runs, no timer is set and no request will arrive: expected the policy to start a "
+		   "request (this request is the first)" },
 };
 
 static const struct mistake *mistake;
@@ -372,8 +372,8 @@ static const char *guarded(const char *requests, const char *options, unsigned c
 }
 
 #define LATE(request, end, due, would, action, at)                                                                                \
-	"policy tested: request " #request " at " end " s: conservation: the policy claims that no action makes a request late, " \
-	"but this request, due at " due " s, would have ended at " would " s without " action " at " at " s, but "
+	"policy tested: request " #request " at " end " s: conservation: the policy claims that no action makes a request late; " \
+	"this request, due at " due " s, would have ended at " would " s without " action " at " at " s, but "
 
 static void test_slo_guard(void)
 {
@@ -452,7 +452,7 @@ static void test_refused(void)
 	script_set((struct script){ .arrive = script_push, .schedule = start_all });
 	script.models = TABLES;
 	const char *said = script_error(NULL, "arrival_s,model\n0,aa\n", NULL);
-	ok(strstr(said, ":2: model aa is not served; did you mean a: expected a served model, or serve.any_model=true") != NULL,
+	ok(strstr(said, ":2: model \"aa\" is not served: did you mean \"a\"? expected a served model, or serve.any_model=true") != NULL,
 		"a model that is not served is an error");
 	printf("# %s\n", said);
 	script_set((struct script){ .arrive = script_push, .schedule = start_all });

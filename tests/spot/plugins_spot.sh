@@ -82,16 +82,16 @@ lose_most|1 P at 1\.000000000 s: orr_lose\(\): 18446744073709551615 steps: expec
 pause_as_useful|1 P at 1\.000000000 s: orr_pause_as\(0\): expected
 timer_past|1 P at 1\.000000000 s: orr_spot_timer\(\): at -9223372036\.854.* s: expected a time from now on$
 timer_rank|1 P at 1\.000000000 s: orr_spot_timer\(\): rank 8: expected 0 to 7$
-future|1 P at 1\.000000000 s: orr_spot_future\(\): reads the future: expected a policy that declares ORR_NEEDS_ORACLE
-true_end|1 P at 1\.000000000 s: orr_inst_true_end\(\): reads the future: expected a policy that declares ORR_NEEDS_ORACLE
-offer_end|1 P at 1\.000000000 s: orr_offer_true_end\(\): reads the future: expected a policy that declares ORR_NEEDS_ORACLE
+future|1 P at 1\.000000000 s: orr_spot_future\(\): this function reads the future: expected a policy that declares ORR_NEEDS_ORACLE
+true_end|1 P at 1\.000000000 s: orr_inst_true_end\(\): this function reads the future: expected a policy that declares ORR_NEEDS_ORACLE
+offer_end|1 P at 1\.000000000 s: orr_offer_true_end\(\): this function reads the future: expected a policy that declares ORR_NEEDS_ORACLE
 count_nothing|1 P at 1\.000000000 s: .*cannot name a metric
 count_usd|1 P at 40\.000000000 s: .*: usd is a metric of the world: expected another name$
 report_accounts|1 P at 1\.000000000 s: .*"paused_part" cannot name a metric
 report_infinite|1 P at 1\.000000000 s: orr_spot_report\(\): lots: expected a finite number, found inf$
 report_odd|1 P at 1\.000000000 s: .*cannot name a metric
 give_up|1 P at 1\.000000000 s: had enough$
-give_up_mutely|1 P at 1\.000000000 s: the policy failed without a message: expected a reason$
+give_up_mutely|1 P at 1\.000000000 s: the policy failed without a message: expected a message that gives the reason$
 go_on|1 P at 1\.000000000 s: orr_layout\(\): the instance has ended or never existed: expected a live instance$
 ask_nowhere|1 P at 1\.000000000 s: nothing is there$
 EOT

@@ -49,10 +49,10 @@ if command -v "${CC%% *}" >/dev/null; then
 s/orr_steps_stop(w);/(void)0;/|1 orrery: policy mine: at 105\.000000000 s: a step is in flight although stage 1 of pipeline 0 has no live owner
 s/orr_layout(w, 1, s->depth, s->owner)/s->owner[1] += 5ull << 32, &/|1 orrery: policy mine: at 0\.000000000 s: orr_layout\(\): the instance has ended or never existed: expected a live instance
 s/orr_steps_run(w, &steps);/& &/|1 orrery: policy mine: at 0\.000000000 s: orr_steps_run\(\) while a step is in flight
-s/s->must_wait = true;/& orr_spot_future(w, ORR_NEVER, 0, 0);/|1 orrery: policy mine: at 105\.000000000 s: orr_spot_future\(\): reads the future: expected a policy that declares ORR_NEEDS_ORACLE
+s/s->must_wait = true;/& orr_spot_future(w, ORR_NEVER, 0, 0);/|1 orrery: policy mine: at 105\.000000000 s: orr_spot_future\(\): this function reads the future: expected a policy that declares ORR_NEEDS_ORACLE
 s/s->must_wait = true;/for (;;) ;/|1 orrery: policy mine: .*has not returned for 1 s
 s/\.create = create,//|2 orrery: \./wrong\.so: policy mine: expected a function create, found NULL$
-s/^ORR_POLICY_SPOT(.*/struct few { void *f; } few; ORR_POLICY_DECLARE(spot_mine, mine, "", "spot", 0u, params, struct few, few);/|2 orrery: \./wrong\.so: policy mine: its table of functions has 8 bytes, expected [0-9]+: compile against
+s/^ORR_POLICY_SPOT(.*/struct few { void *f; } few; ORR_POLICY_DECLARE(spot_mine, mine, "", "spot", 0u, params, struct few, few);/|2 orrery: \./wrong\.so: policy mine: its table of functions has 8 bytes, expected [0-9]+; compile it with
 EOT
   is "$("$orrery" db digest plugin.db)" "$before" "the database is unchanged"
 else
@@ -85,7 +85,7 @@ is "$? $(cat j1/* j1.json | sha256sum)" "0 $(cat j2/* j2.json | sha256sum)" "-j1
 is "$? $(cat j1/* j1.json | sha256sum)" "0 $(cat exact/* exact.json | sha256sum)" "--exact gives the same bytes"
 "$orrery" spot "${study[@]}" --out again --db runs.db --json >again.json 2>said
 is "$? $(cat again/* again.json | sha256sum)" "0 $(cat j1/* j1.json | sha256sum)" "runs from the database give the same bytes"
-like "$(cat said)" 'bamboo: taken from runs.db' "which is said"
+like "$(cat said)" 'bamboo: the run is taken from runs.db' "which is said"
 is "$(awk -F, '$2 == "value" { print ($4 < $3 && $3 < $5) }' j1/summary.csv | sort -u)" 1 "metrics have intervals"
 is "$(metric checkpoint replications j1) $(awk -F, '$1 == "never" && $2 == "ratio_value" { print ($4 < $3 && $3 < $5) }' j1/summary.csv)" "$n 1" "ratios have intervals"
 sum() { awk -F, '{ s += $2 } END { printf "%.17g", s / 3600 }' "$1"; }
@@ -158,40 +158,40 @@ while IFS='|' read -r edit expected; do
   said=$("$orrery" run x.json --db before.db --no-figures -q 2>&1)
   is "$? $said" "2 orrery: $expected" "$edit"
 done <<'EOT'
-s/"trace": /"trase": /|x.json: unknown key "trase"; did you mean trace
+s/"trace": /"trase": /|x.json: unknown key "trase": did you mean "trace"?
 s/"spot"/"spots"/|x.json: $.world: expected "jobs", "step", "serve", "spot", "mixed" or "plan", found "spots"
 s/"trace": [^,]*, //|x.json: expected a trace
 s/three.csv/absent.csv/|absent.csv: No such file or directory
 s/three.csv/unknown.csv/|unknown.csv:3: node "b" is removed before it was added: expected repair=drop, which skips such rows
-s/three.csv/hazard:q=1/|generator hazard: no parameter "q"; did you mean p
+s/three.csv/hazard:q=1/|generator hazard: unknown parameter "q": did you mean "p"?
 s/three.csv/churn:length=0/|churn:length=0: neither this trace nor job slow has an end: expected the length of the trace (length=..) or --until
-s/"job": [^,]*, //|x.json: expected a job (--job NAME or FILE.json; orrery model list --elastic lists the included jobs)
-s/slow.json/bamboo-brt/|job: no elastic job "bamboo-brt"; did you mean bamboo-bert? orrery model list --elastic shows all; a file ends in .json
+s/"job": [^,]*, //|x.json: expected a job (--job NAME or FILE.json; 'orrery model list --elastic' lists the included jobs)
+s/slow.json/bamboo-brt/|job: unknown elastic job "bamboo-brt": did you mean "bamboo-bert"? 'orrery model list --elastic' shows all of them; the name of a file ends in .json
 s/"slow.json"/7/|x.json: $.job: expected the name of an elastic job, a file, or a job as an object
-s/"slow.json"/{"name": "x", "source": "y"}/|x.json: $.job: $: expected one of points, work, step, or curves, found none
+s/"slow.json"/{"name": "x", "source": "y"}/|x.json: $.job: $: expected one of the keys "points", "work", "step" and "curves", found none
 s/slow.json/absent.json/|job: absent.json: No such file or directory
-s/checkpoint/fifo/|policy fifo: is a jobs policy (for orrery jobs): expected a spot policy
-s/checkpoint/bambo/|no policy "bambo"; did you mean bamboo (orrery policy list shows all; a plugin is named by its file)
+s/checkpoint/fifo/|policy "fifo" is a jobs policy (for 'orrery jobs'): expected a spot policy
+s/checkpoint/bambo/|unknown policy "bambo": did you mean "bamboo"? 'orrery policy list' shows all policies; a plugin is named by its file
 s/"checkpoint"/&, &/|two policies have the label "checkpoint": expected checkpoint@LABEL for one of them
-s/\}$/, "spot": {"notise": 1}}/|spot: no parameter "notise"; did you mean notice
+s/\}$/, "spot": {"notise": 1}}/|spot: unknown parameter "notise": did you mean "notice"?
 s/\}$/, "spot": {"notice": "soon"}}/|spot: notice: expected a time such as 90, 90s, 1.5m, 2h, found "soon"
-s/\}$/, "prices": "three.csv"}/|prices: three.csv: has no prices: expected rows of time_s,zone,type,usd_per_hour (docs/traces.md)
+s/\}$/, "prices": "three.csv"}/|prices: three.csv: this file has no prices: expected rows with the columns time_s,zone,type,usd_per_hour (docs/traces.md)
 s/\}$/, "prices": "none.csv"}/|prices: none.csv: No such file or directory
 s/\}$/, "replications": 0}/|x.json: $.replications: expected a number from 1 to 1000000, found "0"
 s/\}$/, "record": "some"}/|x.json: $.record: expected summary, sample, all, metrics or explain, found "some"
-s/\}$/, "cluster": "1x1"}/|x.json: unknown key "cluster"; the first known is trace
+s/\}$/, "cluster": "1x1"}/|x.json: unknown key "cluster": expected "trace" or another known key
 EOT
 while IFS='|' read -r arguments expected; do
   read -ra words <<<"$arguments"
   said=$("$orrery" spot "${words[@]}" --db before.db -q 2>&1)
   is "$? $said" "2 orrery: $expected" "$arguments"
 done <<'EOT'
---job slow.json|spot: expected TRACE (a file, or a generator such as hazard:p=0.1); see --help
-three.csv --job slow.json|expected a policy (--policy varuna,oobleck; orrery policy list shows all)
-three.csv --job slow.json --policy checkpoint --cluster 1x1|unknown option "--cluster"; --help lists them
-three.csv --job slow.json --policy checkpoint --set policy.checkpoint.intervall=1|policy checkpoint: no parameter "intervall"; did you mean interval
+--job slow.json|spot: expected TRACE (a file, or a generator such as hazard:p=0.1); --help shows the forms
+three.csv --job slow.json|expected a policy, such as --policy varuna,oobleck; 'orrery policy list' shows all policies
+three.csv --job slow.json --policy checkpoint --cluster 1x1|unknown option "--cluster": expected an option that --help lists
+three.csv --job slow.json --policy checkpoint --set policy.checkpoint.intervall=1|policy checkpoint: unknown parameter "intervall": did you mean "interval"?
 three.csv --job slow.json --policy checkpoint --set policy.bamboo.x=1|--set policy.bamboo.x: expected the label of a policy of this run, found "bamboo"
---scenario jobs.json|jobs.json: $.world: expected "spot" (orrery run runs scenarios of any world)
+--scenario jobs.json|jobs.json: $.world: expected "spot" ('orrery run' runs scenarios of any world)
 EOT
 is "$("$orrery" db digest before.db)" "$before" "the database is unchanged"
 # A repair of the trace reports its changes.
@@ -227,9 +227,9 @@ while IFS='|' read -r edit expected; do
   said=$("$orrery" figures ./bad --out g -q --no-figures 2>&1)
   is "$? $said" "2 orrery: ./bad/figures.json: $expected" "$edit"
 done <<'EOT'
-s/"stacked"/"piled"/|$.figures[0]: kind: expected lines, bars, stacked, timeline, spans or cdf
-s/"unit": "min"/"unit": "year"/|$.figures[1]: x: unit: expected s, min, h or d, found "year"
-s/checkpoint.live/checkpoint.lives/|$.figures[1]: day.checkpoint.lives: this run has no "lives" over time: did you mean live
+s/"stacked"/"piled"/|$.figures[0]: "kind": expected lines, bars, stacked, timeline, spans or cdf
+s/"unit": "min"/"unit": "year"/|$.figures[1]: "x": "unit": expected s, min, h or d, found "year"
+s/checkpoint.live/checkpoint.lives/|$.figures[1]: day.checkpoint.lives: this run has no "lives" over time: did you mean "live"?
 s/node_hours:/hours:/|$.figures[0]: {..hours:useful}: expected node_hours:ACCOUNT or usd:ACCOUNT
 s/\["useful"/["useless"/|$.figures[0]: {..node_hours:useless}: this run has no account "useless": expected one of its accounts, such as useful
 s/"job": "slow.json"/&, "record": "summary"/|$.figures[1]: day.checkpoint.live: expected a run with rows of instances ("record": "all")
@@ -246,18 +246,18 @@ is "$(on_demand d2 --job shapes.json --set policy.on-demand.nodes=3)" "2 0.8" "o
 is "$(on_demand d3 --job curve.json)" "3 0.8" "on demand: the best of a curve"
 is "$(on_demand d4 --job curve.json --set policy.on-demand.nodes=2)" "2 0.4" "on demand: a curve at nodes"
 said=$("$orrery" spot bare.csv --policy on-demand --job curve.json --set policy.on-demand.curve=none 2>&1)
-like "$? $said" "^2 orrery: policy on-demand: job curve has no step time: expected nodes and step, or curve" "on demand: a job without any step time is refused"
+like "$? $said" "^2 orrery: policy on-demand: job curve has no step time: expected \"nodes\" and \"step\", or \"curve\"" "on demand: a job without any step time is refused"
 
 # ---- misspelt names and omissions ----
 while IFS='|' read -r trace expected; do
   said=$("$orrery" spot "$trace" --job slow.json --policy checkpoint 2>&1)
   is "$? $said" "2 orrery: $expected" "$trace"
 done <<'EOT'
-hazzard:p=0.1|hazzard:p=0.1: no such file: expected one, or perhaps the generator hazard (orrery trace list shows all)
-philly-like|philly-like: no such file: expected one (philly-like is a generator of jobs)
-unheard-of:p=1|unheard-of:p=1: no such file, and no generator unheard-of (orrery trace list shows all)
+hazzard:p=0.1|hazzard:p=0.1: no such file: did you mean the generator "hazard"? 'orrery trace list' shows all generators
+philly-like|philly-like: no such file: expected an existing file (philly-like is a generator of jobs)
+unheard-of:p=1|unheard-of:p=1: no such file, and no generator "unheard-of": expected an existing file, or a generator that 'orrery trace list' shows
 ./hazard|./hazard: No such file or directory
-price|price: has prices but no instances: expected a trace of instances, with this file as --prices
+price|price: this file has prices but no instances: expected a trace of instances, and this file after --prices
 EOT
 is "$("$orrery" policy show bamboo | grep '^kind: ' | xargs)" "kind: step kind: spot" "policy show prints all policies of a name"
 is "$("$orrery" policy show bamboo --kind step | grep -c '^kind: ')" 1 "policy show --kind prints one of them"
@@ -268,7 +268,7 @@ like "$("$orrery" model list --elastic)" '^bamboo-bert +264 +22194 +4 x 12 +12 '
 like "$("$orrery" model show slow.json --elastic)" '^ +1 +2 +10 +10 +- ' "model show FILE --elastic"
 is "$("$orrery" model show slow.json --elastic --json | tr -d '\t' | grep -c '^"samples_per_step":8,$')" 1 "model show --elastic --json"
 said=$("$orrery" model list --elastic --served 2>&1)
-is "$? $said" "2 orrery: model: --served and --elastic exclude each other: expected one of them" "--served and --elastic exclude each other"
+is "$? $said" "2 orrery: model: --served and --elastic exclude each other: expected only one of them" "--served and --elastic exclude each other"
 printf '0,add,a\n100,remove,b\n50,remove,a\n' >"$work/broken.csv"
 "$ORRERY" spot "$work/broken.csv" --format bamboo --job bamboo-bert --policy bamboo --until 1h --repair >"$work/out" 2>"$work/err"
 ok $? "--repair runs on a trace with invalid rows"
@@ -288,7 +288,7 @@ is "$bad$(ls hostile.db 2>/dev/null)" "" "options of the world with invalid valu
 printf 'time_s,event,node,zone\n0,add,a,us-a\n40,end,,\n' >zoned.csv
 printf 'time_s,zone,type,usd_per_hour\n0,eu-9,,0.25\n' >abroad.csv
 said=$("$orrery" spot zoned.csv --job slow.json --policy checkpoint --prices abroad.csv -q 2>&1)
-like "$? $said" '^2 orrery: prices: abroad\.csv: has zones that the trace lacks \(eu-9\)' "prices of other zones"
+like "$? $said" '^2 orrery: prices: abroad\.csv: this file has zones that the trace lacks \(eu-9\)' "prices of other zones"
 said=$("$orrery" spot zoned.csv --job slow.json --policy checkpoint --prices 'price:zones=eu-9|us-a,length=1h' -q 2>&1)
 is "$? $said" "0 " "prices that cover at least one zone of the trace are accepted"
 said=$("$orrery" spot "" --job slow.json --policy checkpoint -q 2>&1)

@@ -130,5 +130,5 @@ like "$(spot churn:slots=6,rate=0.5,length=5h --job bamboo-bert --policy oobleck
 
 # ---- notes ----
 like "$(spot hazard:p=0.2,slots=20,length=5h --job bamboo-bert --policy on-demand --set spot.notice=30s)" \
-  "spot\.notice has no effect: the policy acted on no notice" "a policy that ignores notices"
+  "spot\.notice has no effect: the policy did not react to any notice" "a policy that ignores notices"
 tap_done

@@ -46,9 +46,9 @@ spot.price|no spot instance was taken at the default price|own.csv --job job.jso
 prices|yes|one.csv --job job.json --policy checkpoint --prices prices.csv
 prices|no spot instance was taken at a price of the series|own.csv --job job.json --policy checkpoint --prices prices.csv
 spot.target|yes|two.csv --job job.json --policy checkpoint --set spot.target=1
-spot.target|no offer was declined because of it|two.csv --job job.json --policy checkpoint --set spot.target=2
+spot.target|no offer was declined because of this limit|two.csv --job job.json --policy checkpoint --set spot.target=2
 spot.quota|yes|two.csv --job job.json --policy checkpoint --set spot.quota=1
-spot.quota|no offer was declined because of it|two.csv --job job.json --policy checkpoint --set spot.quota=2
+spot.quota|no offer was declined because of this limit|two.csv --job job.json --policy checkpoint --set spot.quota=2
 spot.on_demand_quota|no more instances were requested|one.csv --job job.json --policy checkpoint --set spot.on_demand_quota=2
 spot.max_price|yes|two.csv --job job.json --policy checkpoint --set spot.max_price=0.5 --until 100
 spot.max_price|no offer cost more|two.csv --job job.json --policy checkpoint --set spot.max_price=1
@@ -60,7 +60,7 @@ spot.node_Bps|the job has no state (state_bytes)|two.csv --job stateless.json --
 spot.node_Bps|every checkpoint takes as long with the default|two.csv --job job.json --policy checkpoint --set spot.node_Bps=2e9
 spot.storage_latency|yes|two.csv --job job.json --policy checkpoint --set spot.storage_latency=1s
 spot.storage_latency|the policy requested no checkpoint time|two.csv --job job.json --policy on-demand --set spot.storage_latency=1s
-spot.notice|the policy acted on no notice|one.csv --job job.json --policy on-demand --set spot.notice=30s
+spot.notice|the policy did not react to any notice|one.csv --job job.json --policy on-demand --set spot.notice=30s
 spot.ci_level|one replication has no interval|hazard:p=0.1,slots=4,length=1h --job job.json --policy checkpoint --set spot.ci_level=0.9
 spot.ci_level|yes|hazard:p=0.1,slots=4,length=1h --job job.json --policy checkpoint --set spot.ci_level=0.9 --replications 2
 record|yes|one.csv --job job.json --policy checkpoint --set record=summary
@@ -68,7 +68,7 @@ record|a sample of up to 10000 rows contains every row|one.csv --job job.json --
 record|yes|one.csv --job endless.json --policy checkpoint --until 150000 --record sample
 record|a sample of up to 10000 rows contains every row|one.csv --job endless.json --policy checkpoint --until 90000 --record sample
 until|yes|one.csv --job endless.json --policy checkpoint --until 100
-until|the run ended before|one.csv --job job.json --policy checkpoint --until 1000
+until|the run ended before that time|one.csv --job job.json --policy checkpoint --until 1000
 until|yes|one.csv --job job.json --policy checkpoint --until 399
 seed|nothing of this run is drawn at random|one.csv --job job.json --policy checkpoint --seed 7
 seed|yes|hazard:p=0.1,slots=4,length=1h --job job.json --policy checkpoint --seed 7
@@ -139,14 +139,14 @@ while IFS='|' read -r arguments expected; do
   said=$("$orrery" spot "${words[@]}" --policy checkpoint --no-figures -q 2>&1 <one.csv)
   like "$? $said" "^$expected" "$arguments"
 done <<'EOT'
-types.csv --job job.json|2 orrery: types\.csv: has instances of type k80; the step times of job forty are for v100, and the speed of k80 is unknown: expected spot\.speeds=k80=X
+types.csv --job job.json|2 orrery: types\.csv: this trace has instances of type k80; the step times of job forty are for v100, and the speed of k80 is unknown: expected spot\.speeds=k80=X
 types.csv --job job.json --set spot.speeds=k80=0.5|0 $
-types.csv --job job.json --set spot.speeds=v100=0.5|2 orrery: types\.csv: has instances of type k80
+types.csv --job job.json --set spot.speeds=v100=0.5|2 orrery: types\.csv: this trace has instances of type k80
 same.csv --job job.json|0 $
-only_prices.csv --job job.json|2 orrery: only_prices\.csv: has prices but no instances: expected a trace of instances
+only_prices.csv --job job.json|2 orrery: only_prices\.csv: this file has prices but no instances: expected a trace of instances
 zones.csv --job job.json --prices all_zones.csv|0 $
 zones.csv --job job.json --prices one_of_two.csv|0 $
-zones.csv --job job.json --prices none_of_two.csv|2 orrery: prices: none_of_two\.csv: has zones that the trace lacks \(z, \.\.\)
+zones.csv --job job.json --prices none_of_two.csv|2 orrery: prices: none_of_two\.csv: this file has zones that the trace lacks \(z, \.\.\)
 - --job job.json --prices -|2 orrery: prices: standard input is already used for the trace: expected a file
 hazard:p=0.1,length=0 --job endless.json|2 orrery: hazard:p=0\.1,length=0: neither this trace nor job endless has an end
 hazard:p=0.1,length=0 --job endless.json --until 100|0 $

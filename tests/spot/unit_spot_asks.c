@@ -435,7 +435,7 @@ static void test_errors(void)
 		int code;
 		const char *expected;
 	} cases[] = { { give_up, 0, "why", ORR_EINPUT, "at 0.000000000 s: why" }, { give_up, 5, "why", ORR_EFAIL, "at 5.000000000 s: why" },
-		{ give_up, 0, NULL, ORR_EINPUT, "the policy failed without a message: expected a reason" },
+		{ give_up, 0, NULL, ORR_EINPUT, "the policy failed without a message: expected a message that gives the reason" },
 		{ run_and_give_up, 0, "", ORR_EFAIL, ": no" }, { rank_8, 5, "", ORR_EFAIL, "orr_spot_timer(): rank 8: expected 0 to 7" } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		named = cases[i].name;

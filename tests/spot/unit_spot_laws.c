@@ -122,7 +122,8 @@ static void test_check(void)
 		"check: the total price is incorrect: expected the sum of the prices of live instances",
 		"check: 3 spot and 0 on-demand instances: expected the counters' values, 2 and 1",
 		"check: 3 spot and 0 on-demand instances: expected the counters' values, 3 and 1", STAGES("1", "1", "0", "1"),
-		"check: it owns 1 stages: expected none in state 3", "check: it owns 1 stages: expected none in state 2",
+		"check: this instance owns 1 stages: expected none in state 3",
+		"check: this instance owns 1 stages: expected none in state 2",
 		"check: 5 steps are done: expected the sum of 6 committed and 0 pending steps", STAGES("0", "1", "1", "1"),
 		STAGES("1", "1", "0", "1") };
 	reset();

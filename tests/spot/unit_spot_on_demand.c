@@ -33,7 +33,7 @@ static const struct on_demand_case {
 	{ JOB(POINTS), "nodes=6 depth=3", 6, 0.35, NULL },
 	{ JOB(POINTS), "nodes=5 step=2s", 5, 2, NULL },
 	{ JOB(POINTS), "nodes=6 depth=2 step=1s", 6, 1, NULL },
-	{ JOB(POINTS), "pipelines=3 depth=3", 0, 0, "job j has no step time of this shape: expected nodes and step, or curve" },
+	{ JOB(POINTS), "pipelines=3 depth=3", 0, 0, "job j has no step time of this shape: expected \"nodes\" and \"step\", or \"curve\"" },
 	/* The job's defaults. */
 	{ JOB(POINTS ",\"depth\":2,\"pipelines\":2"), "", 4, 0.4, NULL },
 	{ JOB(POINTS ",\"depth\":2,\"pipelines\":2"), "nodes=2", 2, 0.6, NULL },
@@ -49,8 +49,9 @@ static const struct on_demand_case {
 	{ JOB(CURVE), "nodes=4", 4, 3, NULL },
 	{ JOB(CURVE), "curve=falling", 3, 2, NULL },
 	{ JOB(CURVE), "curve=falling nodes=4", 4, 3, NULL },
-	{ JOB(CURVE), "curve=falling nodes=5", 0, 0, "job j has no step time of this shape: expected nodes and step, or curve" },
-	{ JOB(CURVE), "curve=none", 0, 0, "job j has no step time: expected nodes and step, or curve" },
+	{ JOB(CURVE), "curve=falling nodes=5", 0, 0,
+		"job j has no step time of this shape: expected \"nodes\" and \"step\", or \"curve\"" },
+	{ JOB(CURVE), "curve=none", 0, 0, "job j has no step time: expected \"nodes\" and \"step\", or \"curve\"" },
 	{ JOB(CURVE), "depth=3", 0, 0, "job j has no step time of this shape" },
 	{ JOB(CURVE), "pipelines=3", 0, 0, "job j has no step time of this shape" },
 };

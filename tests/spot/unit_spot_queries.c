@@ -158,7 +158,8 @@ static void prices(void)
 	near_to(spot_runs_metric(r, "usd"), (10 * 1000 + 10 * 1e9) / 3600, 1e-12, "1,000 instances at 1e6 USD per hour: 1e9 in total");
 	result_free(r);
 	r = priced(1001, "1000000");
-	ok(!r && strstr(err.text, "its new price makes the total price too high: expected at most 1e9 USD per hour for all instances"),
+	ok(!r && strstr(err.text, "the new price of this instance makes the total price too high: expected at most 1e9 USD per hour for "
+				  "all instances"),
 		"one more costs too much: %s", r ? "no error" : err.text);
 	result_free(r);
 }

@@ -43,7 +43,7 @@ rc=$?
 is "$rc $? $(cat j1/* j1.json | sha256sum)" "0 0 $(cat j2/* j2.json | sha256sum)" "-j1 and -j2 give the same bytes"
 "$orrery" step "${study[@]}" --out again --db runs.db --json >again.json 2>said
 is "$? $(cat again/* again.json | sha256sum)" "0 $(cat j1/* j1.json | sha256sum)" "runs from the database give the same bytes"
-like "$(cat said)" 'stanza: taken from runs.db' "a message names the database"
+like "$(cat said)" 'stanza: the run is taken from runs.db' "a message names the database"
 is "$("$orrery" db runs runs.db | awk '{ print $3 }' | sort | uniq -c | awk '{ print $1, $2 }' | paste -sd,)" "3 step,1 world" \
   "each run is stored once"
 "$orrery" step "${study[@]}" --seed 2 --out seed -q
@@ -136,11 +136,11 @@ refused <<'E'
 step|2 orrery: step: expected MODEL
 step two.json --cluster 1x2:v100|2 orrery: expected a policy
 step two.json --policy allreduce|2 orrery: scenario: expected a cluster
-step two.json --cluster 1x2:v100 --policy fifo|2 orrery: policy fifo: is a jobs policy .for orrery jobs.: expected a step policy
-jobs philly-like --cluster 1x2 --policy allreduce|2 orrery: policy allreduce: is a step policy .for orrery step.: expected a jobs policy
-step two.json --cluster 1x2:v100 --policy allreduc|2 orrery: no policy "allreduc"; did you mean allreduce
-step two.json more --cluster 1x2:v100 --policy allreduce|2 orrery: expected at most one argument, found a second one: "more"
-step two.json --cluster 1x2:v100 --plicy allreduce|2 orrery: unknown option "--plicy"; did you mean --policy
+step two.json --cluster 1x2:v100 --policy fifo|2 orrery: policy "fifo" is a jobs policy .for .orrery jobs..: expected a step policy
+jobs philly-like --cluster 1x2 --policy allreduce|2 orrery: policy "allreduce" is a step policy .for .orrery step..: expected a jobs policy
+step two.json --cluster 1x2:v100 --policy allreduc|2 orrery: unknown policy "allreduc": did you mean "allreduce"?
+step two.json more --cluster 1x2:v100 --policy allreduce|2 orrery: unexpected argument "more": expected at most one argument
+step two.json --cluster 1x2:v100 --plicy allreduce|2 orrery: unknown option "--plicy": did you mean "--policy"?
 step two.json --cluster 1x2:v100 --placement spread|2 orrery: unknown option "--placement"
 step resnet51 --cluster 1x2:v100 --policy allreduce|2 orrery: .*resnet51.*resnet
 step gone.json --cluster 1x2:v100 --policy allreduce|2 orrery: gone.json: No such file
@@ -151,21 +151,21 @@ step two.json --cluster 1x2:v100 --network star:bv=1Gbps --policy allreduce|2 or
 step two.json --cluster 1x2:v100 --precision fp17 --policy allreduce|2 orrery: scenario: \$\.precision: expected fp32, tf32, fp16, bf16 or fp8, found "fp17"
 step two.json --cluster 1x2:v100 --batch 0 --policy allreduce|2 orrery: scenario: \$\.batch: expected a number from 1e-09 to 1000000000, found "0"
 step two.json --cluster 1x2:v100 --seed x --policy allreduce|2 orrery: scenario: \$\.seed: expected a whole number
-step two.json --cluster 1x2:v100 --policy allreduce --set step.iteration=4|2 orrery: step: no parameter "iteration"; did you mean iterations
+step two.json --cluster 1x2:v100 --policy allreduce --set step.iteration=4|2 orrery: step: unknown parameter "iteration": did you mean "iterations"?
 step two.json --cluster 1x2:v100 --policy allreduce --set step.iterations=0|2 orrery: step: iterations: .*"0"
 step two.json --cluster 1x2:v100 --policy allreduce --set cost.efficiency=2|2 orrery: cost: efficiency: .*"2"
-step two.json --cluster 1x2:v100 --policy allreduce --set learn.rate=2|2 orrery: learn: no parameter "rate"
+step two.json --cluster 1x2:v100 --policy allreduce --set learn.rate=2|2 orrery: learn: unknown parameter "rate"
 step two.json --cluster 1x2:v100 --policy allreduce --set policy.allreduce.overlap=maybe|2 orrery: policy allreduce: overlap: .*"maybe"
 step two.json --cluster 1x2:v100 --policy allreduce --set step.link_changes=gone.csv|2 orrery: gone.csv: No such file
 step two.json --cluster 2x0:cpus=4 --policy allreduce|2 orrery: cluster 2x0:cpus=4: expected at least one GPU
 step two.json --cluster 1x2:v100 --policy allreduce --batch 1e8|[12] orrery: .*replica.*GiB
-run typo.json|2 orrery: typo.json: unknown key "modell"; did you mean model
+run typo.json|2 orrery: typo.json: unknown key "modell": did you mean "model"?
 jobs philly-like --cluster 1x2 --policy fifo --timeline t.json|2 orrery: unknown option "--timeline"
 scenario show two.json --world stop --policy allreduce|2 orrery: scenario: \$.world: expected "jobs", "step", "serve", "spot", "mixed" or "plan", found "stop"
 policy new x --kind steps|2 orrery: --kind: expected jobs, step, serve, spot or plan, found "steps"
 E
 said=$("$orrery" step two.json "${net[@]}" --policy allreduce --out /proc/nowhere 2>&1)
-like "$? $said" '^1 orrery: /proc/nowhere: cannot create this directory' "an --out that cannot be created"
+like "$? $said" '^1 orrery: /proc/nowhere: this directory cannot be created' "an --out that cannot be created"
 
 # ---- plugins ----
 flags="-I$tree/include"
@@ -177,13 +177,13 @@ if command -v "${CC:-cc}" >/dev/null && "$orrery" policy new mine --kind step >/
   like "$(ORRERY=$orrery ORRERY_CFLAGS=$flags sh ./backups_test.sh 2>&1 | tail -n 1)" '^ok: same end times as allreduce, shorter' \
     "policy new --reacting: its own test passes"
   said=$("$orrery" policy new other --kind serve --reacting 2>&1)
-  like "$? $said" '^2 orrery: --reacting: expected --kind step, found serve' "--reacting is of kind step"
+  like "$? $said" '^2 orrery: --reacting: expected --kind step, found --kind serve' "--reacting is of kind step"
   sed 's/\.build = build,/.build = NULL,/' mine.c >nobuild.c
   compile nobuild 2>/dev/null
   said=$("$orrery" step two.json "${net[@]}" --policy ./nobuild.so 2>&1)
   like "$? $said" '^2 orrery: ./nobuild.so: policy mine: expected a function build, found NULL' "a plugin without build()"
   said=$("$orrery" jobs poisson:n=3,rate=1 --cluster 1x1 --policy ./mine.so 2>&1)
-  like "$? $said" '^2 orrery: policy mine: is a step policy' "a step plugin given to orrery jobs"
+  like "$? $said" '^2 orrery: policy "mine" is a step policy' "a step plugin given to orrery jobs"
 else
   skip "no C compiler is installed" 5
 fi

@@ -130,10 +130,10 @@ refuses() {
 }
 graph=gcn:vertices=100,edges=500,widths=8-4
 refuses 'expected a graph neural network, a GCN or GAT' resnet50 --cluster 2x1:c5.xlarge
-refuses 'edges: expected a number from 1 to vertices x \(vertices - 1\) = 9900' gcn:vertices=100,edges=10000,widths=8-4 --cluster 2x1:c5.xlarge
-refuses 'widths: required' gcn:vertices=100,edges=500 --cluster 2x1:c5.xlarge
+refuses 'edges: expected a number from 1 to "vertices" x \("vertices" - 1\) = 9900' gcn:vertices=100,edges=10000,widths=8-4 --cluster 2x1:c5.xlarge
+refuses 'widths: expected the widths of the input' gcn:vertices=100,edges=500 --cluster 2x1:c5.xlarge
 refuses 'widths: expected 2 to 9 whole numbers' gcn:vertices=100,edges=500,widths=8-x --cluster 2x1:c5.xlarge
-refuses 'did you mean vertices' gcn:verticez=100,edges=500,widths=8-4 --cluster 2x1:c5.xlarge
+refuses 'did you mean "vertices"?' gcn:verticez=100,edges=500,widths=8-4 --cluster 2x1:c5.xlarge
 refuses 'degrees: expected regular, poisson or power' $graph,degrees=normal --cluster 2x1:c5.xlarge
 refuses 'exponent: expected a number from 2.01' $graph,degrees=power,exponent=2 --cluster 2x1:c5.xlarge
 refuses 'weight_servers: expected fewer than the 2 devices' $graph --cluster 2x1:c5.xlarge --set policy.dorylus.weight_servers=2

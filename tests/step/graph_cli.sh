@@ -62,30 +62,30 @@ refuse g.json lenet5 "${net[@]}" --policy graph --set policy.graph.file=g.json <
 {"ops": [{"id": "a", "collective": {"op": "all-reduce", "group": [0, 1, 1], "bytes": 8}}]}| \$.ops\[0\].collective.group\[2\]: duplicate device 1 in the group
 {"ops": [{"id": "a", "collective": {"op": "all-reduce", "group": [0, 8], "bytes": 8}}]}| \$.ops\[0\].collective.group\[1\]: expected a whole number from 0 to 7, found 8
 {"ops": [{"id": "a", "transfer": {"from": 0, "to": 1, "bytes": -8}}]}| \$.ops\[0\].transfer.bytes: expected a number from 0 to 1e.18, found -8
-{"ops": [{"id": "a", "compute": {"device": 0, "layers": ["c4"], "pass": "forward"}}]}| \$.ops\[0\].compute.layers\[0\]: unknown layer "c4"; did you mean c
-{"ops": [{"id": "a", "mark": {}, "afer": ["a"]}]}| \$.ops\[0\]: unknown key "afer"; did you mean after
+{"ops": [{"id": "a", "compute": {"device": 0, "layers": ["c4"], "pass": "forward"}}]}| \$.ops\[0\].compute.layers\[0\]: unknown layer "c4": did you mean "c"?
+{"ops": [{"id": "a", "mark": {}, "afer": ["a"]}]}| \$.ops\[0\]: unknown key "afer": did you mean "after"?
 {"ops": [{"id": "a", "mark": {}}, {"id": "a", "mark": {}}]}| \$.ops\[1\]: duplicate id "a" .of \$.ops\[0\].
-{"ops": [{"id": "long", "mark": {}, "after": ["lang"]}]}| \$.ops\[0\].after\[0\]: unknown op id "lang"; did you mean long
+{"ops": [{"id": "long", "mark": {}, "after": ["lang"]}]}| \$.ops\[0\].after\[0\]: unknown op id "lang": did you mean "long"?
 E2
 refuse p.json lenet5 "${net[@]}" --policy ds-sync --set policy.ds-sync.schedule=explicit --set policy.ds-sync.partitions=p.json <<'E2'
 {"partitions": [[[0, 1], [2 3]]]}|1:29: invalid JSON: expected an object
-{"partitions": []}| \$.partitions: expected partitions, found an empty list
-{"partition": []}| \$: unknown key "partition"; did you mean partitions
+{"partitions": []}| \$.partitions: expected a list with at least one partition, found an empty list
+{"partition": []}| \$: unknown key "partition": did you mean "partitions"?
 {"partitions": [[[0, 1], [2, 3]], [[0, 1], [1, 2]]]}| \$.partitions\[1\]\[1\]\[0\]: duplicate worker 1 in the partition
 {"partitions": [[[0, 1], [2]]]}| \$.partitions\[0\]: has 3 of the 4 workers: expected worker 3 as well
 {"partitions": [[[0, 1], [2, 4]]]}| \$.partitions\[0\]\[1\]\[1\]: expected a whole number from 0 to 3, found 4
-{"partitions": [[[0, 1], [], [2, 3]]]}| \$.partitions\[0\]\[1\]: expected workers, found an empty list
+{"partitions": [[[0, 1], [], [2, 3]]]}| \$.partitions\[0\]\[1\]: expected a list with at least one worker, found an empty list
 {"partitions": [[0, 1]]}| \$.partitions\[0\]\[0\]: expected a list of workers, found 0
 E2
 ok0='{"from": "node0", "to": "tor"}' ok1='{"from": "node1", "to": "tor"}'
 refuse n.json lenet5 --cluster 2x1:v100 --network n.json --policy allreduce <<E2
 {"links": [$ok0, $ok1\\n|1:7[0-9]: invalid JSON: expected an object
-{"switches": ["tor"], "links": [$ok0, $ok1], "swiches": []}| \\$: unknown key "swiches"; did you mean switches
+{"switches": ["tor"], "links": [$ok0, $ok1], "swiches": []}| \\$: unknown key "swiches": did you mean "switches"?
 {"switches": ["tor"], "links": [$ok0]}| \\$.links: no path from "n1" .* expected a connected network
-{"switches": ["tor"], "links": [$ok0, {"from": "node1", "to": "tro"}]}| \\$.links\[1\].to: unknown vertex "tro".*; did you mean tor
+{"switches": ["tor"], "links": [$ok0, {"from": "node1", "to": "tro"}]}| \\$.links\[1\].to: unknown vertex "tro".*; did you mean "tor"?
 {"switches": ["tor"], "links": [$ok0, {"from": "node2", "to": "tor"}]}| \\$.links\[1\].from: unknown vertex "node2"
 {"switches": ["tor"], "links": [$ok0, {"from": "node1", "to": "tor", "bw": -1}]}| \\$.links\[1\].bw: expected a rate of at least 0
-{"switches": ["tor"], "links": [$ok0, {"from": "node1", "to": "tor", "lta": 1}]}| \\$.links\[1\]: unknown key "lta"; did you mean lat
+{"switches": ["tor"], "links": [$ok0, {"from": "node1", "to": "tor", "lta": 1}]}| \\$.links\[1\]: unknown key "lta": did you mean "lat"?
 {"switches": ["tor"], "links": [$ok0, $ok1, $ok1]}| \\$.links\[2\]: duplicate link "node1-tor"
 {"switches": ["tor"], "links": [$ok0, {"from": "node1", "to": "tor", "bw": 1, "bw": 2}]}|1:1[0-9]*: duplicate key "bw" .first on line 1.
 {"switches": ["tor", "tor"], "links": []}| \\$.switches\[1\]: duplicate name "tor"
@@ -93,11 +93,11 @@ E2
 conv='"kind": "conv", "flops": 2000000, "out": 990, "gemm": [100, 100, 100, 1]'
 refuse m.json m.json --cluster 2x1:v100 --policy allreduce <<E2
 {"name": "m",\\n "input_elems": 1 "layers": []}|2:19: invalid JSON: expected an object
-{"name": "m", "input_elems": 1, "layer": []}| \\$: unknown key "layer"; did you mean layers
+{"name": "m", "input_elems": 1, "layer": []}| \\$: unknown key "layer": did you mean "layers"?
 {"name": "m", "input_elems": -1, "layers": [{"name": "c", $conv}]}| \\$.input_elems: expected a number from 0
 {"name": "m", "input_elems": 1, "layers": [{"name": "c", $conv, "params": -1}]}| \\$.layers\[0\].params: expected a number from 0
-{"name": "m", "input_elems": 1, "layers": [{"name": "c", $conv, "param": 1}]}| \\$.layers\[0\]: unknown key "param"; did you mean params
-{"name": "m", "input_elems": 1, "classifier": "conc", "layers": [{"name": "conv", $conv}]}| \\$.classifier: expected the name of a layer, found "conc"; did you mean conv
+{"name": "m", "input_elems": 1, "layers": [{"name": "c", $conv, "param": 1}]}| \\$.layers\[0\]: unknown key "param": did you mean "params"?
+{"name": "m", "input_elems": 1, "classifier": "conc", "layers": [{"name": "conv", $conv}]}| \\$.classifier: expected the name of a layer, found "conc": did you mean "conv"?
 {"name": "m", "input_elems": 1, "layers": [{"name": "c", $conv, "name": "d"}]}|1:1[0-9]*: duplicate key "name" .first on line 1.
 E2
 said=$("$orrery" step lenet5 "${net[@]}" --policy graph --set policy.graph.file=gone.json 2>&1)

@@ -29,12 +29,12 @@ done <<'EOT'
 null_map|1 orrery: policy step-hostile: orr_step_lanes: the map is NULL
 lanes_overlap|1 orrery: policy step-hostile: orr_step_lanes: lane 1, position 0: GPU 1 is in the map twice
 lanes_nowhere|1 orrery: policy step-hostile: orr_step_lanes: lane 1, position 0: GPU 4000000000 is unknown
-lanes_too_many|1 orrery: policy step-hostile: orr_step_lanes: 4294967295 lanes of 4294967295 positions: expected at most 4 GPUs, those of the cluster
+lanes_too_many|1 orrery: policy step-hostile: orr_step_lanes: 4294967295 lanes of 4294967295 positions: expected at most 4 GPUs, the number in the cluster
 lanes_none|1 orrery: policy step-hostile: orr_step_lanes: 0 lanes
 lanes_again|1 orrery: policy step-hostile: orr_step_lanes: called twice
-compute_in_create|1 orrery: policy step-hostile: orr_compute: allowed in build\(\) only
-after_in_create|1 orrery: policy step-hostile: orr_after: allowed in build\(\) only
-group_in_create|1 orrery: policy step-hostile: orr_collective: allowed in build\(\) only
+compute_in_create|1 orrery: policy step-hostile: orr_compute: called outside build\(\): expected a call in build\(\)
+after_in_create|1 orrery: policy step-hostile: orr_after: called outside build\(\): expected a call in build\(\)
+group_in_create|1 orrery: policy step-hostile: orr_collective: called outside build\(\): expected a call in build\(\)
 hold_nan|1 orrery: policy step-hostile: orr_hold: device 0, kind 0, -?nan bytes
 hold_less|1 orrery: policy step-hostile: orr_hold: device 0, kind 0, -1 bytes
 hold_nowhere|1 orrery: policy step-hostile: orr_hold: device 4294967295
@@ -63,7 +63,7 @@ member_twice|1 orrery: policy step-hostile: iteration 0: orr_collective: device 
 bytes_of_group|1 orrery: policy step-hostile: iteration 0: orr_collective: expected bytes
 operation|1 orrery: policy step-hostile: iteration 0: orr_collective: unknown operation 9
 algorithm|1 orrery: policy step-hostile: iteration 0: orr_collective: unknown operation 0 or algorithm 99
-cannot|2 orrery: policy step-hostile: iteration 0: all-to-all: double-tree does not support it
+cannot|2 orrery: policy step-hostile: iteration 0: all-to-all: the algorithm double-tree does not support this operation
 root|1 orrery: policy step-hostile: iteration 0: orr_collective: root 2: expected a rank of the group of 2
 layers|1 orrery: policy step-hostile: iteration 0: orr_collective: layers 4294967295
 islands|2 orrery: policy step-hostile: iteration 0: all-reduce: inner: expected a divisor of the 2 ranks, found 7
@@ -97,10 +97,10 @@ runs_ahead|1 orrery: policy step-hostile: 65536 iterations are in flight at 0 s:
 update_mark|1 orrery: policy step-hostile: iteration 0: orr_updates: op 1 is a mark or a delay|--set learn.problem=least-squares
 update_mixed|1 orrery: policy step-hostile: iteration 0: orr_updates: op out of order: expected all updates of one op before|--set learn.problem=least-squares
 update_never|1 orrery: policy step-hostile: 100 iterations without a gradient|--set learn.problem=least-squares
-hold_late|1 orrery: policy step-hostile: iteration 0: orr_hold: allowed in create\(\) only
-samples_late|1 orrery: policy step-hostile: iteration 0: orr_step_samples: allowed in create\(\) only
-period_late|1 orrery: policy step-hostile: iteration 0: orr_step_period: allowed in create\(\) only
-lanes_late|1 orrery: policy step-hostile: iteration 0: orr_step_lanes: allowed in create\(\) only
+hold_late|1 orrery: policy step-hostile: iteration 0: orr_hold: called outside create\(\): expected a call in create\(\)
+samples_late|1 orrery: policy step-hostile: iteration 0: orr_step_samples: called outside create\(\): expected a call in create\(\)
+period_late|1 orrery: policy step-hostile: iteration 0: orr_step_period: called outside create\(\): expected a call in create\(\)
+lanes_late|1 orrery: policy step-hostile: iteration 0: orr_step_lanes: called outside create\(\): expected a call in create\(\)
 nothing|1 orrery: policy step-hostile: iteration 0: build\(\) created no op: expected at least one
 marks|1 orrery: policy step-hostile: iteration 0 has only marks
 detached|1 orrery: policy step-hostile: iteration 0: all ops are detached

@@ -43,11 +43,11 @@ refused() {
 }
 refused <<'E'
 --cluster 2x1:v100 --profile a100|profile a100: its device is a100: expected a profile of v100, another --device, or --profile none
---cluster 2x1:v100 --profile nosuch|no profile "nosuch"; orrery calib list shows all; a file ends in .json
+--cluster 2x1:v100 --profile nosuch|unknown profile "nosuch": 'orrery calib list' shows all profiles; the name of a file ends in .json
 --cluster 2x1:v100 --cost-samples 1|scenario: $.cost_samples: expected 0, or at least 2 draws, found "1"
 --cluster 2x1:v100 --cost-samples 3 --replications 2|scenario: $.replications: expected 1 with cost_samples: intervals are computed either from replications or from draws of the costs
 --cluster 2x1:v100 --cost-samples 3 --profile none|cost_samples: device v100 has no profile, so there are no laws to draw (--profile FILE)
---cluster 2x1:-spot|no device "-spot"; orrery device list shows all; a file ends in .json
+--cluster 2x1:-spot|unknown device "-spot": 'orrery device list' shows all devices; the name of a file ends in .json
 --cluster 2x0:cpus=4|cluster 2x0:cpus=4: expected at least one GPU
 E
 

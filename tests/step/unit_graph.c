@@ -253,20 +253,22 @@ static void test_refused(void)
 	refused("{\"ops\":\n [{} {}]}", "g.json:2:6: invalid JSON: expected an object");
 	refused("[1]", "g.json: $: expected an object");
 	refused("{}", "g.json: $.ops: expected a list of ops, found nothing");
-	refused("{\"ops\":[]}", "g.json: $.ops: expected ops, found an empty list");
-	refused("{\"opps\":[]}", "g.json: $: unknown key \"opps\"; did you mean ops");
+	refused("{\"ops\":[]}", "g.json: $.ops: expected a list with at least one op, found an empty list");
+	refused("{\"opps\":[]}", "g.json: $: unknown key \"opps\": did you mean \"ops\"?");
 	refused("{\"ops\":[7]}", "g.json: $.ops[0]: expected an object");
 	refused("{\"ops\":[{}]}", "g.json: $.ops[0].id: expected a string of 1 to 200 bytes on one line, found nothing");
-	refused("{\"ops\":[{\"id\":\"a\"}]}", "g.json: $.ops[0]: does nothing: expected one of compute, transfer, collective, delay, mark");
-	refused(ONE("\"mark\":{},\"delay\":{\"seconds\":1}"), "g.json: $.ops[0]: has both delay and mark: expected one of them");
-	refused(ONE("\"mark\":{}"), "g.json: $.ops: all are marks: expected an op that takes time");
+	refused("{\"ops\":[{\"id\":\"a\"}]}", "g.json: $.ops[0]: has no work: expected one of the keys \"compute\", \"transfer\", "
+					      "\"collective\", \"delay\" and \"mark\"");
+	refused(ONE("\"mark\":{},\"delay\":{\"seconds\":1}"),
+		"g.json: $.ops[0]: has both \"delay\" and \"mark\": expected only one of them");
+	refused(ONE("\"mark\":{}"), "g.json: $.ops: all ops are marks: expected an op that takes time");
 	refused(ONE("\"delay\":{\"seconds\":1},\"detach\":true"),
-		"g.json: $.ops: all are detached: expected an attached op, which ends the iteration");
+		"g.json: $.ops: all ops are detached: expected an attached op, which ends the iteration");
 	refused(ONE("\"delay\":{\"seconds\":-1}"), "g.json: $.ops[0].delay.seconds: expected a number from 0 to 1000000000, found -1");
 	refused(ONE("\"delay\":{\"seconds\":1e999}"), "g.json: $.ops[0].delay.seconds: expected a number from 0 to 1000000000, found inf");
 	refused(ONE("\"delay\":{\"seconds\":\"1\"}"),
 		"g.json: $.ops[0].delay.seconds: expected a number from 0 to 1000000000, found \"1\"");
-	refused(ONE("\"delay\":{\"second\":1}"), "g.json: $.ops[0].delay: unknown key \"second\"; did you mean seconds");
+	refused(ONE("\"delay\":{\"second\":1}"), "g.json: $.ops[0].delay: unknown key \"second\": did you mean \"seconds\"?");
 	refused(ONE("\"delay\":{\"seconds\":1,\"seconds\":2}"), "g.json: $.ops[0].delay: duplicate key \"seconds\": expected it once");
 	refused(ONE("\"delay\":{\"seconds\":1},\"stream\":1"),
 		"g.json: $.ops[0].stream: expected a transfer or collective: compute is on stream 0, delays and marks on none");
@@ -277,7 +279,7 @@ static void test_refused(void)
 	refused("{\"ops\":[{\"id\":\"a\",\"mark\":{}},{\"id\":\"a\",\"mark\":{}}]}",
 		"g.json: $.ops[1]: duplicate id \"a\" (of $.ops[0]): expected a unique id");
 	refused("{\"ops\":[{\"id\":\"alpha\",\"mark\":{},\"after\":[\"alhpa\"]}]}",
-		"g.json: $.ops[0].after[0]: unknown op id \"alhpa\"; did you mean alpha");
+		"g.json: $.ops[0].after[0]: unknown op id \"alhpa\": did you mean \"alpha\"?");
 	refused("{\"ops\":[{\"id\":\"a\",\"mark\":{}},{\"id\":\"b\",\"mark\":{},\"after\":[\"c\"]},{\"id\":\"c\",\"mark\":{},\"after\":["
 		"\"a\",\"d\"]},"
 		"{\"id\":\"d\",\"delay\":{\"seconds\":0},\"after\":[\"b\"]}]}",
@@ -293,30 +295,31 @@ static void test_refused(void)
 	refused(ONE("\"transfer\":{\"from\":2,\"to\":2,\"bytes\":3}"),
 		"g.json: $.ops[0].transfer.to: is the sender: expected another device");
 	refused(ONE("\"transfer\":{\"from\":2,\"to\":1,\"layers\":[\"conv1\",\"fc\"]}"),
-		"g.json: $.ops[0].transfer.layers: lacks layer \"conv2\", which has parameters: expected consecutive layers");
-	refused(COMPUTE("\"device\":0"), "g.json: $.ops[0].compute: has neither seconds nor layers: expected one of them");
+		"g.json: $.ops[0].transfer.layers: layer \"conv2\", which has parameters, is missing: expected consecutive layers");
+	refused(COMPUTE("\"device\":0"), "g.json: $.ops[0].compute: has neither \"seconds\" nor \"layers\": expected one of them");
 	refused(COMPUTE("\"device\":0,\"seconds\":1,\"batch\":2"),
-		"g.json: $.ops[0].compute: batch: expected together with layers, not with seconds");
+		"g.json: $.ops[0].compute: batch: expected this key only together with \"layers\"");
 	refused(COMPUTE("\"device\":5,\"layers\":\"all\",\"pass\":\"forward\""),
-		"g.json: $.ops[0].compute.device: is a host, for which layers have no cost: expected a GPU, 0..3, or seconds");
+		"g.json: $.ops[0].compute.device: is a host, for which layers have no cost: expected a GPU, 0..3, or \"seconds\"");
 	refused(COMPUTE("\"device\":0,\"layers\":[\"conv3\"],\"pass\":\"forward\""),
-		"g.json: $.ops[0].compute.layers[0]: unknown layer \"conv3\"; did you mean conv1");
+		"g.json: $.ops[0].compute.layers[0]: unknown layer \"conv3\": did you mean \"conv1\"?");
 	refused(COMPUTE("\"device\":0,\"layers\":[\"fc\",\"fc\"],\"pass\":\"forward\""),
 		"g.json: $.ops[0].compute.layers[1]: duplicate layer \"fc\": expected it once");
 	refused(COMPUTE("\"device\":0,\"layers\":{\"first\":\"fc\",\"last\":\"conv1\"},\"pass\":\"forward\""),
-		"g.json: $.ops[0].compute.layers: layer \"conv1\" comes before \"fc\" in the model: expected the other order");
+		"g.json: $.ops[0].compute.layers: layer \"conv1\" comes before \"fc\" in the model: expected the layers in the order of "
+		"the model");
 	refused(COMPUTE("\"device\":0,\"layers\":\"all\",\"pass\":\"backwards\""),
-		"g.json: $.ops[0].compute.pass: found \"backwards\"; did you mean backward");
+		"g.json: $.ops[0].compute.pass: found \"backwards\": did you mean \"backward\"?");
 	refused(COMPUTE("\"device\":0,\"seconds\":1,\"work\":\"zzz\""),
 		"g.json: $.ops[0].compute.work: expected one of forward, backward, recompute, optimizer, codec, other, found \"zzz\"");
 	refused(COLLECTIVE("\"all-reduce\",\"group\":[0,2,0],\"bytes\":1"),
 		"g.json: $.ops[0].collective.group[2]: duplicate device 0 in the group: expected it once");
 	refused(COLLECTIVE("\"all-reduce\",\"group\":\"al\",\"bytes\":1"),
-		"g.json: $.ops[0].collective.group: no group \"al\"; did you mean all");
+		"g.json: $.ops[0].collective.group: unknown group \"al\": did you mean \"all\"?");
 	refused(COLLECTIVE("\"all-reduce\",\"group\":[],\"bytes\":1"),
-		"g.json: $.ops[0].collective.group: expected devices, found an empty list");
+		"g.json: $.ops[0].collective.group: expected a list with at least one device, found an empty list");
 	refused(COLLECTIVE("\"all-reduce\",\"group\":\"all\",\"bytes\":1,\"layers\":\"all\""),
-		"g.json: $.ops[0].collective: has both bytes and layers: expected one of them");
+		"g.json: $.ops[0].collective: has both \"bytes\" and \"layers\": expected only one of them");
 	refused(COLLECTIVE("\"all-to-all\",\"group\":\"all\",\"bytes\":1,\"algorithm\":\"hierarchical\""),
 		"g.json: $.ops[0].collective.algorithm: hierarchical does not support all-to-all: expected ring or direct");
 	refused(COLLECTIVE("\"all-gather\",\"group\":[0,1,2],\"bytes\":1,\"algorithm\":\"halving-doubling\""),
@@ -324,18 +327,18 @@ static void test_refused(void)
 	refused(COLLECTIVE("\"all-reduce\",\"group\":\"all\",\"bytes\":1,\"algorithm\":\"hierarchical\",\"inner\":3"),
 		"g.json: $.ops[0].collective.inner: expected a divisor of the group's 4 members, found 3");
 	refused(COLLECTIVE("\"all-reduce\",\"group\":\"all\",\"bytes\":1,\"inner\":2"),
-		"g.json: $.ops[0].collective.inner: allowed for hierarchical algorithms only");
+		"g.json: $.ops[0].collective.inner: expected this key only for hierarchical algorithms");
 	refused(COLLECTIVE("\"broadcast\",\"group\":\"all\",\"bytes\":1,\"root\":4"),
 		"g.json: $.ops[0].collective.root: expected a rank of the group, 0..3, found 4");
 	refused(COLLECTIVE("\"all-reduce\",\"group\":\"all\",\"bytes\":1,\"root\":1"),
-		"g.json: $.ops[0].collective.root: allowed for broadcast and reduce only");
+		"g.json: $.ops[0].collective.root: expected this key only for broadcast and reduce");
 	refused(COLLECTIVE("\"all-reduce\",\"group\":\"all\",\"bytes\":1,\"repeat\":0"),
 		"g.json: $.ops[0].collective.repeat: expected a whole number from 1 to 1000000, found 0");
 	refused("{\"groups\":{\"g\":[1,1]},\"ops\":[]}", "g.json: $.groups.g[1]: duplicate device 1 in the group: expected it once");
 	refused("{\"groups\":[1],\"ops\":[]}", "g.json: $.groups: expected an object of lists of devices");
 	refused("{\"samples\":0,\"ops\":[]}", "g.json: $.samples: expected a number from 1e-09 to 1e+15, found 0");
 	refused("{\"holds\":[{\"device\":0,\"bytes\":1,\"kind\":\"weight\"}],\"ops\":[]}",
-		"g.json: $.holds[0].kind: found \"weight\"; did you mean weights");
+		"g.json: $.holds[0].kind: found \"weight\": did you mean \"weights\"?");
 }
 
 int main(void)

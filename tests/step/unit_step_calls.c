@@ -113,8 +113,8 @@ CALLS(delay_late, orr_delay(s, 3))
 
 static void test_ops(void)
 {
-	refused(compute_early, NULL, "", "orr_compute: allowed in build() only");
-	refused(mark_early, NULL, "", "orr_mark: allowed in build() only");
+	refused(compute_early, NULL, "", "orr_compute: called outside build(): expected a call in build()");
+	refused(mark_early, NULL, "", "orr_mark: called outside build(): expected a call in build()");
 	refused(NULL, compute_beyond, IN_BUILD, "orr_compute: device 8: expected 0..7");
 	refused(NULL, compute_negative, IN_BUILD, "orr_compute: expected seconds of at least 0, found -1");
 	refused(NULL, compute_endless, IN_BUILD, "orr_compute: expected seconds of at least 0, found inf");
@@ -205,13 +205,13 @@ static void test_lanes(void)
 {
 	refused(no_map, NULL, "", "orr_step_lanes: the map is NULL: expected GPU numbers");
 	refused(lanes_twice, NULL, "", "orr_step_lanes: called twice: expected one call");
-	refused(no_lanes, NULL, "", "orr_step_lanes: 0 lanes of 2 positions: expected at most 4 GPUs, those of the cluster");
-	refused(no_positions, NULL, "", "orr_step_lanes: 2 lanes of 0 positions: expected at most 4 GPUs, those of the cluster");
-	refused(five_lanes, NULL, "", "orr_step_lanes: 5 lanes of 1 positions: expected at most 4 GPUs, those of the cluster");
+	refused(no_lanes, NULL, "", "orr_step_lanes: 0 lanes of 2 positions: expected at most 4 GPUs, the number in the cluster");
+	refused(no_positions, NULL, "", "orr_step_lanes: 2 lanes of 0 positions: expected at most 4 GPUs, the number in the cluster");
+	refused(five_lanes, NULL, "", "orr_step_lanes: 5 lanes of 1 positions: expected at most 4 GPUs, the number in the cluster");
 	refused(lane_on_host, NULL, "", "orr_step_lanes: lane 1, position 0: GPU 4 is unknown: expected distinct GPUs of the cluster");
 	refused(lane_twice, NULL, "",
 		"orr_step_lanes: lane 1, position 1: GPU 1 is in the map twice: expected distinct GPUs of the cluster");
-	refused(NULL, four_lanes, IN_BUILD, "orr_step_lanes: allowed in create() only");
+	refused(NULL, four_lanes, IN_BUILD, "orr_step_lanes: called outside create(): expected a call in create()");
 	refused(four_lanes, lane_beyond, IN_BUILD, "orr_compute: device 1: expected 0..0");
 	refused(NULL, groups_without_lanes, IN_BUILD,
 		"orr_collective_lanes: groups of 2 lanes at stride 1: expected a divisor of the 0 lanes");
@@ -280,7 +280,7 @@ static void test_attributes(void)
 	refused(NULL, foreign_priority, IN_BUILD, "orr_priority: op 200000002: expected an op of this iteration");
 	near_to(ends(co_run, work_on_last), 1, 1e-12, "work that may co-run on stream 7");
 	refused(co_run, work_beyond, IN_BUILD, "orr_on_stream: stream 8: expected 1..7 (compute ops: 0, without orr_step_co_run())");
-	refused(NULL, co_run, IN_BUILD, "orr_step_co_run: allowed in create() only");
+	refused(NULL, co_run, IN_BUILD, "orr_step_co_run: called outside create(): expected a call in create()");
 	refused(NULL, counts_negative, IN_BUILD, "orr_counts: expected samples of at least 0, found -1");
 	refused(NULL, takes_beyond, IN_BUILD, "orr_takes: device 8: expected 0..7");
 	refused(NULL, gives_negative, IN_BUILD, "orr_gives: expected bytes of at least 0, found -1");
@@ -292,7 +292,7 @@ static void test_attributes(void)
 	refused(NULL, carries_beyond, IN_BUILD, "orr_carries: expected a transfer, and layers below 12");
 	near_to(ends(NULL, carries_last), 3, 1e-12, "a message carries the last layer, without compression unchanged");
 	refused(NULL, watches, IN_BUILD, "orr_watch: op 1: expected a policy with a function ended()");
-	refused(NULL, cancels, IN_BUILD, "orr_cancel: allowed in ended() only");
+	refused(NULL, cancels, IN_BUILD, "orr_cancel: called outside ended(): expected a call in ended()");
 }
 
 /* ---- updates ---- */
@@ -337,7 +337,8 @@ CALLS(iteration_endless, orr_iteration_samples(s, INFINITY))
 
 static void test_settings(void)
 {
-	refused(NULL, hold_late, IN_BUILD, "orr_hold: allowed in create() only; in build() use orr_takes() and orr_gives()");
+	refused(NULL, hold_late, IN_BUILD,
+		"orr_hold: called outside create(): expected a call in create(), or orr_takes() and orr_gives() in build()");
 	refused(hold_beyond, NULL, "", "orr_hold: device 8, kind 0, 1 bytes: expected a device below 8 and at least 0 bytes");
 	refused(hold_unknown, NULL, "", "orr_hold: device 7, kind 5, 1 bytes: expected a device below 8 and at least 0 bytes");
 	refused(hold_negative, NULL, "", "orr_hold: device 7, kind 4, -1 bytes: expected a device below 8 and at least 0 bytes");
@@ -345,9 +346,9 @@ static void test_settings(void)
 	near_to(ends(hold_last, NULL), 1, 1e-12, "the last host holds buffers");
 	refused(samples_none, NULL, "", "orr_step_samples: expected a number above 0, found 0");
 	refused(samples_endless, NULL, "", "orr_step_samples: expected a number above 0, found inf");
-	refused(NULL, samples_late, IN_BUILD, "orr_step_samples: allowed in create() only");
-	refused(NULL, period_late, IN_BUILD, "orr_step_period: allowed in create() only");
-	refused(iteration_early, NULL, "", "orr_iteration_samples: allowed in build() only");
+	refused(NULL, samples_late, IN_BUILD, "orr_step_samples: called outside create(): expected a call in create()");
+	refused(NULL, period_late, IN_BUILD, "orr_step_period: called outside create(): expected a call in create()");
+	refused(iteration_early, NULL, "", "orr_iteration_samples: called outside build(): expected a call in build()");
 	refused(NULL, iteration_none, IN_BUILD, "orr_iteration_samples: expected a number above 0, found 0");
 	refused(NULL, iteration_endless, IN_BUILD, "orr_iteration_samples: expected a number above 0, found inf");
 }

@@ -214,8 +214,9 @@ static void test_measured_compute(void)
 	near_to(passes(s, 0, cut, n - cut, 16, 1), 0, 0, "fc_share=0: the classifier takes no time");
 	step_facts_free(s);
 	fixture_set(f, "compute_s=0");
-	ok(!step_facts_new(&f->config, &e) && e.code == ORR_EINPUT && strstr(e.text, "step.fc_share: divides step.compute_s"), "%s",
-		e.text);
+	ok(!step_facts_new(&f->config, &e) && e.code == ORR_EINPUT &&
+			strstr(e.text, "step.fc_share: this option divides \"step.compute_s\""),
+		"%s", e.text);
 	fixture_free(f);
 	f = fixture_new("1x1:v100", "star", "gpt:hidden=64,layers=2,heads=2,seq=16,vocab=100", 1);
 	e = (struct orr_error){ 0 };

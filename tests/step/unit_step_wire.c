@@ -291,7 +291,7 @@ static void test_reacting(void)
 	refused_end(cancels_running,
 		"policy test: iteration 0: orr_cancel: op 1 of iteration 0 is running: expected an op that has not started");
 	refused_end(fails, "policy test: iteration 0: the timer is too short");
-	refused_end(counts_samples, "policy test: iteration 0: orr_iteration_samples: allowed in build() only");
+	refused_end(counts_samples, "policy test: iteration 0: orr_iteration_samples: called outside build(): expected a call in build()");
 	ended_now = nothing;
 	near_to(run("2x1:v100", star, watch_two, "iterations=1"), 2, 1e-9, "cancelling no op changes nothing");
 	create_now = four_lanes;

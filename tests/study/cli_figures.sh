@@ -44,18 +44,18 @@ refused() {
   done
 }
 refused <<'EOT'
-s/"axes"/"axis"/|2 orrery: ./bad/figures.json: \$: unknown key "axis"; did you mean axes
+s/"axes"/"axis"/|2 orrery: ./bad/figures.json: \$: unknown key "axis": did you mean "axes"?
 s/"rho": \[.*\]/"rho": []/|2 orrery: ./bad/figures.json: \$.axes.rho: expected a list of values
-s/"axes": \["rho"\]/"axes": ["tho"]/|2 orrery: ./bad/figures.json: \$.runs.md1: axes: expected names of \$.axes, found "tho"
+s/"axes": \["rho"\]/"axes": ["tho"]/|2 orrery: ./bad/figures.json: \$.runs.md1: "axes": expected names of \$.axes, found "tho"
 s/queue.json/gone.json/|2 orrery: ./bad/gone.json: No such file
-s/rho \* mu}/rho * nu}/|2 orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: expression "rho \* nu": unknown name at "nu"
-s/"trace": /"tracy": /|2 orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: unknown key "tracy"; did you mean trace
-s/"name": "wait"/"name": "..\/wait"/|2 orrery: ./bad/figures.json: \$.figures\[0\]: name: expected a file name
-s/"lines"/"pies"/|2 orrery: ./bad/figures.json: \$.figures\[0\]: kind: expected lines, bars, stacked, timeline, spans or cdf
+s/rho \* mu}/rho * nu}/|2 orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: expression "rho \* nu": expected a known name at "nu"
+s/"trace": /"tracy": /|2 orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: unknown key "tracy": did you mean "trace"?
+s/"name": "wait"/"name": "..\/wait"/|2 orrery: ./bad/figures.json: \$.figures\[0\]: "name": expected a file name
+s/"lines"/"pies"/|2 orrery: ./bad/figures.json: \$.figures\[0\]: "kind": expected lines, bars, stacked, timeline, spans or cdf
 s/"y": "{md1.\${order}.wait_mean}"/"y": "{md1.fifo.wait_meen}"/|2 orrery: ./bad/figures.json: \$.figures\[0\]: \{md1.fifo.wait_meen\}: expected a metric of this run, found "wait_meen"
 s/{md1\[rho=0.3\].fifo/{md1[tau=0.3].fifo/|2 orrery: ./bad/figures.json: \$.figures\[1\]: \[tau=0.3\]: expected AXIS=VALUE
 s/"W-\${rho}"/"X-${rho}"/|2 orrery: ./bad/figures.json: \$.table\[0\]: published.csv has no row "X-0.3"
-s/argmax(rho:/argmax(tau:/|2 orrery: ./bad/figures.json: \$.table\[1\]: expression .*: unknown axis
+s/argmax(rho:/argmax(tau:/|2 orrery: ./bad/figures.json: \$.table\[1\]: expression .*: expected the name of an axis
 s/"simulated": "{md1.fifo/"simulated": "{md2.fifo/|2 orrery: ./bad/figures.json: \$.table\[0\]: \{md2.fifo.wait_mean\}: expected the name of a run, found "md2"
 EOT
 # ---- missing traces, and distribution functions of rows ----
@@ -82,7 +82,7 @@ while IFS='|' read -r change expected; do
   like "$? $said" "^$expected" "refused: $change"
 done <<'EOT'
 s/{trace:four}/{trace:five}/|2 orrery: ./bad/figures.json: \$.runs.r: \$\{trace:five\}: expected the name of one of \$.traces
-s/r.fifo.completion/r.fifo.completoin/|2 orrery: ./bad/figures.json: \$.figures\[0\]: r.fifo.completoin: expected completion, ttft, tpot or queue, found "completoin"; did you mean completion
+s/r.fifo.completion/r.fifo.completoin/|2 orrery: ./bad/figures.json: \$.figures\[0\]: r.fifo.completoin: expected completion, ttft, tpot or queue, found "completoin": did you mean "completion"?
 s/r.fifo.completion/r.lifo.completion/|2 orrery: ./bad/figures.json: \$.figures\[0\]: \{r.lifo.completion\}: expected the label of a policy of this run, found "lifo"
 s/"serve": {/"record": "summary", "serve": {/|2 orrery: ./bad/figures.json: \$.figures\[0\]: r.fifo.completion: expected a run with rows
 s/, "otherwise": "[^"]*"//|2 orrery: ./bad/figures.json: \$.traces.four: expected "file", a path below \$ORRERY_TRACE_PATH, and "otherwise"
@@ -99,7 +99,7 @@ sed '/"set": /d; s/"axes": \["rho"\],/"axes": ["rho"]/' "$tiny/figures.json" >ba
 said=$("$orrery" figures ./bad --no-figures --out bad/out 2>&1)
 like "$? $said" '^[12] orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: policy allreduce: .*GiB' "an error during a run names the run"
 said=$("$orrery" figures nosuch 2>&1)
-like "$? $said" '^2 orrery: figures: no scenario book "nosuch"' "an unknown folder"
+like "$? $said" '^2 orrery: figures: there is no scenario book "nosuch"' "an unknown folder"
 said=$("$orrery" figures 2>&1)
 like "$? $said" '^2 orrery: figures: expected NAME: ' "no name at all"
 tap_done

@@ -47,10 +47,10 @@ is "$("$orrery" "${few[@]}" --policy las --equal-within 2% 2>&1
 "$orrery" "${few[@]}" --policy las,fifo --equal-within 2 --compare best 2>&1
 "$orrery" "${few[@]}" --policy las,fifo --equal-within 0% 2>&1
 "$orrery" "${few[@]}" --policy las,fifo --equal-within utilisation=3s 2>&1
-"$orrery" "${few[@]}" --policy las,fifo --equal-within jct=3s 2>&1)" 'orrery: scenario: $.equal_within: expected together with at least two policies, and replications or until_precision
-orrery: scenario: $.compare: expected together with at least two policies, and replications or until_precision
-orrery: scenario: $.equal_within: expected together with compare all or first, found "best"
+"$orrery" "${few[@]}" --policy las,fifo --equal-within jct=3s 2>&1)" 'orrery: scenario: $.equal_within: expected this key only together with at least two policies, and "replications" or "until_precision"
+orrery: scenario: $.compare: expected this key only together with at least two policies, and "replications" or "until_precision"
+orrery: scenario: $.equal_within: expected "compare" to be "all" or "first", found "best"
 orrery: scenario: $.equal_within: expected a share below 100% (2%), a number above 0 in the unit of the metric, or a duration if the metric is a time (30s), found "0%"
 orrery: scenario: $.equal_within: expected a share below 100% (2%), a number above 0 in the unit of the metric, or a duration if the metric is a time (30s), found "3s"
-orrery: scenario: $.equal_within: expected a column of the table before "=", found "jct"' "wrong values are refused"
+orrery: scenario: $.equal_within: expected a column of the table before the "=", found "jct"' "wrong values are refused"
 tap_done

@@ -22,7 +22,7 @@ like "$(cat out)" 'against fifo' "differences are to the first policy that is co
 is "$(cd o && echo *.requests.csv)" "fifo.requests.csv tf-serving.requests.csv" "files of both are written"
 is "$("$orrery" db runs r.db | tail -n +2 | wc -l)" 2 "the database has two runs"
 "$orrery" "${serve[@]}" --policy ./broken.so,fifo --db r.db --no-figures >out 2>err
-like "$? $(cat err)" 'fifo: taken from r.db' "a repetition takes the complete ones from the database"
+like "$? $(cat err)" 'fifo: the run is taken from r.db' "a repetition takes the complete ones from the database"
 "$orrery" "${serve[@]}" --policy ./broken.so --json --no-figures >out 2>err
 is "$? $(wc -c <out)" "1 0" "without a complete one nothing is printed"
 "$orrery" "${serve[@]}" --policy ./broken.so,./broken.so@again,fifo --json --no-figures >out 2>err

@@ -62,18 +62,18 @@ is "$(cat p2/summary.csv)" "$(cat p1/summary.csv)" "with two threads as with one
 is "$(grep -c 'taken from p.db' said) $(cat again)" "2 $(cat table)" "stored runs are used"
 "$orrery" "${goal[@]}" --precision-of makespan --policy srtf --db p.db -q --out p3 --no-figures 2>said
 is "$(grep -c . said) $(awk -F, '$2 == "replications" { print $3 }' p3/summary.csv | sort -u | wc -l)" "0 1" "all policies have the same number of replications"
-like "$("$orrery" "${goal[@]}" --precision-of makespan --replications 12)" '^12 replications, the limit, before the precision was reached: the widest' "a message says that the limit was reached before the precision"
+like "$("$orrery" "${goal[@]}" --precision-of makespan --replications 12)" '^12 replications, the limit; the precision was not reached: the widest' "a message says that the limit was reached before the precision"
 said=$("$orrery" "${goal[@]}" --precision-of slwdown 2>&1; "$orrery" "${goal[@]}" --replications 9 2>&1; "$orrery" jobs philly-like:days=1 --cluster 16x8 --policy las --precision-of jct_mean 2>&1)
 is "$said" 'orrery: scenario: $.precision_of: expected metrics that are columns of the table, separated by commas, found "slwdown"
-orrery: scenario: $.replications: expected at least 10 with until_precision, found "9"
-orrery: scenario: $.precision_of: expected together with until_precision' "wrong values are refused"
+orrery: scenario: $.replications: expected at least 10 together with "until_precision", found "9"
+orrery: scenario: $.precision_of: expected this key only together with "until_precision"' "wrong values are refused"
 
 # Steps are wasted in one of ten replications. A varying metric without an interval must not count as precise.
 spot=(spot hazard:p=0.1,length=24h --job bamboo-bert --policy bamboo --replications 10)
 like "$("$orrery" "${spot[@]}")" 'no interval of wasted_part: fewer than 5 of 10 replications differ .* about (50|100) replications would give one' \
   "few replications that differ give no interval, and a remark says how many would"
 like "$("$orrery" "${spot[@]}" --until-precision 0.5 --precision-of wasted_part)" \
-  '^10 replications, the limit, before the precision was reached: wasted_part of bamboo has no interval' "--until-precision continues to the limit if a metric has no interval"
+  '^10 replications, the limit; the precision was not reached: wasted_part of bamboo has no interval' "--until-precision continues to the limit if a metric has no interval"
 
 # ---- random days of a file ----
 # Day d has d + 1 jobs of one second. They start at d hours past midnight, one second apart, so the hour identifies
@@ -120,5 +120,5 @@ echo '{"world": "mixed", "cluster": "2x4:a100", "jobs": {"trace": "poisson:rate=
 "$orrery" run mixed.json --replications 3 --json -j1 >a && "$orrery" run mixed.json --replications 3 --json -j2 >b
 is "$? $(cmp a b && tr -d '\t' <a | grep -c '^"replications":{')" "0 1" "mixed: the same with any number of threads"
 "$orrery" run mixed.json --set jobs.replications=3 2>said
-is "$? $(grep -c 'jobs.replications: is a key of the mixed scenario' said)" "2 1" "mixed: replications are a key of the whole scenario only"
+is "$? $(grep -c 'jobs.replications: this key belongs to the mixed scenario' said)" "2 1" "mixed: replications are a key of the whole scenario only"
 tap_done

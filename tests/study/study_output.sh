@@ -16,7 +16,7 @@ touch plain
 "$orrery" "${jobs[@]}" --policy fifo --out plain/o >out 2>err
 is "$(($? > 0)) $(wc -c <out) $(grep -c plain err)" "1 0 1" "nor with a folder that cannot be made"
 PATH=$work/none "$orrery" "${jobs[@]}" --policy fifo --out o >out 2>err
-like "$? $(cat err)" "^3 orrery: no figures: gnuplot is not installed" "without gnuplot there are no figures, which is an error"
+like "$? $(cat err)" "^3 orrery: no figures were drawn: gnuplot is not installed" "without gnuplot there are no figures, which is an error"
 is "$(cd o && echo *)" "fifo.jobs.csv fifo.series.csv notes.csv summary.csv" "but all files of numbers"
 "$orrery" "${jobs[@]}" --policy fifo --out o -q >out 2>err
 is "$? $(cat out err)" "0 " "-q prints nothing"
@@ -25,8 +25,8 @@ is "$? $(cat out err)" "0 " "-q prints nothing"
 "$orrery" "${jobs[@]}" --policy fifo,sjf --db r.db --no-figures >first 2>err
 is "$? $(cat err)" "0 " "two runs are stored"
 "$orrery" "${jobs[@]}" --policy sjf,las,fifo --db r.db --json >again 2>err
-is "$(cat err)" "orrery: sjf: taken from r.db, which has this run (--fresh repeats it)
-orrery: fifo: taken from r.db, which has this run (--fresh repeats it)" "those it has are taken from it"
+is "$(cat err)" "orrery: sjf: the run is taken from r.db (--fresh repeats it)
+orrery: fifo: the run is taken from r.db (--fresh repeats it)" "those it has are taken from it"
 is "$("$orrery" db runs r.db | tail -n +2 | wc -l)" 3 "the other one is stored"
 is "$("$orrery" "${jobs[@]}" --policy sjf,las,fifo --json)" "$(cat again)" "the same results as without a database"
 "$orrery" "${jobs[@]}" --policy fifo,sjf --db r.db -q >out 2>err
@@ -62,6 +62,6 @@ done
 sleep 0.3
 kill -TERM $pid
 wait $pid
-is "$? $(tail -n 1 err)" "143 orrery: interrupted; the database has the completed runs, except those after one that has not ended" "SIGTERM"
+is "$? $(tail -n 1 err)" "143 orrery: interrupted; the database has the completed runs up to the first run that had not ended" "SIGTERM"
 is "$("$orrery" db digest r.db)" "$before" "leaves the stored runs as they were"
 tap_done

@@ -52,16 +52,16 @@ is "$(head -n 1 out/study.csv)" 'run,load,seed,nodes,policy,metric,value,ci_low,
 is "$(grep -c ',makespan,' out/study.csv)" 8 'of every run'
 "$orrery" run --from zip.db --run 6 --db again.db -q; ok $? 'the run of a row runs again'
 is "$("$orrery" db runs again.db | tail -n 1 | grep -o '[0-9a-f]\{12,64\}$')" "$("$orrery" db runs zip.db | sed -n 7p | grep -o '[0-9a-f]\{12,64\}$')" 'and has the same hash'
-is "$("$orrery" run --from zip.db --run 6 --json 2>&1 >/dev/null | grep -c 'not the same run')" 0 'so nothing is said'
-like "$("$orrery" run --from zip.db --run 6 --set seed=99 2>&1 >/dev/null)" 'not the same run as run 6 of zip.db' 'a change is said'
-like "$("$orrery" run --from zip.db --run 99 2>&1)" 'zip.db has no run 99: expected a number' 'a number that no run has is an error'
+is "$("$orrery" run --from zip.db --run 6 --json 2>&1 >/dev/null | grep -c 'differs from run')" 0 'so nothing is said'
+like "$("$orrery" run --from zip.db --run 6 --set seed=99 2>&1 >/dev/null)" 'this run differs from run 6 of zip.db' 'a change is said'
+like "$("$orrery" run --from zip.db --run 99 2>&1)" 'zip.db has no run 99: expected the number' 'a number that no run has is an error'
 like "$("$orrery" run --from zip.db 2>&1)" 'expected --run N' 'as is none'
 text=$("$orrery" sweep zip.json --dry-run --db zip.db)
 like "$text" '^4 points, 8 runs' '--dry-run counts points and runs'
-like "$text" '8 of the runs are in zip.db already' 'and those that are stored'
+like "$text" '8 of the runs are stored in zip.db already' 'and those that are stored'
 study other '{ "load": [3] }' '"axes": ["load"]'
 "$orrery" sweep other.json -q --db zip.db
-is "$("$orrery" sweep zip.json --dry-run --db zip.db | tail -n 1)" 'expected for the other 0: 0 s on '"$(nproc)"' threads, 0 MB (means of the stored runs)' 'runs of other studies do not count'
+is "$("$orrery" sweep zip.json --dry-run --db zip.db | tail -n 1)" 'expected for the other 0 runs: 0 s on '"$(nproc)"' threads, 0 MB (from means of the stored runs)' 'runs of other studies do not count'
 like "$("$orrery" sweep zip.json --dry-run --db none.db)" 'unknown, because no run is stored yet' 'no time is expected without a stored run'
 [ ! -e none.db ]; ok $? '--dry-run makes no database'
 
@@ -75,7 +75,7 @@ is "$(values many.out seed | tr ' ' '\n' | sort -n | uniq -d | wc -l)$(grep -c '
 for k in 1 2; do "$orrery" sweep many.json --db parts.db --shard $k/2 -q; done
 "$orrery" sweep many.json --db parts.db --merge --json 2>err >parts.out; cmp -s parts.out many.out
 is "$? $(grep -o '[0-9]* runs added' err)" '0 300 runs added' 'shards of 300 points are merged in the order of the study'
-is "$("$orrery" sweep many.json --dry-run --db many.db | head -n 2 | tr '\n' ' ')" '300 points, 300 runs 300 of the runs are in many.db already ' '--dry-run counts all blocks'
+is "$("$orrery" sweep many.json --dry-run --db many.db | head -n 2 | tr '\n' ' ')" '300 points, 300 runs 300 of the runs are stored in many.db already ' '--dry-run counts all blocks'
 # kilobytes N: memory of --dry-run of N points
 kilobytes() {
   sed "s/300/$1/g" many.json >counted.json
@@ -121,7 +121,7 @@ echo '"sample": { "axes": ["load"], "n": 3 } } } }' >>two.json
 is "$(sed -n 's/^a, //p' two.txt)" "$(sed -n 's/^r, //p' find.txt)" 'the first search has its answers'
 is "$(sed -n 's/^b, //p' two.txt)" "$(sed -n 's/^r, //p' find.txt)" 'and so has the second'
 is "$(awk '$1 == "c" { print $2 }' two.txt | sort -u | wc -l)" 3 'the sample has three points'
-like "$("$orrery" run find.json --run 3 2>&1)" 'run --run 3: expected --from DB' '--run without --from is an error'
+like "$("$orrery" run find.json --run 3 2>&1)" 'run --run 3: expected also --from DB' '--run without --from is an error'
 
 # ---- seeds, replications, and intervals of answers ----
 
@@ -275,29 +275,30 @@ fi
 for error in '{ "runs": {} }|expected a run with at least one point' \
   '{ "seeds": 0, "runs": {} }|expected a number of seeds, 1 to' \
   '{ "seeds": [1.5], "runs": {} }|expected whole numbers, found "1.5"' \
-  '{ "axes": { "seed": [1] }, "seeds": 2, "runs": {} }|an axis has the name seed' \
-  '{ "seeds": 2, "runs": { "r": { "scenario": {}, "set": { "seed": 3 } } } }|set: seed: expected no seed beside $.seeds' \
-  '{ "stop": {}, "runs": {} }|expected below, n, or both' \
-  '{ "stop": { "below": 2 }, "runs": {} }|below: expected a relative half-width' \
-  '{ "stop": { "n": 1 }, "runs": {} }|n: expected a number of replications' \
-  '{ "stop": { "metric": "m", "n": 9 }, "runs": {} }|metric: expected below too' \
-  '{ "run": {} }|unknown key "run"; did you mean runs' \
-  '{ "axes": { "a": { "from": 2, "to": 1 } }, "runs": {} }|expected numbers from < to' \
-  '{ "axes": { "a": { "from": 0, "to": 1, "scale": "log" } }, "runs": {} }|from > 0 on a logarithmic scale' \
-  '{ "axes": { "a": { "from": 0, "to": 1, "n": 1 } }, "runs": {} }|n: expected 2 to' \
-  '{ "axes": { "a": { "from": 0, "to": 1, "by": 0 } }, "runs": {} }|by: expected more than 0' \
+  '{ "axes": { "seed": [1] }, "seeds": 2, "runs": {} }|an axis has the name "seed"' \
+  '{ "seeds": 2, "runs": { "r": { "scenario": {}, "set": { "seed": 3 } } } }|"set": "seed": expected this key only in a study without $.seeds' \
+  '{ "stop": {}, "runs": {} }|expected the key "below", the key "n", or both' \
+  '{ "stop": { "below": 2 }, "runs": {} }|"below": expected a relative half-width' \
+  '{ "stop": { "n": 1 }, "runs": {} }|"n": expected a number of replications' \
+  '{ "stop": { "metric": "m", "n": 9 }, "runs": {} }|"metric": expected this key only together with "below"' \
+  '{ "run": {} }|unknown key "run": did you mean "runs"?' \
+  '{ "axes": { "a": { "from": 2, "to": 1 } }, "runs": {} }|expected numbers with "from" below "to"' \
+  '{ "axes": { "a": { "from": 0, "to": 1, "scale": "log" } }, "runs": {} }|"from" above 0 on a logarithmic scale' \
+  '{ "axes": { "a": { "from": 0, "to": 1, "n": 1 } }, "runs": {} }|"n": expected a number of values from 2 to' \
+  '{ "axes": { "a": { "from": 0, "to": 1, "by": 0 } }, "runs": {} }|"by": expected a step above 0' \
   '{ "axes": { "a": { "from": 0, "to": 1, "by": 1e-9 } }, "runs": {} }|expected at most 100000' \
-  '{ "axes": { "a": { "from": 0, "to": 1 } }, "runs": { "r": { "scenario": {}, "axes": ["a"] } } }|"a" has no values: expected n or by' \
+  '{ "axes": { "a": { "from": 0, "to": 1 } }, "runs": { "r": { "scenario": {}, "axes": ["a"] } } }|"a" has no values: expected "n" or "by"' \
   '{ "axes": { "a": [1, 2], "b": [1] }, "runs": { "r": { "scenario": {}, "axes": [["a", "b"]] } } }|"b" has 1 values: expected 2' \
-  '{ "axes": { "a": [1, 2] }, "runs": { "r": { "scenario": {}, "sample": { "axes": ["a"], "n": 2 } } } }|expected an axis with from and to alone' \
-  '{ "axes": { "a": { "from": 0, "to": 1 } }, "runs": { "r": { "scenario": {}, "find": { "axis": "a", "metric": "m" } } } }|expected below or above' \
-  '{ "axes": { "a": { "from": 0, "to": 1 } }, "runs": { "r": { "scenario": {}, "find": { "axis": "a", "below": 1 } } } }|expected a metric' \
-  '{ "axes": { "a": { "from": 0, "to": 1 } }, "runs": { "r": { "scenario": {}, "refine": { "axis": "a", "metric": "m", "n": 2 } } } }|whole numbers start, 3 or more'; do
+  '{ "axes": { "a": [1, 2] }, "runs": { "r": { "scenario": {}, "sample": { "axes": ["a"], "n": 2 } } } }|expected an axis that has only "from" and "to"' \
+  '{ "axes": { "a": { "from": 0, "to": 1 } }, "runs": { "r": { "scenario": {}, "find": { "axis": "a", "metric": "m" } } } }|expected either "below" or "above"' \
+  '{ "axes": { "a": { "from": 0, "to": 1 } }, "runs": { "r": { "scenario": {}, "find": { "axis": "a", "below": 1 } } } }|expected the key "metric"' \
+  '{ "axes": { "a": { "from": 0, "to": 1 } }, "runs": { "r": { "scenario": {}, "refine": { "axis": "a", "metric": "m", "n": 2 } } } }|expected whole numbers: "start" of at least 3'; do
   printf '%s\n' "${error%%|*}" >wrong.json
   text=$("$orrery" sweep wrong.json 2>&1 >/dev/null)
   is $? 2 "refused: ${error%%|*}"
   case $text in "orrery: wrong.json: $"*"${error#*|}"*) ok 0 'with its place and the remedy' ;; *) ok 1 "with its place and: ${error#*|}"; echo "# $text" ;; esac
 done
+like "$(printf '{ "runs": {},\n"runs": {} }' >wrong.json; "$orrery" sweep wrong.json 2>&1)" '^orrery: wrong.json:2:1: duplicate key "runs"' 'a repeated key of a study'
 sed 's/wait_p99/no_such/' find.json >wrong.json
-like "$("$orrery" sweep wrong.json 2>&1)" 'metric "no_such": expected a metric of its runs' 'a search for a metric that no run has is an error'
+like "$("$orrery" sweep wrong.json 2>&1)" 'metric "no_such": expected a metric that the runs have' 'a search for a metric that no run has is an error'
 tap_done

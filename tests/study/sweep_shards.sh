@@ -32,7 +32,7 @@ is "$(sed -n 1,21p three.txt)" "$(sed -n 1,21p one.txt)" 'the same rows, with th
 is "$(echo three.db*)" three.db 'the shards are removed'
 "$orrery" sweep s.json --db three.db --merge -q; is "$? $("$orrery" db digest three.db)" "0 $want" 'again without shards: nothing changes'
 
-like "$("$orrery" sweep s.json --db three.db --status 2>&1)" 'no part of a study is running: expected parts' 'after the merge there are no parts'
+like "$("$orrery" sweep s.json --db three.db --status 2>&1)" 'no part of a study is known: expected parts' 'after the merge there are no parts'
 
 # ---- parts of a study that was divided in another way ----
 
@@ -54,8 +54,8 @@ for _ in $(seq 600); do
 done
 kill -9 $pid; wait $pid 2>/dev/null
 like "$text" '^part 2 of 2: [1-9][0-9]* of [0-9]+ runs, 0 failed, about [0-9.]+ (s|min) left$' 'a running part shows its runs and the time left'
-like "$text" '^not begun: 1 parts$' 'and the other part is missing'
-like "$text" '^[0-9]+ of [0-9]+ runs \([0-9]+ %\), 0 failed, 1 of 2 parts, time left unknown$' 'so the time left of all is unknown'
+like "$text" '^parts not started: 1$' 'and the other part is missing'
+like "$text" '^[0-9]+ of [0-9]+ runs \([0-9]+ %\), 0 failed, 1 of 2 parts, remaining time unknown$' 'so the time left of all is unknown'
 
 # ---- a part that is killed ----
 
@@ -107,8 +107,8 @@ fi
 for wrong in 0/3 4/3 3 x/2 1/; do
   like "$("$orrery" sweep s.json --db w.db --shard "$wrong" 2>&1)" "--shard $wrong: expected K/N" "--shard $wrong is refused"
 done
-like "$("$orrery" sweep s.json --shard 1/2 2>&1)" 'need --db FILE' '--shard without --db is refused'
-like "$("$orrery" sweep s.json --slurm 2 2>&1)" 'slurm: expected --db FILE' '--slurm without --db is refused'
+like "$("$orrery" sweep s.json --shard 1/2 2>&1)" 'expected --db FILE together with --shard' '--shard without --db is refused'
+like "$("$orrery" sweep s.json --slurm 2 2>&1)" 'slurm: expected also --db FILE' '--slurm without --db is refused'
 head -c 3000 one.db >bad.db.shard-1-of-1
 like "$("$orrery" sweep s.json --db bad.db --merge -q 2>&1)" 'bad.db.shard-1-of-1' 'a damaged shard is named'
 [ -e bad.db.shard-1-of-1 ]; ok $? 'and kept'

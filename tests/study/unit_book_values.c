@@ -214,18 +214,18 @@ static void test_refusals(void)
 	static const struct {
 		const char *text, *said;
 	} wrong[] = {
-		{ "order", "expression \"order\": unknown name at \"order\"" },
-		{ "N", "expression \"N\": unknown name at \"N\"" },
-		{ "has_", "expression \"has_\": unknown name at \"has_\"" },
-		{ "has_x", "expression \"has_x\": unknown name at \"has_x\"" },
-		{ "sum(order: order)", "expression \"sum(order: order)\": unknown name at \"order)\"" },
-		{ "k", "expression \"k\": unknown name at \"k\"" },
-		{ "loop", "expression \"loop + 1\": unknown name at \"loop + 1\"" },
+		{ "order", "expression \"order\": expected a known name at \"order\"" },
+		{ "N", "expression \"N\": expected a known name at \"N\"" },
+		{ "has_", "expression \"has_\": expected a known name at \"has_\"" },
+		{ "has_x", "expression \"has_x\": expected a known name at \"has_x\"" },
+		{ "sum(order: order)", "expression \"sum(order: order)\": expected a known name at \"order)\"" },
+		{ "k", "expression \"k\": expected a known name at \"k\"" },
+		{ "loop", "expression \"loop + 1\": expected a known name at \"loop + 1\"" },
 		{ "{z.fifo.jobs}", "{z.fifo.jobs}: expected the name of a run, found \"z\"" },
-		{ "{q.fifo.jobs}", "{q..}: axis N has no value here: expected {q[N=..]..}" },
-		{ "{q[N=1.fifo.jobs}", "{[N=1.fifo.jobs}: expected a ] for the [" },
-		{ "{q[M=1].fifo.jobs}", "[M=1]: expected AXIS=VALUE with one of $.axes" },
-		{ "{q[N=1,M].fifo.jobs}", "[M]: expected AXIS=VALUE with one of $.axes" },
+		{ "{q.fifo.jobs}", "{q..}: axis \"N\" has no value here: expected {q[N=..]..}" },
+		{ "{q[N=1.fifo.jobs}", "{[N=1.fifo.jobs}: expected a \"]\" that closes the \"[\"" },
+		{ "{q[M=1].fifo.jobs}", "[M=1]: expected AXIS=VALUE with the name of one of $.axes" },
+		{ "{q[N=1,M].fifo.jobs}", "[M]: expected AXIS=VALUE with the name of one of $.axes" },
 		{ "{q[N=1]fifo.jobs}", "{qfifo.jobs}: expected {RUN.LABEL.METRIC}" },
 		{ "{q[N=1].jobs}", "{q.jobs}: expected {RUN.LABEL.METRIC}" },
 		{ "{q[N=1].lifo.jobs}", "{q.lifo.jobs}: expected the label of a policy of this run, found \"lifo\"" },
@@ -244,7 +244,7 @@ static void test_refusals(void)
 		{ "${trace:five}", "${trace:five}: expected the name of one of $.traces, or NAME.note" },
 		{ "${trace:t.path}", "${trace:t.path}: expected the name of one of $.traces, or NAME.note" },
 		{ "${trace:${what}}", "${what}: expected an axis that has a value here" },
-		{ "${N.labelo}", "expression \"N.labelo\": unknown name at \"N.labelo\"" },
+		{ "${N.labelo}", "expression \"N.labelo\": expected a known name at \"N.labelo\"" },
 	};
 	char want[400];
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -312,15 +312,15 @@ static void test_loops(void)
 	cJSON_Delete(each);
 	each = cJSON_Parse("[\"M\"]");
 	book_each(b, each, "here", visit, &v, &err);
-	refusal(&err, "here: each: expected names of $.axes, found \"M\"", "an unknown axis");
+	refusal(&err, "here: \"each\": expected names of $.axes, found \"M\"", "an unknown axis");
 	cJSON_Delete(each);
 	each = cJSON_Parse("[1]");
 	book_each(b, each, "here", visit, &v, &err);
-	refusal(&err, "here: each: expected names of $.axes, found \"\"", "a number in place of an axis");
+	refusal(&err, "here: \"each\": expected names of $.axes, found \"\"", "a number in place of an axis");
 	cJSON_Delete(each);
 	each = cJSON_Parse("\"N\"");
 	book_each(b, each, "here", visit, &v, &err);
-	refusal(&err, "here: each: expected a list of names of $.axes", "a name in place of a list");
+	refusal(&err, "here: \"each\": expected a list of names of $.axes", "a name in place of a list");
 	cJSON_Delete(each);
 }
 

@@ -65,14 +65,14 @@ fails() {
   local rc=$?
   is "$rc $(sed "s#$srcdir/tests/data/traces/##" "$work/err")" "2 orrery: $want" "$want"
 }
-fails "--to: expected availability, the only format of instances, found \"swf\"" convert "$d/bamboo.csv" --to swf
-fails "bamboo.csv: holds instances, which have no queue, user or GPUs: expected a time range only" slice "$d/bamboo.csv" --user ann
-fails "bamboo.csv: the rows of one instance depend on one another: expected a time range, --from and --until" slice "$d/bamboo.csv" --count 2
-fails "hazard:length=0: has no end: expected the option length" synth hazard:length=0
-fails "hazard:length=0: has no end: expected the option length" info hazard:length=0
-fails "trace synth: no model \"hazzard\"; did you mean hazard" synth hazzard
+fails "--to: expected \"availability\", the only format for instances, found \"swf\"" convert "$d/bamboo.csv" --to swf
+fails "bamboo.csv: this trace holds instances, which have no queue, user or GPUs: expected a selection by time only (--from and --until)" slice "$d/bamboo.csv" --user ann
+fails "bamboo.csv: the rows of one instance depend on one another: expected a selection by time only (--from and --until)" slice "$d/bamboo.csv" --count 2
+fails "hazard:length=0: this generator has no end: expected its parameter \"length\"" synth hazard:length=0
+fails "hazard:length=0: this generator has no end: expected its parameter \"length\"" info hazard:length=0
+fails "trace synth: unknown model \"hazzard\": did you mean \"hazard\"?" synth hazzard
 fails "churn: option \"cap=2\": expected a parameter of the generator, NAME:parameter=value,.." info churn -O cap=2
-fails "format availability is for instances: expected orrery, tiresias or swf" \
+fails "the format \"availability\" is for instances: expected orrery, tiresias or swf" \
   convert "$d/orrery.csv" --to availability
 
 # The traces of Bamboo, Oobleck and Parcae: their statistics, counted by independent programs.
@@ -103,7 +103,7 @@ is "$(show 3 "$spot/bamboo/gcloud/a100x1-east1b.txt" "removals per instance and 
 is "$(show 0 "$spot/bamboo/gcloud/a100x1-east1b.txt" removals "instants of removal" "largest number removed at once" "most live" "minimum live from the first removal on")" \
   "154 36 36 64 17 " "GCP A100: 154 lost in 36 drops, 36 at most, target 64"
 is "$(show 1 "$spot/bamboo/gcloud/a100x1-east1b.txt" "span h" "mean live")" "27.0 57.3 " "GCP A100: span, mean live"
-fails "$spot/bamboo/gcloud/v100x1-east1c.txt:4: time: expected at least the time of the row above, found 60 s less (15 such rows; sections of the file overlap in time: interleaved pollers); repair=sort sorts the rows" \
+fails "$spot/bamboo/gcloud/v100x1-east1c.txt:4: time: expected at least the time of the row above, found a time that is 60 s less (15 such rows; sections of the file overlap in time: interleaved pollers); repair=sort sorts the rows" \
   info "$spot/bamboo/gcloud/v100x1-east1c.txt"
 options=(-O repair=sort)
 is "$(show 0 "$spot/bamboo/gcloud/v100x1-east1c.txt" removals "instants of removal" "largest number removed at once" "most live" "minimum live from the first removal on")" \

@@ -81,15 +81,15 @@ bad 'nope.csv: No such file or directory' info nope.csv
 bad '.: Is a directory' info .
 gzip -c jobs.csv | head -c 40 >cut.gz
 bad 'cut.gz:1: truncated gzip data' info cut.gz --format tiresias
-bad 'no trace format "filly": expected one of flow, philly, muri, tiresias, openb, openb-nodes, orrery, azure-llm, bailian, mooncake, burstgpt, splitwise, vidur, requests, bamboo, gcp-polls, parcae-counts, step-curve, parcae-segment, skypilot, availability, prices, gavel, swf, acme, helios, itp, dlrm, spot-gpu, slurm, philly-raw, pai, kubernetes, aws-prices, csv, csv-requests, auto' info jobs.csv --format filly
-bad 'trace format swf: no parameter "extra_field"; did you mean extra_fields' info jobs.csv --format swf -O extra_field=1
-bad 'trace info: unknown or incomplete option "--jsn"; did you mean --json' info --jsn jobs.csv
-bad 'trace: no verb "inf"; did you mean info' inf jobs.csv
+bad 'unknown trace format "filly": expected one of flow, philly, muri, tiresias, openb, openb-nodes, orrery, azure-llm, bailian, mooncake, burstgpt, splitwise, vidur, requests, bamboo, gcp-polls, parcae-counts, step-curve, parcae-segment, skypilot, availability, prices, gavel, swf, acme, helios, itp, dlrm, spot-gpu, slurm, philly-raw, pai, kubernetes, aws-prices, csv, csv-requests, auto' info jobs.csv --format filly
+bad 'trace format swf: unknown parameter "extra_field": did you mean "extra_fields"?' info jobs.csv --format swf -O extra_field=1
+bad 'trace info: unknown or incomplete option "--jsn": did you mean "--json"?' info --jsn jobs.csv
+bad 'trace: unknown verb "inf": did you mean "info"?' inf jobs.csv
 bad '--gpus: expected a count or a range like 1-8, found "8-1"' slice jobs.csv --gpus 8-1
-bad 'trace convert: writes all rows: expected '"'orrery trace slice'"' for a selection' convert jobs.csv --count 1
-bad 'cannot write format "philly": expected orrery, tiresias, swf, requests or availability' convert jobs.csv --to philly
-bad 'trace synth: no model "poison"; did you mean poisson' synth poison
-bad 'poisson:n=0: has no end: expected the option n' synth poisson:n=0
+bad 'trace convert: this verb writes all rows: expected '"'orrery trace slice'"' for a selection of rows' convert jobs.csv --count 1
+bad 'the format "philly" cannot be written: expected orrery, tiresias, swf, requests or availability' convert jobs.csv --to philly
+bad 'trace synth: unknown model "poison": did you mean "poisson"?' synth poison
+bad 'poisson:n=0: this generator has no end: expected its parameter "n"' synth poisson:n=0
 bad 'generator poisson: rate: expected a number from 1e-09 to 1000000000, found "0"' synth poisson:rate=0
 if [ -w /dev/full ]; then
   printf 'submit_s,duration_s\n0,1\n' >good.csv

@@ -64,11 +64,11 @@ fails() {
   local rc=$?
   is "$rc $(sed "s#$srcdir/tests/data/traces/##" "$work/err")" "2 orrery: $want" "$want"
 }
-fails "--to: expected requests, the only format of requests, found \"swf\"" convert "$d/vidur.csv" --to swf
-fails "vidur.csv: holds requests, which have no queue, user or GPUs: expected other options" slice "$d/vidur.csv" --user ann
-fails "format requests is for requests: expected orrery, tiresias or swf" convert "$d/orrery.csv" --to requests
-fails "gamma:n=0: has no end: expected the option n" synth gamma:n=0
-fails "gamma:n=0: has no end: expected the option n" info gamma:n=0
-fails "trace synth: no model \"gama\"; did you mean gamma" synth gama
+fails "--to: expected \"requests\", the only format for requests, found \"swf\"" convert "$d/vidur.csv" --to swf
+fails "vidur.csv: this trace holds requests, which have no queue, user or GPUs: expected none of --queue, --user and --gpus" slice "$d/vidur.csv" --user ann
+fails "the format \"requests\" is for requests: expected orrery, tiresias or swf" convert "$d/orrery.csv" --to requests
+fails "gamma:n=0: this generator has no end: expected its parameter \"n\"" synth gamma:n=0
+fails "gamma:n=0: this generator has no end: expected its parameter \"n\"" info gamma:n=0
+fails "trace synth: unknown model \"gama\": did you mean \"gamma\"?" synth gama
 fails "gamma: option \"repeat=2\": expected a parameter of the generator, NAME:parameter=value,.." info gamma -O repeat=2
 tap_done

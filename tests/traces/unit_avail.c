@@ -167,7 +167,8 @@ static void wrong(void)
 		"bad.csv:3: node \"b\" is removed before it was added: expected repair=drop, which skips such rows");
 	refused("0,add,a\n0,add,a\n", NULL, "bad.csv:2: node \"a\" is added while present: expected repair=drop, which skips such rows");
 	refused(EVENTS "5,add,b\n", NULL,
-		"bad.csv:3: time: expected at least the time of the row above, found 0.005 s less (1 such row; sections of the file "
+		"bad.csv:3: time: expected at least the time of the row above, found a time that is 0.005 s less (1 such row; sections of "
+		"the file "
 		"overlap in "
 		"time); repair=sort sorts the rows");
 	refused(EVENTS "20,preempt,b\n", NULL, "bad.csv:3: event: expected add or remove, found \"preempt\"");
@@ -176,7 +177,8 @@ static void wrong(void)
 	refused("0,add,a\n5,add\n", NULL, "bad.csv:2: expected 3 fields, found 2");
 	refused("0,3\n5,-1\n", NULL, "bad.csv:2: count: expected a whole number from 0 to 100000, found \"-1\"");
 	refused("2021-12-11, 11:11:30, 3\n2021-12-11, 11:12:30, 4\n2021-12-11, 11:12:00, 3\n", NULL,
-		"bad.csv:3: time: expected at least the time of the row above, found 30 s less (1 such row; sections of the file overlap "
+		"bad.csv:3: time: expected at least the time of the row above, found a time that is 30 s less (1 such row; sections of the "
+		"file overlap "
 		"in time: "
 		"interleaved pollers); repair=sort sorts the rows");
 	refused("2021-12-11, 11:11:30, 3\n2021-02-29, 11:12:30, 4\n", NULL,
@@ -199,7 +201,7 @@ static void wrong(void)
 	refused("time_s,usd_per_hour\n0,-1\n", NULL, "bad.csv:2: usd_per_hour: expected a number from 0 to 1000000, found \"-1\"");
 	refused(EVENTS, "start=1h", "bad.csv: start: expected a time up to the end at 0.01 s");
 	refused(EVENTS, "pick=oldest",
-		"trace format bamboo: no parameter \"pick\"; expected one of repair, zone, type, wrap, start, stretch, scale, cap");
+		"trace format bamboo: unknown parameter \"pick\": expected one of repair, zone, type, wrap, start, stretch, scale, cap");
 	struct trace *t = trace_open(fixture("openb-nodes.csv"), NULL, NULL, &err);
 	struct availset *s = availset_from(t, "x", &err);
 	ok(!s && strstr(err.text, "contains nodes: expected availability of instances"), "a list of nodes is not availability: %s",
@@ -227,7 +229,8 @@ static void repaired(void)
 			avail_repair_name((enum avail_repair)i), r->rows[i], r->first_line[i]);
 	availset_free(s);
 	refused(text, "repair=drop",
-		"bad.csv:3: time: expected at least the time of the row above, found 0.005 s less (1 such row; sections of the file "
+		"bad.csv:3: time: expected at least the time of the row above, found a time that is 0.005 s less (1 such row; sections of "
+		"the file "
 		"overlap in "
 		"time); repair=sort sorts the rows");
 	refused(text, "repair=sort", "bad.csv:7: event: expected add or remove, found \"shrink\"");

@@ -288,7 +288,8 @@ static void test_refusals(void)
 	refused("{\"operators\":3}", "f.json: $.operators: expected a list of at most 1000 operators, found 3");
 	refused("{\"flows\":[]}", "f.json: $.flows: expected a list of at least one flow, found []");
 	refused("{\"flows\":[{\"operators\":[{\"name\":\"a\",\"work_s\":1}]},{\"operators\":[{\"name\":\"b\"}]}]}",
-		"f.json: $.flows[1].operators[0].work_s: expected the work in seconds, or explore, or choose, found nothing");
+		"f.json: $.flows[1].operators[0].work_s: expected the work in seconds, or one of the keys \"explore\" and \"choose\", "
+		"found nothing");
 	refused("{\"flows\":[{\"operators\":[{\"name\":\"a\",\"work_s\":1}]}],\"x\":1}", "f.json: $: unknown key \"x\"");
 	refused("{\"submit_s\":-1,\"operators\":[{\"name\":\"a\",\"work_s\":1}]}",
 		"f.json: $.submit_s: expected a number from 0 to 4e+09, found -1");
@@ -299,7 +300,7 @@ static void test_refusals(void)
 	refused("{\"operators\":[7]}", "f.json: $.operators[0]: expected an object, found 7");
 	refused("{\"operators\":[{\"work_s\":1}]}", "f.json: $.operators[0].name: expected the name of the operator, found nothing");
 	refused(WORK("\"work_s\":1,\"work_s\":2"), "duplicate key \"work_s\" (first on line 1): expected it once");
-	refused(WORK("\"work\":1"), "unknown key \"work\": expected perhaps work_s");
+	refused(WORK("\"work\":1"), "unknown key \"work\": did you mean \"work_s\"?");
 	refused(WORK("\"work_s\":[]"), "work_s: expected a number, or a list of numbers, from 0 to 4e+09, found []");
 	refused(WORK("\"work_s\":[1,-1]"), "work_s: expected a number, or a list of numbers, from 0 to 4e+09, found -1");
 	refused(WORK("\"work_s\":4.1e9"), "from 0 to 4e+09");
@@ -310,21 +311,22 @@ static void test_refusals(void)
 	refused(WORK("\"work_s\":1,\"output_bytes\":1e19"), "output_bytes: expected");
 	refused(WORK("\"work_s\":1,\"limit_s\":-1"), "limit_s: expected a number from 0 to 4e+09, found -1");
 	refused(WORK("\"work_s\":1,\"scaling\":\"log\""), "scaling: expected one of linear|none, found \"log\"");
-	refused(WORK("\"work_s\":1,\"evaluate_s\":1"), "evaluate_s: expected a score beside it, found 1");
+	refused(WORK("\"work_s\":1,\"evaluate_s\":1"), "evaluate_s: expected also the key \"score\", found 1");
 	refused(WORK("\"work_s\":1,\"inputs\":\"b\""), "inputs: expected a list of names of operators, found \"b\"");
 	refused(WORK("\"work_s\":1,\"inputs\":[3]"), "inputs: expected the name of an operator of this flow, found 3");
 	refused(WORK("\"work_s\":1,\"inputs\":[\"a\"]"), "inputs: expected another operator, found \"a\"");
-	refused(WORK("\"work_s\":1,\"score\":5"), "score: expected an object with values, law or sgd, found 5");
-	refused(WORK("\"work_s\":1,\"score\":{\"law\":\"linear\",\"values\":[1]}"), "score: expected one of values, law and sgd");
-	refused(WORK("\"work_s\":1,\"score\":{}"), "score: expected one of values, law and sgd");
+	refused(WORK("\"work_s\":1,\"score\":5"), "score: expected an object with \"values\", \"law\" or \"sgd\", found 5");
+	refused(WORK("\"work_s\":1,\"score\":{\"law\":\"linear\",\"values\":[1]}"),
+		"score: expected only one of the keys \"values\", \"law\" and \"sgd\"");
+	refused(WORK("\"work_s\":1,\"score\":{}"), "score: expected only one of the keys \"values\", \"law\" and \"sgd\"");
 	refused(WORK("\"work_s\":1,\"score\":{\"law\":\"cubic\"}"), "score.law: expected one of linear|quadratic|random, found \"cubic\"");
 	refused(WORK("\"work_s\":1,\"score\":{\"law\":\"linear\",\"noise\":-1}"), "score.noise: expected");
-	refused(WORK("\"work_s\":1,\"score\":{\"sgd\":{},\"best\":1}"), "score.sgd: expected no other key beside sgd");
+	refused(WORK("\"work_s\":1,\"score\":{\"sgd\":{},\"best\":1}"), "score.sgd: expected no other key beside \"sgd\"");
 	refused(WORK("\"work_s\":1,\"score\":{\"sgd\":{\"steps\":0}}"), "score.sgd.steps: expected a number from 1 to 1000000, found 0");
 	refused(WORK("\"work_s\":1,\"score\":{\"sgd\":{\"problem\":\"x\"}}"), "problem: expected one of logistic|mlp|least-squares");
-	refused(WORK("\"explore\":3,\"choose\":{}"), "choose: expected either explore or choose, found {}");
-	refused(WORK("\"explore\":3,\"gpus\":1"), "gpus: expected no such key beside explore, found 1");
-	refused(WORK("\"choose\":{},\"score\":{}"), "score: expected no such key beside choose, found {}");
+	refused(WORK("\"explore\":3,\"choose\":{}"), "choose: expected either \"explore\" or \"choose\", found {}");
+	refused(WORK("\"explore\":3,\"gpus\":1"), "gpus: expected no such key beside \"explore\", found 1");
+	refused(WORK("\"choose\":{},\"score\":{}"), "score: expected no such key beside \"choose\", found {}");
 	refused(WORK("\"explore\":0"), "explore: expected a number from 1 to 10000000, found 0");
 	refused(WORK("\"explore\":3"),
 		"f.json: $.operators[0]: operator \"a\" is an explore without a choose: expected one choose of its branches");
@@ -333,8 +335,10 @@ static void test_refusals(void)
 	accepted(CHOOSE("\"stop\":\"improving\",\"order\":\"monotone\""), "a choose of a monotone order");
 	refused(CHOOSE("\"keep\":0"), "choose.keep: expected a number from 1 to 1000000, found 0");
 	refused(CHOOSE("\"keep\":1.5"), "choose.keep: expected a whole number, found 1.5");
-	refused(CHOOSE("\"stop\":\"improving\""), "choose.order: expected monotone or convex, because stop is improving, found nothing");
-	refused(CHOOSE("\"threshold\":1"), "choose.threshold: expected stop satisfied, the only rule that reads it, found 1");
+	refused(CHOOSE("\"stop\":\"improving\""),
+		"choose.order: expected monotone or convex, because \"stop\" is improving, found nothing");
+	refused(CHOOSE("\"threshold\":1"),
+		"choose.threshold: expected \"stop\" to be satisfied, the only rule that reads this key, found 1");
 	refused(CHOOSE("\"incremental\":1"), "choose.incremental: expected true or false, found 1");
 	refused(CHOOSE("\"better\":\"best\""), "choose.better: expected one of higher|lower, found \"best\"");
 	refused(CHOOSE("\"of\":\"x\""), "choose.of: expected the name of an operator of this flow, found \"x\"");

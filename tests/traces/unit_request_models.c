@@ -361,7 +361,7 @@ static void errors(void)
 {
 	static const char *const wrong[][2] = {
 		{ "poisson:rate=0", "generator poisson: rate: expected a number from 1e-09 to 1000000000000, found \"0\"" },
-		{ "poisson:prmpt=1", "generator poisson: no parameter \"prmpt\"; did you mean prompt" },
+		{ "poisson:prmpt=1", "generator poisson: unknown parameter \"prmpt\": did you mean \"prompt\"?" },
 		{ "poisson:prompt=-4",
 			"generator poisson: prompt: expected a whole number up to 100000000, LOW-HIGH, exp:MEAN, lognormal:MEAN:P99[:MOST] "
 			"(P99 up to 14.9 times MEAN), azure-code, azure-conv, mooncake, found \"-4\"" },

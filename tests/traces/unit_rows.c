@@ -198,8 +198,8 @@ static void check_training(void)
 	jobset_free(s);
 	static const char *const alone[] = { "poisson:n=4,strategy=x", "poisson:n=4,batch=3" };
 	for (int i = 0; i < 2; i++)
-		ok(!jobset_load(alone[i], NULL, NULL, 3, &err) &&
-				strstr(err.text, "strategy and batch: expected models=, as in models=resnet50|vgg16"),
+		ok(!jobset_load(alone[i], NULL, NULL, 3, &err) && strstr(err.text, "strategy and batch: expected these parameters only "
+										   "together with models=, as in models=resnet50|vgg16"),
 			"%s", alone[i]);
 	s = jobset_load("poisson:n=0", NULL, NULL, 3, &err);
 	ok(s && jobset_count(s) == UINT64_MAX, "n=0 is without end");
@@ -221,19 +221,20 @@ static void suggests(const char *source, const char *says)
 
 static void check_suggestions(void)
 {
-	suggests("poisson:rate=1", "poisson:rate=1: no such file: expected one (poisson is a generator of jobs, and one of requests");
-	suggests("poison", "file: expected one, or perhaps the generator poisson");
+	suggests("poisson:rate=1",
+		"poisson:rate=1: no such file: expected an existing file (poisson is a generator of jobs, and one of requests");
+	suggests("poison", "file: did you mean the generator \"poisson\"?");
 	suggests("philly-like", "philly-like is a generator of jobs");
-	suggests("zzzzzzzz:x", "no such file, and no generator zzzzzzzz (orrery trace list shows all)");
+	suggests("zzzzzzzz:x", "no such file, and no generator \"zzzzzzzz\": expected an existing file");
 	suggests("zzzzzzzz", NULL);
 	suggests("poisson.csv", NULL);
 	suggests("./poisson", NULL);
 	suggests("-", NULL);
 	suggests(":x", NULL);
 	generator_unknown("poison:n=1", &err);
-	ok(strstr(err.text, "no model \"poison\"; did you mean poisson"), "an unknown generator: the nearest name");
+	ok(strstr(err.text, "unknown model \"poison\": did you mean \"poisson\"?"), "an unknown generator: the nearest name");
 	generator_unknown("zzzzzzzz", &err);
-	ok(strstr(err.text, "no model \"zzzzzzzz\"; 'orrery trace list' shows them"), "or the list");
+	ok(strstr(err.text, "unknown model \"zzzzzzzz\": expected a model that 'orrery trace list' shows"), "or the list");
 }
 
 /* ---- words and dates ---- */

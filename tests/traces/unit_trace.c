@@ -138,7 +138,7 @@ static void errors(void)
 		"t:2: timestamp: expected a time from 1970 to 2199 such as 2017-10-09 07:01:55, found "
 		"\"2017-02-29 00:00:00\"",
 		"an invalid date");
-	same_text(error_of("orrery", "submit_s,duration_s,gpu\n", NULL), "t:1: unknown column \"gpu\"; did you mean gpus",
+	same_text(error_of("orrery", "submit_s,duration_s,gpu\n", NULL), "t:1: unknown column \"gpu\": did you mean \"gpus\"?",
 		"a misspelt column");
 	same_text(error_of("orrery", "submit_s,duration_s,user\n1,2,\"a\n", NULL),
 		"t:2: the quote of line 2 does not end: expected a closing quote", "an open quote");
@@ -155,16 +155,17 @@ static void errors(void)
 		"t:1: unknown trace format: expected a file of a format in 'orrery trace list' or --format, found \"something\"",
 		"an unknown format");
 	same_text(error_of("phily", "", NULL),
-		"no trace format \"phily\": expected one of flow, philly, muri, tiresias, openb, openb-nodes, orrery, "
+		"unknown trace format \"phily\": expected one of flow, philly, muri, tiresias, openb, openb-nodes, orrery, "
 		"azure-llm, bailian, mooncake, burstgpt, splitwise, vidur, requests, bamboo, gcp-polls, "
 		"parcae-counts, step-curve, parcae-segment, skypilot, availability, prices, gavel, swf, acme, helios, "
 		"itp, dlrm, spot-gpu, slurm, philly-raw, pai, kubernetes, aws-prices, csv, csv-requests, auto",
 		"formats are listed");
 	same_text(error_of("openb-nodes", "sn,cpu_milli,memory_mib,gpu,model\nn,1,1,1,T4\n", NULL),
-		"t:1: format openb-nodes contains nodes: expected jobs: give it to --cluster",
+		"t:1: format openb-nodes contains nodes: expected jobs: --cluster reads such a file",
 		"a list of nodes is refused as a trace of jobs");
 	ok(!jobset_load("poisson:rat=1", NULL, NULL, 1, &err), "a generator's parameters are checked");
-	same_text(err.text, "generator poisson: no parameter \"rat\"; did you mean rate", "the error names the nearest parameter");
+	same_text(
+		err.text, "generator poisson: unknown parameter \"rat\": did you mean \"rate\"?", "the error names the nearest parameter");
 }
 
 /* ---- job sets ---- */

@@ -51,22 +51,23 @@ static void test_refusals(void)
 		{ JOBS(", 'world': 'chess'"),
 			"scenario: $.world: expected \"jobs\", \"step\", \"serve\", \"spot\", \"mixed\" or \"plan\", found \"chess\"" },
 		{ JOBS(", 'world': []"), "scenario: $.world: expected a string or a number" },
-		{ JOBS(", 'seeed': 3"), "scenario: unknown key \"seeed\"; did you mean seed" },
-		{ JOBS(", 'trase': 3"), "scenario: unknown key \"trase\"; did you mean trace" },
-		{ JOBS(", 'qqqqqqqqqqqq': 3"), "scenario: unknown key \"qqqqqqqqqqqq\"; the first known is trace" },
+		{ JOBS(", 'seeed': 3"), "scenario: unknown key \"seeed\": did you mean \"seed\"?" },
+		{ JOBS(", 'trase': 3"), "scenario: unknown key \"trase\": did you mean \"trace\"?" },
+		{ JOBS(", 'qqqqqqqqqqqq': 3"), "scenario: unknown key \"qqqqqqqqqqqq\": expected \"trace\" or another known key" },
 		{ JOBS(", 'seed': -1"), "scenario: $.seed: expected a number from 0 to 9e+18, found \"-1\"" },
 		{ JOBS(", 'seed': []"), "scenario: $.seed: expected a string or a number" },
 		{ JOBS(", 'placement': 'spreado'"),
 			"scenario: $.placement: expected count, consolidate, spread, best-fit, topology or fgd, "
-			"found \"spreado\"; did you mean spread" },
+			"found \"spreado\": did you mean \"spread\"?" },
 		{ JOBS(", 'placement': 'zzzzzzz'"),
 			"scenario: $.placement: expected count, consolidate, spread, best-fit, topology or fgd, found \"zzzzzzz\"" },
 		{ JOBS(", 'replications': 0"), "scenario: $.replications: expected a number from 1 to 1000000, found \"0\"" },
 		{ JOBS(", 'until': 'soon'"), "scenario: $.until: expected a time such as 30d, found \"soon\"" },
 		{ JOBS(", 'until': -1"), "scenario: $.until: expected a time such as 30d, found \"-1\"" },
-		{ JOBS(", 'precision_of': 'jct_mean'"), "scenario: $.precision_of: expected together with until_precision" },
+		{ JOBS(", 'precision_of': 'jct_mean'"),
+			"scenario: $.precision_of: expected this key only together with \"until_precision\"" },
 		{ JOBS(", 'until_precision': 0.1, 'replications': 9"),
-			"scenario: $.replications: expected at least 10 with until_precision, found \"9\"" },
+			"scenario: $.replications: expected at least 10 together with \"until_precision\", found \"9\"" },
 		{ JOBS(", 'until_precision': 0.1, 'precision_of': 'jct_mean,makspan'"),
 			"scenario: $.precision_of: expected metrics that are columns of the table, separated by commas, found "
 			"\"makspan\"" },
@@ -75,20 +76,21 @@ static void test_refusals(void)
 		{ JOBS(", 'jobs': 3"), "scenario: $.jobs: expected an object" },
 		{ JOBS(", 'jobs': {'gantt': []}"), "scenario: $.jobs.gantt: expected a string, a number, true or false" },
 		{ "{'trace': 'poisson:rate=0.5,n=10'" FIFO "}", "scenario: expected a cluster (--cluster 64x8:v100, or a file)" },
-		{ THREE(""), "expected a policy (--policy fifo,fjf; orrery policy list shows all)" },
-		{ THREE(", 'policies': []"), "expected a policy (--policy fifo,fjf; orrery policy list shows all)" },
+		{ THREE(""), "expected a policy, such as --policy fifo,fjf; 'orrery policy list' shows all policies" },
+		{ THREE(", 'policies': []"), "expected a policy, such as --policy fifo,fjf; 'orrery policy list' shows all policies" },
 		{ THREE(", 'policies': [7]"), "scenario: $.policies[0]: expected a name or an object" },
 		{ THREE(", 'policies': ['fifo', []]"), "scenario: $.policies[1]: expected a name or an object" },
 		{ THREE(", 'policies': ['fifo', {'policy': 'las', 'labelo': 'x'}]"),
-			"scenario: $.policies[1]: unknown key \"labelo\": expected policy, label or set" },
+			"scenario: $.policies[1]: unknown key \"labelo\": expected \"policy\", \"label\" or \"set\"" },
 		{ THREE(", 'policies': ['fifo', 'fifo']"), "two policies have the label \"fifo\": expected fifo@LABEL for one of them" },
 		{ THREE(", 'policies': ['fifo@a', 'las', 'sjf@a']"),
 			"two policies have the label \"a\": expected sjf@LABEL for one of them" },
-		{ THREE(", 'policies': ['fifi']"),
-			"no policy \"fifi\"; did you mean fifo (orrery policy list shows all; a plugin is named by its file)" },
+		{ THREE(", 'policies': ['fifi']"), "unknown policy \"fifi\": did you mean \"fifo\"? 'orrery policy list' shows all "
+						   "policies; a plugin is named by its file" },
 		{ THREE(", 'policies': ['zzzzzzzzzz']"),
-			"no policy \"zzzzzzzzzz\"; orrery policy list shows all; a plugin is named by its file" },
-		{ THREE(", 'policies': ['on-demand']"), "policy on-demand: is a spot policy (for orrery spot): expected a jobs policy" },
+			"unknown policy \"zzzzzzzzzz\": 'orrery policy list' shows all policies; a plugin is named by its file" },
+		{ THREE(", 'policies': ['on-demand']"),
+			"policy \"on-demand\" is a spot policy (for 'orrery spot'): expected a jobs policy" },
 		{ THREE(", 'policies': [{'policy': 'las', 'set': 3}]"), "scenario: $.set: expected an object" },
 		{ THREE(", 'replications': 3" FIFO), "scenario: $.replications: no input is random, so 3 replications would be 3 equal "
 						     "runs: expected 1, or --resample day, which draws days of the trace" },
@@ -97,24 +99,27 @@ static void test_refusals(void)
 		{ THREE(", 'resample': 0" FIFO), "scenario: $.resample: expected day, hour or a time above 0 such as 6h, found \"0\"" },
 		{ THREE(", 'trace_options': []" FIFO), "scenario: $.trace_options: expected an object" },
 		{ THREE(", 'failures': {'trace': 'x.csv', 'mtbf': '9h'}" FIFO),
-			"failures: trace and mtbf exclude each other: give only one of them" },
+			"failures: \"trace\" and \"mtbf\" exclude each other: expected only one of them" },
 		{ THREE(", 'failures': {'mtbf': '9h', 'mttr': 0}" FIFO), "failures: mttr: expected a time above 0" },
-		{ THREE(", 'failures': {'mtbf': '9h', 'types': 'a100'}" FIFO), "failures: types: the cluster has no GPUs of type a100" },
-		{ THREE(", 'failures': {'types': 'v100'}" FIFO), "failures: types: v100: expected together with mtbf" },
+		{ THREE(", 'failures': {'mtbf': '9h', 'types': 'a100'}" FIFO),
+			"failures: types: the cluster has no GPUs of type \"a100\": expected types that the cluster has" },
+		{ THREE(", 'failures': {'types': 'v100'}" FIFO),
+			"failures: types: \"v100\": expected this option only together with \"mtbf\"" },
 		{ THREE(", 'capacity': {}" FIFO), "capacity: expected capacity.trace, a file or a generator of instances" },
 		{ THREE(", 'failures': {'mtbf': '9h'}, 'capacity': {'trace': 'hazard:p=0.1'}" FIFO),
-			"capacity and failures exclude each other: expected one of them" },
+			"\"capacity\" and \"failures\" exclude each other: expected only one of them" },
 		{ THREE(", 'capacity': {'trace': 'hazard:p=0.1', 'options': 'a'}" FIFO),
 			"capacity.options: expected NAME=VALUE,NAME=VALUE.., found \"a\"" },
 		{ THREE(", 'capacity': {'trace': 'hazard:p=0.1', 'options': 'a=1,=2'}" FIFO),
 			"capacity.options: expected NAME=VALUE,NAME=VALUE.., found \"=2\"" },
 		{ THREE(", 'capacity': {'trace': 'price:zones=z,length=1d'}" FIFO),
-			"capacity.trace: price:zones=z,length=1d: has no instances: expected a trace of instances (prices belong to "
+			"capacity.trace: price:zones=z,length=1d: this trace has no instances: expected a trace of instances (prices belong to "
 			"capacity.prices)" },
 		{ THREE(", 'capacity': {'trace': 'hazard:p=0.1,length=4h', 'prices': 'hazard:p=0.1,length=4h'}" FIFO),
-			"capacity.prices: hazard:p=0.1,length=4h: has no prices: expected rows of time_s,zone,type,usd_per_hour" },
+			"capacity.prices: hazard:p=0.1,length=4h: this file has no prices: expected rows with the columns "
+			"time_s,zone,type,usd_per_hour" },
 		{ THREE(", 'capacity': {'trace': 'hazard:p=0.1,length=0', 'repeat': true}" FIFO),
-			"capacity.repeat: hazard:p=0.1,length=0: has no end: expected a file with an end and a length" },
+			"capacity.repeat: hazard:p=0.1,length=0: this trace has no end: expected a file with an end and a length above 0" },
 	};
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		struct orr_error err;
@@ -169,7 +174,7 @@ static void test_values(void)
 	struct world_output o = { .quiet = true, .threads = 1, .extra = extra, .n_extras = 1 };
 	cJSON *json = parsed(JOBS(""));
 	ok(!scenario_open(json, &o, &err), "a flag of no world is refused");
-	same_text(err.text, "--lost: unknown here: expected orrery run", "with where it belongs");
+	same_text(err.text, "--lost: 'orrery run' has this option: expected an option of this command", "with where it belongs");
 	cJSON_Delete(json);
 	ok(world_threads(&(struct world_output){ .threads = 3 }) == 3 && world_threads(&quiet) == 1 &&
 			world_threads(&(struct world_output){ .threads = 0 }) >= 1 &&
@@ -396,7 +401,9 @@ static void test_speeds(void)
 	struct cluster *c = cluster_load("2x4:v100,4x8:mygpu:speed=1.5", &err);
 	ok(c && !gpu_types_check(c, NULL, NULL, "", &err), "a type with a speed need be no device: %s", err.text);
 	ok(c && gpu_types_refuse_speeds(c, "serve", &err) == ORR_EINPUT, "but is refused where no durations are recorded");
-	same_text(err.text, "cluster: GPU type \"mygpu\": speed= applies to recorded jobs only: orrery serve expects a device, or no type",
+	same_text(err.text,
+		"cluster: GPU type \"mygpu\": \"speed=\" applies to recorded jobs only: expected for 'orrery serve' the name of a device, "
+		"or no type",
 		"with the reason");
 	cluster_free(c);
 }

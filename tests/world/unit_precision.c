@@ -135,10 +135,10 @@ static void test_remark(void)
 		{ { "jct_mean", 100, 90, 110 }, { "makespan", 5, NAN, NAN }, "",
 			"20 replications: the widest interval is jct_mean of b, ± 10 % of its mean (until_precision 10 %)" },
 		{ { "jct_mean", 100, 70, 110 }, { "makespan", 5, NAN, NAN }, "",
-			"20 replications, the limit, before the precision was reached: the widest interval is jct_mean of b, ± 20 % of its "
+			"20 replications, the limit; the precision was not reached: the widest interval is jct_mean of b, ± 20 % of its "
 			"mean (until_precision 10 %)" },
 		{ { "jct_mean", 100, 95, 105 }, { "makespan", NAN, NAN, NAN }, ", 'precision_of': 'jct_mean,makespan'",
-			"20 replications, the limit, before the precision was reached: makespan of fifo has no value (until_precision 10 "
+			"20 replications, the limit; the precision was not reached: makespan of fifo has no value (until_precision 10 "
 			"%)" },
 		{ { "jct_mean", 100, NAN, NAN }, { "makespan", 5, NAN, NAN }, "",
 			"20 replications: no column of the table has a variance (until_precision 10 %)" },
@@ -216,16 +216,16 @@ static void test_registry(void)
 	ok(!registry_find("bamboo", spot, &e, &err) && !strcmp(e.policy->kind, "spot"), "the wanted world decides");
 	ok(!registry_find("fifo", NULL, &e, &err) && !strcmp(e.policy->kind, worlds[0]->name), "else the first world that has it");
 	ok(registry_find("allreduce", jobs, &e, &err) == ORR_EINPUT, "a policy of another world is refused");
-	same_text(err.text, "policy allreduce: is a step policy (for orrery step): expected a jobs policy", "with its world");
-	ok(registry_find("alreduce", NULL, &e, &err) == ORR_EINPUT && strstr(err.text, "did you mean allreduce"),
+	same_text(err.text, "policy \"allreduce\" is a step policy (for 'orrery step'): expected a jobs policy", "with its world");
+	ok(registry_find("alreduce", NULL, &e, &err) == ORR_EINPUT && strstr(err.text, "did you mean \"allreduce\"?"),
 		"the nearest name of all worlds: %s", err.text);
-	ok(registry_find("alreduce", jobs, &e, &err) == ORR_EINPUT && !strstr(err.text, "did you mean allreduce"),
+	ok(registry_find("alreduce", jobs, &e, &err) == ORR_EINPUT && !strstr(err.text, "did you mean \"allreduce\"?"),
 		"or of the wanted one: %s", err.text);
 	ok(registry_find("./nosuch.so", jobs, &e, &err) == ORR_EINPUT && strstr(err.text, "./nosuch.so: No such file"),
 		"a missing plugin: %s", err.text);
 	ok(registry_find("nosuch.so", jobs, &e, &err) == ORR_EINPUT && strstr(err.text, "nosuch.so: No such file"), "also without a path");
-	ok(registry_find(".so", jobs, &e, &err) == ORR_EINPUT && strstr(err.text, "no policy \".so\""), "an ending alone is a name: %s",
-		err.text);
+	ok(registry_find(".so", jobs, &e, &err) == ORR_EINPUT && strstr(err.text, "unknown policy \".so\""),
+		"an ending alone is a name: %s", err.text);
 	char name[8];
 	registry_display_name("a_b_c_d_e_f", name, sizeof name);
 	same_text(name, "a-b-c-d", "names are cut to the room that there is");

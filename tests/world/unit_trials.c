@@ -60,7 +60,7 @@ static bool has_remark(const struct run_result *r, const char *text)
 /* Tests that an interval requires at least five replications that differ from the most frequent value. */
 static void test_rare(void)
 {
-	static const char fewer[] = "no intervals: fewer than 10 replications; --replications 10 gives intervals";
+	static const char fewer[] = "no intervals: there are fewer than 10 replications; --replications 10 gives intervals";
 	for (uint32_t odd = 0; odd <= 5; odd++) {
 		struct replications *x;
 		struct run_result *r = replicated(12, odd, &x);
