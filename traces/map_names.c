@@ -81,8 +81,8 @@ int map_field_unknown(const struct map_name *names, const char *given, const cha
 		sbuf_printf(&all, "%s%s", i ? ", " : "", ours[i]);
 	}
 	const char *near = nearest_name(given, ours);
-	int rc = orr_fail(err, ORR_EINPUT, "%s: no field \"%.60s\"%s%s: expected OURS=THEIRS,.. with OURS one of %s", where, given,
-		near ? "; did you mean " : "", near ? near : "", sbuf_text(&all));
+	int rc = orr_fail(err, ORR_EINPUT, "%s: unknown field \"%.60s\": %s%s%sexpected OURS=THEIRS,.. with OURS one of %s", where, given,
+		near ? "did you mean \"" : "", near ? near : "", near ? "\"? " : "", sbuf_text(&all));
 	sbuf_free(&all);
 	return rc;
 }

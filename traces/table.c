@@ -313,8 +313,8 @@ static int missing_column(struct table *t, const char *name)
 	}
 	names[t->n] = NULL;
 	const char *near = nearest_name(name, names);
-	int rc = lines_fail(t->in, t->err, "expected a column \"%.60s\", found %.300s%s%.60s", name, sbuf_text(&found),
-		near ? "; did you mean " : "", near ? near : "");
+	int rc = lines_fail(t->in, t->err, "expected a column \"%.60s\", found %.300s%s%.60s%s", name, sbuf_text(&found),
+		near ? ": did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 	sbuf_free(&found);
 	return rc;
 }
