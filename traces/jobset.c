@@ -122,7 +122,7 @@ struct jobset *jobset_from(struct trace *t, const char *source, struct orr_error
 
 /* ---- generators ---- */
 
-/* Sets the number of rows: n if given, else by counting. */
+/* Sets the number of rows: the parameter n if it is given, else the number found by counting. */
 static void count_rows(struct jobset *s)
 {
 	const struct rowset *rows = &s->rows;

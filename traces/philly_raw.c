@@ -2,9 +2,9 @@
 /*
  * philly_raw.c - the job log of Microsoft's Philly cluster (2017) as it was published: cluster_job_log, one JSON list
  *
- * {"status", "vc", "jobid", "submitted_time", "user", "attempts": [{"start_time", "end_time", "detail": [{"ip", "gpus": [..]}]}]}
- * (Jeon et al., USENIX ATC 2019). GPUs are those of the first attempt, as in the authors' notebook; so is the run time, from the first
- * start to the last end. The list that the format philly reads sums the attempts instead (duration=attempts).
+ * {"status", "vc", "jobid", "submitted_time", "user", "attempts": [{"start_time", "end_time", "detail": [{"ip", "gpus": [..]}]}]} (Jeon et
+ * al., USENIX ATC 2019). GPUs are those of the first attempt, as in the authors' notebook; the run time, too, is that of the notebook:
+ * from the first start to the last end. The list that the format philly reads sums the attempts instead (duration=attempts).
  *
  * Times have no zone; other files of the log name PST and PDT, so they are Pacific time. The hour from 01:00 on 2017-11-05 occurs twice: a
  * time in it is the first one, or the second if the first would be earlier than the time before it.

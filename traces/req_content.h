@@ -13,11 +13,11 @@
 
 #define REQUEST_PARAMS_CONTENT                                                                                                          \
 	ORR_PARAM_TEXT("model", "", "model, or A|B*2|C, drawn by weight; empty: the only served model"),                                \
-		ORR_PARAM_TEXT("samples", "1", "samples per request: values as of prompt"),                                             \
+		ORR_PARAM_TEXT("samples", "1", "samples per request; values have the same forms as those of prompt"),                   \
 		ORR_PARAM_TEXT("prompt", "0",                                                                                           \
 			"prompt tokens: a number, LOW-HIGH, exp:MEAN, lognormal:MEAN:P99[:MOST], "                                      \
 			"azure-code, azure-conv, mooncake"),                                                                            \
-		ORR_PARAM_TEXT("output", "0", "tokens to generate: values as of prompt"),                                               \
+		ORR_PARAM_TEXT("output", "0", "tokens to generate; values have the same forms as those of prompt"),                     \
 		ORR_PARAM_FILE("lengths", "trace of requests; prompt and output are those of a random row"),                            \
 		ORR_PARAM_INT(                                                                                                          \
 			"max_output", "0", 0, REQUEST_MAX_TOKENS, "largest number of output tokens that a client accepts; 0: unknown"), \

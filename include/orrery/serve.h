@@ -107,7 +107,7 @@ ORR_API void orr_refuse(struct orr_serve *w, orr_req r, enum orr_req_end how);
 /* Ends a waiting request. `why` ("prompt longer than max_tokens") is copied to the remark below the table that counts refused
  * requests; NULL: no reason. */
 ORR_API void orr_refuse_because(struct orr_serve *w, orr_req r, enum orr_req_end how, const char *why);
-/* Completes a request with the answers received so far, at least one. It leaves its other runs, as by orr_leave_runs() with
+/* Completes a request with the answers received so far, at least one. The request leaves its other runs, as by orr_leave_runs() with
  * ORR_LATE_DETACH. */
 ORR_API void orr_complete(struct orr_serve *w, orr_req r);
 /* Changes the model of a waiting request (a cascade, a pipeline of models) and removes it from its replica. Returns false if the

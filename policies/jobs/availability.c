@@ -18,7 +18,7 @@ struct availability_node {
 	uint32_t left, right, priority;
 };
 
-/* Parts of a need that a search compares: index into the capacity, and amount. */
+/* The resources that a search compares: for each, its index in the capacity and the amount that the job needs. */
 struct demand {
 	size_t at[3], n;
 	int64_t amount[3];

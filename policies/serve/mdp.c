@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * MDP (Wang et al., MSN 2023): a vision transformer as an ensemble of independent sub-models, one per device. Each request runs on
- * all devices at once. If all sub-models answer by the deadline, their outputs are summed; otherwise the outputs received by then
- * are averaged. A request without any output is shed.
+ * MDP (Wang et al., MSN 2023): a vision transformer as an ensemble of independent sub-models, one per device. Each request runs on all
+ * devices at once. If all sub-models answer by the deadline, their outputs are summed; otherwise the outputs received by then are
+ * averaged. A request without any output is shed.
  *
- * Assumes, as only the abstract was available: sub-models are chosen once, from the served models; a device runs requests one at a
- * time, in the order in which their inputs arrive; the front, which sends inputs and fuses outputs, is not one of the devices. The
- * quality for each set of devices that answered is a parameter.
+ * Only the abstract was available, so the following is assumed. Sub-models are chosen once, from the served models. A device runs requests
+ * one at a time, in the order in which their inputs arrive. The front, which sends inputs and fuses outputs, is not one of the devices.
+ * The quality for each set of devices that answered is a parameter.
  *
  * variant=single is the baseline of one whole model per request: each request runs on the device that would complete it first.
  */

@@ -2,20 +2,19 @@
 /*
  * late.h - the common part of the policies of Can't Be Late (Wu et al., NSDI 2024)
  *
- * One job with a deadline is idle, on spot, or on demand. C(0) is its whole work, R(0) the deadline. At t, the work C(t) and
- * the time R(t) = R(0) - t are left, and progress is C(0) - C(t). Each instance starts with a change-over d, which costs money
- * and does no work (account restart). Rules of all these policies:
+ * One job with a deadline is idle, on spot, or on demand. C(0) is its whole work, R(0) the deadline. At t, the work C(t) and the time R(t)
+ * = R(0) - t are left, and progress is C(0) - C(t). Each instance starts with a change-over d, which costs money and does no work (account
+ * restart). Rules of all these policies:
  * - Exploitation: stay on spot until it is preempted.
- * - Safety net: not on spot and R < C + 2d: on demand to the end.
- * - Release: unused instances are released.
- * Each policy adds one function, the rule, called at each probe and when spot is lost.
+ * - Safety net: if the job is not on spot and R < C + 2d, it runs on demand to the end.
+ * - Release: unused instances are released. Each policy adds one function, the rule, called at each probe and when spot is lost.
  *
- * Several instances are a gang: all or none, in one zone; when one ends, the others are released. "Available" means enough offers for
- * the gang.
+ * Several instances are a gang: all or none, in one zone; when one ends, the others are released. "Available" means enough offers for the
+ * gang.
  *
- * The deadline is met if R(0) >= C(0) + 2d at the start. Here 2d means d_on_demand + max(d_spot + one step, probe); both d's
- * include the start-up time. An idle job probes again after `probe`, and a job on spot has lost at most d_spot and the step in
- * flight, so R >= C + d_on_demand when the job switches to on-demand. With probe <= d this is the paper's 2d plus one step.
+ * The deadline is met if R(0) >= C(0) + 2d at the start. Here 2d means d_on_demand + max(d_spot + one step, probe); both d's include the
+ * start-up time. An idle job probes again after `probe`, and a job on spot has lost at most d_spot and the step in flight, so R >= C +
+ * d_on_demand when the job switches to on-demand. With probe <= d this is the paper's 2d plus one step.
  */
 #ifndef ORR_POLICIES_SPOT_LATE_H
 #define ORR_POLICIES_SPOT_LATE_H
@@ -46,9 +45,9 @@ struct late {
 	uint64_t changeovers;
 };
 
-#define LATE_PARAMS                                                                                              \
-	ORR_PARAM_TIME("changeover", "0.2h", "time from an instance being ready to its first step"),             \
-		ORR_PARAM_TIME("probe", "10m", "interval at which the policy checks availability and progress"), \
+#define LATE_PARAMS                                                                                                    \
+	ORR_PARAM_TIME("changeover", "0.2h", "time from the instant at which an instance is ready to its first step"), \
+		ORR_PARAM_TIME("probe", "10m", "interval at which the policy checks availability and progress"),       \
 		ORR_PARAM_INT("nodes", "0", 0, 1e5, "number of instances, all or none; 0: the job's default")
 
 /* Initialises a policy in create(). self begins with a struct late whose rule is set. Returns false with *err filled in on error; the

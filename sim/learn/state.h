@@ -128,7 +128,7 @@ struct learn {
 	uint32_t cap_sources;
 
 	double now, samples;
-	uint64_t updates, pushes;  /* counts: all slices of a push are one push; updates from an inbox are included */
+	uint64_t updates, pushes;  /* counts; all slices of a push count as one push, and updates from an inbox count too */
 	double staleness, n_stale; /* staleness: sum over n_stale gradients */
 	bool has_server;           /* flag: at least one push */
 	uint64_t history_needed;   /* required history; 0: learn.history has sufficed so far */

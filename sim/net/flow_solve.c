@@ -311,7 +311,7 @@ static void settle(struct flownet *f)
 		flow_make_lone(f, f->seen.v[i]);
 }
 
-/* Frees every group at least as fast as the slowest free group. */
+/* Frees every group whose level is at least that of the slowest free group. */
 static void free_all_concerned(struct flownet *f)
 {
 	double level = INFINITY;

@@ -212,7 +212,8 @@ static void take_members(struct orr_serve *w, struct run *x, const struct orr_ba
 	}
 }
 
-/* Returns the time of a run: that of the table, or random with that mean. The peak stays at the same share of the time. */
+/* Returns the time of a run: the time of the table, or a random time whose mean is the time of the table. The peak of memory is reached at
+ * the same share of the time. */
 static double time_of(struct orr_serve *w, const struct served *m, double latency_s, struct served_memory *memory)
 {
 	if (m->noise != SERVED_EXPONENTIAL)

@@ -45,8 +45,7 @@ struct spot_config {
 			     the trace */
 	bool exact;       /* each step is a separate event */
 	bool check;       /* check the conservation laws at run time */
-	bool record_iterations, record_nodes; /* whether to fill in result->iterations; whether to fill in ->nodes, ->events and
-					       * ->series */
+	bool record_iterations, record_nodes; /* fill in result->iterations; fill in result->nodes, result->events and result->series */
 	bool explain;                         /* fill in result->parts */
 	uint64_t max_rows;
 	double policy_timeout_s;

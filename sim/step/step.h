@@ -141,7 +141,7 @@ struct step_config {
 	bool link_use;                      /* fill in step_result.link */
 	uint32_t spans;                     /* number of last simulated iterations whose spans are recorded; 0: none */
 	bool paths;                         /* record the critical path of each iteration */
-	step_update_hook hook;              /* hook on updates; NULL: none; with a hook, all iterations are simulated */
+	step_update_hook hook;              /* called for each update, may be NULL; if a hook is set, every iteration is simulated */
 	void *hook_ctx;
 	bool (*stop)(void *ctx, double time_s); /* called at the end of each iteration; the run stops if it returns true; may be NULL */
 };

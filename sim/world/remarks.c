@@ -49,7 +49,7 @@ static bool differs(const struct orr_param *p, const char *text)
 	return is_other;
 }
 
-/* Returns whether a key of a part is a key of the mixed scenario. */
+/* Returns whether a key that a part's world has belongs to the mixed scenario instead. */
 static bool is_of_whole(const struct scenario *s, const char *object, const char *name)
 {
 	const char *first = object ? object : name;

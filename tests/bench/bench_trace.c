@@ -2,10 +2,9 @@
 /*
  * bench_trace.c - reading a gzip CSV as rows of jobs, relative to bare gzread
  *
- * Makes a file of about 100 MB of text in TMPDIR, then alternates: gzread of the whole
- * file with a large buffer, and trace_next() to the end (columns found by name,
- * numbers parsed, hash computed). CPU time, best of the rounds, MB of text per
- * second. Goal: a ratio of at least 0.65.
+ * Makes a file of about 100 MB of text in TMPDIR, then alternates: gzread of the whole file with a large buffer, and trace_next() to the
+ * end (columns found by name, numbers parsed, hash computed). Prints MB of text per second of CPU time, for the best round of each. The
+ * goal is a ratio of at least 0.65.
  */
 #include "traces/trace.h"
 

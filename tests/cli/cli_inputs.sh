@@ -90,7 +90,7 @@ valid "explain as JSON" explain names.db --job "${evil}2" --json
 escaped "trace info" trace info names.csv
 valid "trace info as JSON" trace info names.csv --json
 "$orrery" jobs names.csv --cluster 1x1 --policy "fifo@$evil" --db names.db --record explain 2>said >out
-is "$(grep -cF 'a\x1b[31mb\xffc\xc2\x9b: taken from' said) $(grep -c "$(printf '[\033\377]')" said)" "1 0" "a remark on standard error"
+is "$(grep -cF 'a\x1b[31mb\xffc\xc2\x9b: the run is taken from' said) $(grep -c "$(printf '[\033\377]')" said)" "1 0" "a remark on standard error"
 printf 'link,bandwidth_Bps,latency_s\nup,1e9,1e-6\n' >links.csv
 printf 'id,step,src,dst,bytes,start_s,links\n=1+1,-1,a,b,3e6,0,up\n@x,-1,a,c,1e6,0.001,up\n' >flows.csv
 is "$("$orrery" net flows --links links.csv --flows flows.csv -q | cut -d, -f1 | tr '\n' ' ')" 'id "=1+1" "@x" ' "flows"

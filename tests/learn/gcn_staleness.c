@@ -3,8 +3,8 @@
  * Accuracy and epochs of the graph network by staleness bound, with default options (4,000 vertices, 6 classes) and 16 drifting chunks on
  * 4 servers. Each seed has its own graph, start and schedule.
  *
- * Expected for S = 0, 1, 2: accuracy within 0.5 points of synchronous training; at most 10 % more epochs to an accuracy within one point of
- * the best of the run. Default: 2 seeds. ORRERY_SEEDS=20 adds intervals and takes two minutes.
+ * For S = 0, 1, 2 the accuracy must be within 0.5 points of that of synchronous training, and an accuracy within one point of the best of
+ * the run must be reached in at most 10 % more epochs. The default is 2 seeds. ORRERY_SEEDS=20 adds intervals and takes two minutes.
  */
 #include "tests/learn/gcn_drive.h"
 #include "tests/tap.h"

@@ -41,7 +41,7 @@ sleep 0.01
 "$orrery" sweep s.json --db parts.db --shard 1/2 -q
 text=$("$orrery" sweep s.json --db parts.db --status)
 is "$(grep -c '^part ' <<<"$text") $(grep -c '^part 1 of 2: ' <<<"$text")" "1 1" 'only parts of the last division are shown'
-like "$text" '^not begun: 1 parts$' 'the part that is missing'
+like "$text" '^parts not started: 1$' 'the part that is missing'
 like "$text" '^[0-9]+ of [0-9]+ runs \([0-9]+ %\), 0 failed, 1 of 2 parts' 'and the sum of these'
 
 # ---- progress of a running part ----

@@ -113,7 +113,8 @@ static void test_refusals(void)
 		{ THREE(", 'capacity': {'trace': 'hazard:p=0.1', 'options': 'a=1,=2'}" FIFO),
 			"capacity.options: expected NAME=VALUE,NAME=VALUE.., found \"=2\"" },
 		{ THREE(", 'capacity': {'trace': 'price:zones=z,length=1d'}" FIFO),
-			"capacity.trace: price:zones=z,length=1d: this trace has no instances: expected a trace of instances (prices belong to "
+			"capacity.trace: price:zones=z,length=1d: this trace has no instances: expected a trace of instances (prices "
+			"belong to "
 			"capacity.prices)" },
 		{ THREE(", 'capacity': {'trace': 'hazard:p=0.1,length=4h', 'prices': 'hazard:p=0.1,length=4h'}" FIFO),
 			"capacity.prices: hazard:p=0.1,length=4h: this file has no prices: expected rows with the columns "
