@@ -118,7 +118,7 @@ if need "$data/hostile/plugin_modes.c"; then
   mode() { # HOW
     rm -f r.db
     # 'malloc' touches all memory that it gets.
-    timeout 60 "$orrery" "${jobs[@]}" --policy ./evil.so,fifo --set "policy.evil.how=$1" --policy-timeout 1 --max-memory 300M --db r.db -q 2>&1 >/dev/null
+    { timeout 60 "$orrery" "${jobs[@]}" --policy ./evil.so,fifo --set "policy.evil.how=$1" --policy-timeout 1 --max-memory 300M --db r.db -q >/dev/null; } 2>&1
   }
   for how in _exit0 abort alarm closefds deep double-free exit-create exit0 exit7 fmt fork jmp kill longjmp null-field pthread_exit qfree2 \
     qnull round segv segv-create segv-destroy sigstop sleep smash smash-heap spin-arrive spin-create spin-destroy spin-finish stdout; do
