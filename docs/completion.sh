@@ -24,7 +24,7 @@ options() {
     "$orrery" "$1" --help | sed '/^[Ee]xample/,$d'
     [ "$1" != scenario ] || "$orrery" jobs --help | sed '/^[Ee]xample/,$d'
     "$orrery" --help | sed '1,/^options of every command:/d'
-  } | grep -oE -- '(^|[^-[:alnum:]])--[a-z][a-z-]*' | sed 's/^[^-]*//' | sort -u | tr '\n' ' '
+  } | grep -oE -- '(^|[^-[:alnum:]])--[a-z][a-z-]*' | sed 's/^[^-]*//' | grep -vx -e --help | sort -u | tr '\n' ' '
 }
 # Prints the names in the part of `orrery trace list` that begins with $1.
 traces() {

@@ -46,7 +46,7 @@ ends 2 'orrery: .*figures.json: .*an expression evaluates more than 10000000 con
 values=$(seq -s, 300)
 printf '{"axes": {"a": [%s], "b": [%s], "c": [%s]}, "table": [{"each": ["a", "b", "c"], "id": "${a}", "published": false, "simulated": 1}]}' \
   "$values" "$values" "$values" >book/figures.json
-ends 2 'orrery: .*figures.json: .*each: 27000000 points: expected at most 1000000' "rows of a table" figures ./book --no-figures
+ends 2 'orrery: .*figures.json: .*"each": 27000000 points: expected at most 1000000' "rows of a table" figures ./book --no-figures
 printf '{"axes": {"a": [%s], "b": [%s], "c": [%s]}, "table": [{"id": "x", "published": false, "simulated": "max(a: max(b: max(c: 1)))"}]}' \
   "$values" "$values" "$values" >book/figures.json
 ends 2 'orrery: .*figures.json: .*too many values of axes' "loops within an expression" figures ./book --no-figures

@@ -42,6 +42,8 @@ is "$(complete_words orrery --ver)" "--version" "the completion completes option
 is "$(for c in $commands; do complete_words orrery "$c" | grep -qx -- "$c" || echo "$c"; done)" "" \
   "the completion knows every command"
 is "$(complete_words orrery policy new x --)" "--kind
+--max-memory
+--max-time
 --reacting
 --help" "options in examples are not completed as options of the command"
 is "$(complete_words orrery scenario show x --plac)" "--placement" "scenario show has the options of jobs"
