@@ -234,8 +234,7 @@ static void put_counts(struct orr_jobs *w, uint64_t unfinished)
 	put(w, "preemptions", (double)t->preemptions);
 	put(w, "migrations", (double)t->migrations);
 	put(w, "restarts", (double)t->restarts);
-	if (w->config->failures || w->config->capacity || w->measures.has_failure)
-		put(w, "lost_gpu_hours", t->lost_gpu_ns / 3.6e12);
+	put(w, "lost_gpu_hours", t->lost_gpu_ns / 3.6e12);
 	put(w, "events", (double)eng_happened(w->engine));
 }
 

@@ -129,13 +129,13 @@ static void check_backend(void)
 	static const struct {
 		const char *family, *op, *precision, *variant, *says;
 		double d0;
-	} refused[] = { { "gemm", "", "bf16", "nn", "the CPU backend expects fp32", 16 },
+	} refused[] = { { "gemm", "", "bf16", "nn", "the CPU backend computes only in fp32: expected fp32", 16 },
 		{ "preemption", "", "", "", "expected a kernel of the CPU backend", 50 },
 		{ "collective", "all-reduce", "fp32", "", "expected a kernel of the CPU backend", 16 },
-		{ "interference", "gemm", "fp32", "beside", "variant: expected alone or with-OP", 16 },
-		{ "interference", "conv", "fp32", "alone", "variant: expected alone or with-OP", 16 },
-		{ "interference", "gemm", "fp32", "with-conv", "variant: expected alone or with-OP", 16 },
-		{ "interference", "copy", "fp32", "alone", "variant: expected alone or with-OP", 1e12 },
+		{ "interference", "gemm", "fp32", "beside", "variant: expected \"alone\", or \"with-OP\"", 16 },
+		{ "interference", "conv", "fp32", "alone", "variant: expected \"alone\", or \"with-OP\"", 16 },
+		{ "interference", "gemm", "fp32", "with-conv", "variant: expected \"alone\", or \"with-OP\"", 16 },
+		{ "interference", "copy", "fp32", "alone", "variant: expected \"alone\", or \"with-OP\"", 1e12 },
 		{ "update", "sgd", "fp32", "", "memory that the CPU backend reserves", 1e12 } };
 	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
 		void *task =

@@ -135,7 +135,7 @@ static void trace(void)
 	} bad[] = { { "1,n0\n", ":1: expected time_s,node,event" }, { "x,n0,fail\n", ":1: expected time_s: a number" },
 		{ "-1,n0,fail\n", ":1: expected time_s: a number" }, { "1,n3,fail\n", ":1: expected node" },
 		{ "1,3,fail\n", ":1: expected node" }, { "1,-1,fail\n", ":1: expected node" }, { "1,n0,burn\n", ":1: expected event" },
-		{ "1,n0,fail,x\n", ":1: expected event" }, { "time_s,node,event\n2,n0,fail\n1,n1,fail\n", ":3: time_s decreases" },
+		{ "1,n0,fail,x\n", ":1: expected event" }, { "time_s,node,event\n2,n0,fail\n1,n1,fail\n", ":3: \"time_s\" decreases" },
 		{ "1,n0,fail\n2,n0,fail\n", ":2: node n0 is already down" }, { "1,n0,repair\n", ":1: node n0 is already up" } };
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		f = from_text(bad[i].text, &err);

@@ -234,7 +234,7 @@ static void refuses(const char *job, const char *settings, const char *text)
 
 static void test_errors(void)
 {
-	refuses(JOB, "curve=bamboo", "expected a curve of job three, found \"bamboo\"");
+	refuses(JOB, "curve=bamboo", "expected the name of a curve of job three, found \"bamboo\"");
 	refuses(JOB, "depth=5", "no redundant step time at depth 5");
 	refuses(JOB, "stages_per_node=2", "multiple of stages_per_node");
 	refuses(JOB, "rollback=on stale_steps=on", "rollback and stale_steps exclude each other");

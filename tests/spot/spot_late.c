@@ -319,7 +319,7 @@ static void test_world(void)
 		.capacity = set, .policy = &orr_policy_spot_greedy, .work_h = 10, .deadline_h = 14, .changeover_h = 0.2, .probe_h = 0.2
 	};
 	x.settings = "spot.deadline=0";
-	ok(strstr(late_error(&x), "set spot.deadline") != NULL, "no deadline: %s", late_error(&x));
+	ok(strstr(late_error(&x), "expected spot.deadline") != NULL, "no deadline: %s", late_error(&x));
 	x.settings = "nodes=7";
 	ok(strstr(late_error(&x), "no step of 7 x ") != NULL, "a gang without a step: %s", late_error(&x));
 	x.policy = &orr_policy_spot_omniscient;
