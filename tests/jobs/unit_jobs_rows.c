@@ -355,8 +355,8 @@ static void test_limits(void)
 	ok(!r && strstr(err.text, "policy script: job 1 at 1.000000000 s: 2 jobs wait, no job runs and no timer is set"),
 		"a policy that starts no job: %s", err.text);
 	r = go(half, "submit_s,duration_s,gpus,speedup\n0,4000000000,2,1:1;2:2\n", "1x2:a", "", 0);
-	ok(!r && strstr(err.text, "job 0 at 0.000000000 s: the job would end after 146 years, the end of the clock"), "a job of 253 years: %s",
-		err.text);
+	ok(!r && strstr(err.text, "job 0 at 0.000000000 s: the job would end after 146 years, the end of the clock"),
+		"a job of 253 years: %s", err.text);
 	r = go(half, "submit_s,duration_s,gpus,speedup\n0,2000000000,2,1:1;2:2\n", "1x2:a", "", 0);
 	expect(r, "makespan", 4e9);
 	result_free(r);
