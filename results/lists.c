@@ -135,7 +135,7 @@ static void put_text(struct list *l, const char *s)
 	l->seen[i].len = l->len - l->seen[i].at;
 }
 
-/* Appends the nulls that precede a text; those at the end of a row are left out. */
+/* Appends the nulls that precede a value; those at the end of a row are left out. */
 static void put_nulls(struct list *l, size_t n)
 {
 	reserve(l, n * 5 + 2);
@@ -168,6 +168,8 @@ static void put_row(struct list *l, const struct row_table *t, const char *row)
 			l->text[l->len++] = ',';
 			put_text(l, text);
 		} else {
+			put_nulls(l, nulls);
+			nulls = 0;
 			int64_t before = is_length(t, i) ? *(const int64_t *)(const void *)(row + t->columns[i - 1].at) : 0;
 			reserve(l, NUM_INT_MAX + 1);
 			l->text[l->len++] = i == 1 ? '[' : ',';

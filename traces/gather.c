@@ -95,3 +95,15 @@ bool gather_next(struct gather *g, struct orr_trace_job *row)
 	row->status = gather_text_of(g, j->status);
 	return true;
 }
+
+int gather_next_known(struct gather *g, enum mapped_unknown unknown, uint64_t *left_out, struct orr_trace_job *row)
+{
+	while (gather_next(g, row)) {
+		if (row->duration_ns >= 0 || unknown == MAPPED_KEEP)
+			return 1;
+		if (unknown == MAPPED_ERROR)
+			return -1;
+		++*left_out;
+	}
+	return 0;
+}

@@ -7,6 +7,8 @@
 #ifndef ORR_TRACES_GATHER_H
 #define ORR_TRACES_GATHER_H
 
+#include "traces/mapped.h"
+
 #include <orrery/trace.h>
 
 #include "base/strtab.h"
@@ -32,5 +34,8 @@ uint32_t gather_text(struct gather *g, const char *text, size_t n); /* returns t
 const char *gather_text_of(const struct gather *g, uint32_t number);
 /* Returns the next job, in the order of gather_job(); false: the last was returned. */
 bool gather_next(struct gather *g, struct orr_trace_job *row);
+/* As gather_next(), for a reader with the option unknown_runtime: returns 1 and a job, or 0 after the last. Jobs without a duration are
+ * returned (MAPPED_KEEP) or counted in *left_out (MAPPED_DROP); for MAPPED_ERROR returns -1, and the caller reports *row. */
+int gather_next_known(struct gather *g, enum mapped_unknown unknown, uint64_t *left_out, struct orr_trace_job *row);
 
 #endif

@@ -236,18 +236,12 @@ static int next_kubernetes(void *state, struct orr_trace_job *row, struct orr_er
 	struct kubernetes *k = state;
 	if (!k->is_read && read_all(k, err) < 0)
 		return -1;
-	while (gather_next(k->jobs, row)) {
-		if (row->duration_ns >= 0 || k->unknown == MAPPED_KEEP)
-			return 1;
-		if (k->unknown == MAPPED_ERROR) {
-			lines_at(k->in, row->line);
-			lines_fail(
-				k->in, err, "%.100s: expected a start and an end (unknown_runtime=drop leaves such objects out)", row->id);
-			return -1;
-		}
-		k->left_out++;
+	int rc = gather_next_known(k->jobs, k->unknown, &k->left_out, row);
+	if (rc < 0) {
+		lines_at(k->in, row->line);
+		lines_fail(k->in, err, "%.100s: expected a start and an end (unknown_runtime=drop leaves such objects out)", row->id);
 	}
-	return 0;
+	return rc;
 }
 
 static bool fact(const void *state, size_t index, struct trace_fact *out)

@@ -12,6 +12,7 @@
 #include "traces/civil.h"
 #include "traces/format.h"
 #include "traces/items.h"
+#include "traces/mapped.h"
 
 #include <cjson/cJSON.h>
 
@@ -33,7 +34,8 @@ static const char *const info_options[] = { "unknown_runtime=keep", NULL };
 struct philly {
 	struct lines *in;
 	struct items *items;
-	bool sums_attempts, is_utc, drops, keeps;
+	bool sums_attempts, is_utc;
+	enum mapped_unknown unknown;
 	uint64_t no_attempts, no_end, left_out;
 	const cJSON *job;
 };
@@ -60,8 +62,7 @@ static void *open_philly(struct lines *in, const struct orr_args *args, struct o
 	p->items = items;
 	p->sums_attempts = !strcmp(orr_arg_text(args, "duration"), "attempts");
 	p->is_utc = !strcmp(orr_arg_text(args, "zone"), "utc");
-	p->drops = !strcmp(orr_arg_text(args, "unknown_runtime"), "drop");
-	p->keeps = !strcmp(orr_arg_text(args, "unknown_runtime"), "keep");
+	p->unknown = mapped_unknown_of(args);
 	return p;
 }
 
@@ -179,9 +180,9 @@ static int next_philly(void *state, struct orr_trace_job *row, struct orr_error 
 		bool has_attempts = cJSON_GetArraySize(items_get(p->job, "attempts")) > 0;
 		p->no_attempts += !has_attempts;
 		p->no_end += has_attempts;
-		if (p->keeps)
+		if (p->unknown == MAPPED_KEEP)
 			return 1;
-		if (!p->drops) {
+		if (p->unknown == MAPPED_ERROR) {
 			lines_fail(p->in, err, "attempts: expected a start and an end (unknown_runtime=drop leaves such jobs out)");
 			return -1;
 		}

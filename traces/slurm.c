@@ -323,19 +323,12 @@ static int next_slurm(void *state, struct orr_trace_job *row, struct orr_error *
 	struct slurm *s = state;
 	if (!s->is_read && read_all(s, err) < 0)
 		return -1;
-	while (gather_next(s->jobs, row)) {
-		if (row->duration_ns >= 0 || s->unknown == MAPPED_KEEP)
-			return 1;
-		if (s->unknown == MAPPED_ERROR) {
-			orr_fail(err, ORR_EINPUT,
-				"%.300s:%llu: State: expected a job that has started, found \"%.60s\" (unknown_runtime=drop leaves "
-				"such jobs out)",
-				lines_name(table_lines(s->table)), (unsigned long long)row->line, row->status);
-			return -1;
-		}
-		s->left_out++;
-	}
-	return 0;
+	int rc = gather_next_known(s->jobs, s->unknown, &s->left_out, row);
+	if (rc < 0)
+		orr_fail(err, ORR_EINPUT,
+			"%.300s:%llu: State: expected a job that has started, found \"%.60s\" (unknown_runtime=drop leaves such jobs out)",
+			lines_name(table_lines(s->table)), (unsigned long long)row->line, row->status);
+	return rc;
 }
 
 static bool fact(const void *state, size_t index, struct trace_fact *out)
