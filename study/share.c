@@ -59,15 +59,35 @@ char **share_list(const char *db, size_t *n)
 	return list;
 }
 
+static const char *const sqlite_logs[] = { "-wal", "-shm", "-journal" };
+
+/* Returns whether a log of the shard exists; with `is_removed`, removes it. */
+static bool has_log(const char *shard, bool is_removed)
+{
+	bool found = false;
+	struct sbuf log = { 0 };
+	for (size_t i = 0; i < sizeof sqlite_logs / sizeof *sqlite_logs; i++) {
+		sbuf_clear(&log);
+		sbuf_printf(&log, "%s%s", shard, sqlite_logs[i]);
+		found |= !access(sbuf_text(&log), F_OK);
+		if (is_removed)
+			unlink(sbuf_text(&log));
+	}
+	sbuf_free(&log);
+	return found;
+}
+
+void share_remove(const char *shard)
+{
+	unlink(shard);
+	has_log(shard, true);
+}
+
 int share_recover(const char *shard, struct orr_error *err)
 {
 	enum { HEADER_BYTES = 4096 }; /* a database that has tables is larger */
-	struct sbuf log = { 0 };
 	struct stat st;
-	sbuf_printf(&log, "%s-wal", shard);
-	bool is_complete = access(sbuf_text(&log), F_OK) && (stat(shard, &st) || st.st_size > HEADER_BYTES);
-	sbuf_free(&log);
-	if (is_complete)
+	if (!has_log(shard, false) && (stat(shard, &st) || st.st_size > HEADER_BYTES))
 		return ORR_OK;
 	struct store *s = store_open(shard, NULL, err);
 	return s ? store_close(s, err) : err->code;

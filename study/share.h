@@ -34,6 +34,8 @@ char **share_list(const char *db, size_t *n);
 void share_put_pattern(struct sbuf *b, const char *db);
 /* Recovers a shard whose process was killed or found the disk full: applies and removes its log, and makes missing tables. */
 int share_recover(const char *shard, struct orr_error *err);
+/* Removes a shard that was merged, and what a killed process left of its logs. */
+void share_remove(const char *shard);
 void share_free_list(char **list, size_t n);
 
 /* ---- several processes that MPI started (mpi.c) ---- */

@@ -520,7 +520,7 @@ static int merge_shards(struct sweep *w, struct orr_error *err)
 	if (n && !rc)
 		rc = merge_list(w, list, n, err);
 	for (size_t i = 0; i < n && !rc; i++)
-		unlink(list[i]);
+		share_remove(list[i]);
 	if (!rc)
 		board_remove(w->output.db);
 	share_free_list(list, n);

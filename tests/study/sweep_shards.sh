@@ -26,7 +26,7 @@ like "$text" '^([0-9]+) of [0-9]+ runs \(100 %\), 0 failed, 3 of 3 parts, about 
 is "$(printf '%s' "$text" | tail -n 1 | cut -d ' ' -f 1)" "$(($("$orrery" db runs one.db | wc -l) - 1))" 'as many as one process ran'
 [ ! -s out ] && [ ! -e three.db ]; ok $? 'a part prints no table and leaves the database alone'
 "$orrery" sweep s.json --db three.db --merge >three.txt 2>err; ok $? 'the shards are merged'
-like "$(cat err)" '3 shards merged into three.db: [0-9]+ runs added' 'which is said'
+like "$(cat err)" '3 shards merged into three.db: [0-9]+ runs added' 'which is reported'
 is "$("$orrery" db digest three.db)" "$want" 'the same digest'
 is "$(sed -n 1,21p three.txt)" "$(sed -n 1,21p one.txt)" 'the same rows, with the same numbers of the stored runs of listed points'
 is "$(echo three.db*)" three.db 'the shards are removed'
@@ -34,7 +34,7 @@ is "$(echo three.db*)" three.db 'the shards are removed'
 
 like "$("$orrery" sweep s.json --db three.db --status 2>&1)" 'no part of a study is known: expected parts' 'after the merge there are no parts'
 
-# ---- parts of a study that was divided in another way ----
+# ---- parts that were divided differently ----
 
 "$orrery" sweep s.json --db parts.db --shard 1/3 -q; "$orrery" sweep s.json --db parts.db --shard 3/3 -q
 sleep 0.01
@@ -66,6 +66,18 @@ kill -9 $pid; wait $pid 2>/dev/null
 "$orrery" sweep s.json --db killed.db --merge -q 2>err; is "$? $("$orrery" db digest killed.db)" "0 $want" \
   'a part that was killed: merging its shard and running the rest gives the same digest'
 is "$(echo killed.db*)" killed.db 'no log of the shard remains'
+
+# The process was killed in its first transaction: there is a rollback journal and no table.
+"$orrery" sweep s.json --db early.db --shard 1/2 -q
+mkfifo wait
+sqlite3 early.db.shard-2-of-2 'PRAGMA cache_size=1; BEGIN; CREATE TABLE a(x); INSERT INTO a SELECT randomblob(4000) FROM generate_series(1, 50)' \
+  '.shell touch begun' '.read wait' 2>/dev/null & pid=$!
+for _ in $(seq 600); do [ ! -e begun ] || break; sleep 0.05; done
+[ -s early.db.shard-2-of-2-journal ]; ok $? 'the shard has a journal'
+kill -9 $pid; wait $pid 2>/dev/null
+"$orrery" sweep s.json --db early.db --merge -q 2>err; is "$? $("$orrery" db digest early.db)" "0 $want" \
+  'a part that was killed in its first transaction: the same digest'
+is "$(echo early.db*)" early.db 'no journal of the shard remains'
 
 # ---- runs that are present, empty shards ----
 
