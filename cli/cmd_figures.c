@@ -12,13 +12,18 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char help[] = "usage: orrery figures NAME|FOLDER/ [OPTIONS]\n\n"
+static const char help[] = "usage: orrery figures NAME|FOLDER/ [OPTIONS]\n"
+			   "       orrery figures --list\n\n"
 			   "Runs a scenario book, draws its figures, and prints the table of published and simulated\n"
 			   "values (docs/reference/books.md).\n\n"
 			   "  NAME                 an installed book; a name with a / is the path of a folder (./mine)\n"
+			   "  --list               print the names of the installed books\n"
 			   "  --out DIR            folder for figures (PDF, SVG, PNG), their data, table.csv and table.txt\n"
 			   "                       (default: figures-NAME)\n"
 			   "  --no-figures         data and tables only, no gnuplot\n"
+			   "  --size WxH           size of each figure in inches (default: 3.5 wide, as high as it needs)\n"
+			   "  --font NAME[,PT]     type of the figures (default: Sans,8)\n"
+			   "  --style STYLE        paper, or slides: 8 x 4.5 in, 16 pt, thicker lines (default: paper)\n"
 			   "  --db FILE            store the runs in this database; an existing one is reused\n"
 			   "  --fresh              repeat runs that the database already has\n"
 			   "  --table FORMAT       form of the printed table: text, markdown, latex, csv or json\n"
@@ -29,28 +34,42 @@ static const char help[] = "usage: orrery figures NAME|FOLDER/ [OPTIONS]\n\n"
 			   "\nExample:\n"
 			   "  orrery figures stanza --out figures --db stanza.db\n";
 
-enum { OPT_OUT = SERIES_OWN, OPT_NO_FIGURES };
+enum { OPT_OUT = SERIES_OWN, OPT_NO_FIGURES, OPT_LIST, OPT_SIZE, OPT_FONT, OPT_STYLE };
 
 struct figures_request {
 	struct world_output output;
 	const char *name, *out;
-	bool no_figures;
+	bool no_figures, is_list;
+	struct look look;
 };
 
 static int take_flag(void *ctx, int opt, const char *value, struct orr_error *err)
 {
 	struct figures_request *r = ctx;
-	(void)err;
-	if (opt == OPT_OUT)
+	switch (opt) {
+	case OPT_OUT:
 		r->out = value;
-	else
+		return ORR_OK;
+	case OPT_LIST:
+		r->is_list = true;
+		return ORR_OK;
+	case OPT_SIZE:
+		return look_set_size(&r->look, value, err);
+	case OPT_FONT:
+		return look_set_font(&r->look, value, err);
+	case OPT_STYLE:
+		return look_set_style(&r->look, value, err);
+	default:
 		r->no_figures = true;
-	return ORR_OK;
+		return ORR_OK;
+	}
 }
 
 static int parse(int argc, char **argv, struct figures_request *r, struct orr_error *err)
 {
-	static const struct option own[] = { { "out", 1, NULL, OPT_OUT }, { "no-figures", 0, NULL, OPT_NO_FIGURES }, { NULL, 0, NULL, 0 } };
+	static const struct option own[] = { { "out", 1, NULL, OPT_OUT }, { "no-figures", 0, NULL, OPT_NO_FIGURES },
+		{ "list", 0, NULL, OPT_LIST }, { "size", 1, NULL, OPT_SIZE }, { "font", 1, NULL, OPT_FONT },
+		{ "style", 1, NULL, OPT_STYLE }, { NULL, 0, NULL, 0 } };
 	const struct series_flags s = { own, take_flag, r };
 	return series_parse(argc, argv, &s, &r->output, &r->name, err);
 }
@@ -79,7 +98,7 @@ static int make(struct book *b, const struct figures_request *r, const char *dir
 	if (!rc)
 		rc = book_tables(b, dir, (struct report_style){ r->output.table, shown_width() }, &table, err);
 	if (!rc) {
-		rc = book_draw(b, dir, r->no_figures, err);
+		rc = book_draw(b, dir, r->no_figures, &r->look, err);
 		has_tables = !rc || rc == ORR_EDEVICE; /* if gnuplot is missing, data and tables are still complete */
 	}
 	if (has_tables && !r->output.quiet) {
@@ -91,12 +110,24 @@ static int make(struct book *b, const struct figures_request *r, const char *dir
 	return rc;
 }
 
+static int list(void)
+{
+	struct sbuf names = { 0 };
+	book_names(&names, "\n");
+	if (names.len)
+		puts(sbuf_text(&names));
+	sbuf_free(&names);
+	return ORR_OK;
+}
+
 static int run(int argc, char **argv, struct orr_error *err)
 {
 	struct figures_request r = { 0 };
 	int rc = parse(argc, argv, &r, err);
 	if (rc)
 		return rc;
+	if (r.is_list)
+		return r.name ? orr_fail(err, ORR_EINPUT, "figures: --list: expected no book, found \"%.80s\"", r.name) : list();
 	if (!r.name)
 		r.name = ""; /* the error of book_open() lists the names */
 	struct book *b = book_open(r.name, err);

@@ -2,7 +2,9 @@
 /* orrery report: an HTML page about the runs of a database */
 #include "cli/cli.h"
 
+#include "base/mem.h"
 #include "base/num.h"
+#include "study/figures.h"
 #include "study/page.h"
 
 #include <getopt.h>
@@ -47,7 +49,8 @@ static bool ends_in(const char *s, const char *suffix)
 	return n >= k && !strcmp(s + n - k, suffix);
 }
 
-static int parse(int argc, char **argv, struct page_request *q, struct orr_error *err)
+/* *book: receives the file of a book that is given by its name; the caller frees it. */
+static int parse(int argc, char **argv, struct page_request *q, char **book, struct orr_error *err)
 {
 	opterr = 0;
 	optind = 1;
@@ -61,9 +64,11 @@ static int parse(int argc, char **argv, struct page_request *q, struct orr_error
 		return orr_fail(err, ORR_EINPUT, "report: expected one database or study; 'orrery report --help' shows the forms");
 	if (ends_in(argv[optind], ".json"))
 		q->study = argv[optind];
+	else if (q->db && (*book = book_file(argv[optind])))
+		q->study = *book;
 	else if (q->db)
-		return orr_fail(
-			err, ORR_EINPUT, "report: --db: expected a study STUDY.json before it, found the database %.200s", argv[optind]);
+		return orr_fail(err, ORR_EINPUT,
+			"report: --db: expected a study STUDY.json or the name of a book before it, found \"%.200s\"", argv[optind]);
 	else
 		q->db = argv[optind];
 	if (!q->db)
@@ -77,20 +82,25 @@ static int parse(int argc, char **argv, struct page_request *q, struct orr_error
 static int run_report(int argc, char **argv, struct orr_error *err)
 {
 	struct page_request q = { .rows = PAGE_ROWS };
-	int code = parse(argc, argv, &q, err);
-	return code ? code : page_write(&q, err);
+	char *book = NULL;
+	int code = parse(argc, argv, &q, &book, err);
+	if (!code)
+		code = page_write(&q, err);
+	mem_free(book);
+	return code;
 }
 
 const struct cli_command cmd_report = {
 	.name = "report",
 	.doc = "one HTML page about the runs of a database: tables, figures, provenance",
 	.help = "usage: orrery report DB -o FILE.html [OPTIONS]\n"
-		"       orrery report STUDY.json --db DB -o FILE.html [OPTIONS]\n"
+		"       orrery report STUDY.json|BOOK --db DB -o FILE.html [OPTIONS]\n"
 		"\n"
 		"Writes one self-contained page that opens in any browser without a network: the question, figures\n"
 		"and a table of all runs, distributions and timelines of the first point, assumptions and remarks,\n"
-		"and the command that repeats each run. Tables sort and filter; timelines zoom. A study file, or the\n"
-		"figures.json of a scenario book, gives title and question. The database is only read.\n"
+		"differences of the policies, and the command that repeats each run. Tables sort and filter;\n"
+		"timelines zoom. A study file gives title and question; a scenario book, by name or file, also\n"
+		"the figures of the book and the table of published values. The database is only read.\n"
 		"\n"
 		"  -o, --out FILE       the page to write\n"
 		"  --db DB              the database with the runs of the study\n"

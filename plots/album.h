@@ -13,17 +13,36 @@
 
 #include "base/sbuf.h"
 
-/* An album of all zeros is empty. */
+#include <stdbool.h>
+
+/* Size and type of the figures. Zeros: the width of a printed column, the height that suits the contents, Sans of 8 pt, lines for paper. */
+struct look {
+	double width_in, height_in; /* of the whole figure */
+	const char *font;           /* family; letters, digits, blanks and "-" */
+	double font_pt;
+	bool is_slide; /* 8 x 4.5 in, 16 pt, and thicker lines, unless size and font are given */
+};
+/* Set a look from texts of a user: "3.5x2.4" (inches), "Sans,8" or "Sans", "paper" or "slides". */
+int look_set_size(struct look *l, const char *text, struct orr_error *err);
+int look_set_font(struct look *l, const char *text, struct orr_error *err);
+int look_set_style(struct look *l, const char *text, struct orr_error *err);
+double look_width_in(const struct look *l);
+double look_font_pt(const struct look *l);
+
+/* An album of all zeros is empty, with the look of paper. */
 struct album {
+	struct look look;
 	struct sbuf script;
 	char **file; /* without suffix */
 	size_t n_files, cap_files;
 };
 
-/* Height of the plot without the legend, and number of rows of the legend. */
+/* Height of the plot without the legend, and number of rows of the legend. has_places: the caller places the entries of the legend, as
+ * arrays of plots/style.gp, instead of gnuplot. */
 struct layout {
 	double plot_in;
 	size_t rows;
+	bool has_places;
 };
 /* Returns the layout of a legend with n labels, the longest of which has longest_label characters. */
 struct layout album_layout(size_t n, size_t longest_label, double plot_in);

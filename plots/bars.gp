@@ -1,6 +1,6 @@
 # Bars side by side in each category. $data index i: position from 1, y, low, high. marks[i]: a mark instead of a bar. shade[i]: line
 # type, and slot among `slots` in a category.
-set xlabel x_label
+set xlabel x_label offset 0, 0.3
 set ylabel y_label offset (strstrt(y_label, "\n") ? -0.8 : 0), 0
 if (log_y) { set logscale y }
 eval sprintf('set yrange [%s:%s]', y_min, y_max)
@@ -14,10 +14,9 @@ set style fill solid 1.0 noborder
 set grid noxtics
 # The length of a bar means nothing on a log axis: there a mark replaces each bar.
 is_bar(i) = !marks[i] && !log_y
-plot for [i=1:n] $data index i-1 using (at($1, i)):(is_bar(i) ? $2 : NaN):(wide * 0.92) with boxes linetype shade[i] dashtype solid \
-		title (is_bar(i) ? label[i] : ''), \
-	for [i=1:n] $data index i-1 using (at($1, i)):(is_bar(i) || marks[i] ? NaN : $2) with points linetype shade[i] pointtype 7 pointsize 0.7 \
-		title (is_bar(i) || marks[i] ? '' : label[i]), \
+plot for [i=1:n] $data index i-1 using (at($1, i)):(is_bar(i) ? $2 : NaN):(wide * 0.92) with boxes linetype shade[i] dashtype solid notitle, \
+	for [i=1:n] $data index i-1 using (at($1, i)):(is_bar(i) || marks[i] ? NaN : $2) with points linecolor rgb paint[i] \
+		pointtype filled[shape_of(shape[i])] pointsize 0.7 notitle, \
 	for [i=1:n] $data index i-1 using (at($1, i)):3:(0):($4-$3) with vectors nohead linecolor rgb '#555555' linewidth 1 dashtype solid notitle, \
-	for [i=1:n] $data index i-1 using (at($1, i)):(marks[i] ? $2 : NaN) with points linecolor rgb "#000000" pointtype 6 pointsize 0.7 \
-		title (marks[i] ? label[i] : '')
+	for [i=1:n] $data index i-1 using (at($1, i)):(marks[i] ? $2 : NaN) with points linecolor rgb '#000000' \
+		pointtype hollow[shape_of(shape[i])] pointsize 0.7 notitle

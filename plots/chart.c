@@ -5,9 +5,22 @@
 #include "plots/gnuplot.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { LABEL_BYTES = 40, TEXT_BYTES = 80, ROW_BYTES = 28 };
+enum {
+	LABEL_BYTES = 40,
+	TEXT_BYTES = 80,
+	ROW_BYTES = 28,
+	X_ROW_BYTES = 46,
+	MOST_TOGETHER = 7,
+	PANEL_COLUMNS = 3,
+	PANEL_BYTES = 17,
+	PANEL_LINES = 3
+};
+
+/* Inches of a figure on paper. */
+static const double page_in = 3.5, least_plot_in = 2.1, most_plot_in = 2.95, data_share = 0.61;
 
 static bool has_points(const struct chart *c)
 {
@@ -60,10 +73,10 @@ static void put_data(struct sbuf *b, const struct chart *c)
 }
 
 /* Adds an axis label; splits a label that is longer than the plot at the blank nearest to its middle. */
-static void put_text(struct sbuf *b, const char *name, const char *text)
+static void put_text(struct sbuf *b, const char *name, const char *text, size_t most)
 {
 	size_t n = strlen(text), at = 0;
-	for (size_t i = 1; n > ROW_BYTES && i < n; i++)
+	for (size_t i = 1; n > most && i < n; i++)
 		if (text[i] == ' ' && (!at || (i > n / 2 ? i - n / 2 : n / 2 - i) < (at > n / 2 ? at - n / 2 : n / 2 - at)))
 			at = i;
 	sbuf_printf(b, "%s = ", name);
@@ -79,20 +92,107 @@ static void put_text(struct sbuf *b, const char *name, const char *text)
 	sbuf_putc(b, '\n');
 }
 
-/* Lines and bars get colours in order; the k-th series of marks gets the colour of the k-th line or bar. */
-static void put_colours(struct sbuf *b, const struct chart *c)
+size_t chart_shades(const struct chart *c, size_t *shade)
 {
 	size_t n[2] = { 0, 0 }, drawn = 0;
 	for (size_t i = 0; i < c->n_series; i++)
 		drawn += !c->series[i].marks_alone;
-	size_t slots = drawn >= c->n_series - drawn
-			       ? drawn
-			       : c->n_series; /* if there are more series of marks than of bars, each series of marks has its own slot */
-	sbuf_printf(b, "slots = %zu\narray shade[%zu]\n", slots, c->n_series);
 	for (size_t i = 0; i < c->n_series; i++) {
-		size_t k = ++n[c->series[i].marks_alone];
-		sbuf_printf(b, "shade[%zu] = %zu\n", i + 1, c->series[i].marks_alone && k > drawn ? drawn + k : k);
+		size_t k = n[c->series[i].marks_alone]++;
+		shade[i] = c->series[i].marks_alone && k >= drawn ? drawn + k : k;
 	}
+	/* If there are more series of marks than of bars, each series of marks has its own slot. */
+	return drawn >= c->n_series - drawn ? drawn : c->n_series;
+}
+
+/* Returns an estimate of the width of a text in Sans of 8 pt, in points. */
+static double text_width(const char *s)
+{
+	static const char narrow[] = "iIjlt|.,:;'!()[] frJ-/", wide[] = "mMwW%@";
+	double em = 0;
+	for (; *s; s++)
+		if (((unsigned char)*s & 0xc0) != 0x80)
+			em += strchr(narrow, *s) ? 0.38 : strchr(wide, *s) ? 0.97 : *s >= 'A' && *s <= 'Z' ? 0.70 : 0.625;
+	return 8 * em;
+}
+
+/* As in plots/style.gp. Accounts of the spot world have the same colour in all figures. */
+static const char *colour_of(const struct chart *c, size_t i, size_t shade)
+{
+	static const char *const colours[] = { "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9" };
+	static const char *const others[] = { "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#D55E00", "#999999", "#000000", "#0072B2" };
+	static const struct {
+		const char *name, *colour;
+	} accounts[] = { { "useful", "#0072B2" }, { "redundant", "#56B4E9" }, { "wasted", "#D55E00" }, { "checkpoint", "#F0E442" },
+		{ "restart", "#E69F00" }, { "reconfigure", "#CC79A7" }, { "starting", "#999999" }, { "idle", "#DDDDDD" },
+		{ "rounding", "#666666" }, { "egress", "#000000" } };
+	if (c->kind != CHART_STACKED)
+		return colours[shade % (sizeof colours / sizeof *colours)];
+	for (size_t k = 0; k < sizeof accounts / sizeof *accounts; k++)
+		if (!strcmp(accounts[k].name, c->series[i].label))
+			return accounts[k].colour;
+	return others[i % (sizeof others / sizeof *others)];
+}
+
+/* What stands before a label of the legend; plots/style.gp draws it. */
+enum sample { NO_SAMPLE, LINE, MARKED_LINE, BAR, HOLLOW, FILLED };
+
+static enum sample sample_of(const struct chart *c, size_t i)
+{
+	const struct chart_series *s = &c->series[i];
+	if (!*s->label)
+		return NO_SAMPLE;
+	if (s->marks_alone)
+		return HOLLOW;
+	switch (c->kind) {
+	case CHART_LINES:
+		return MARKED_LINE;
+	case CHART_BARS:
+		return c->log_y ? FILLED : BAR;
+	case CHART_STACKED:
+		return BAR;
+	default:
+		return LINE;
+	}
+}
+
+/* Marks of published values: those with an empty label have the shape of the series before them. Lines and bars: a shape for each. */
+static void put_styles(struct sbuf *b, const struct chart *c)
+{
+	size_t *shade = mem_zalloc(c->n_series + 1, sizeof *shade), slots = chart_shades(c, shade), shape = 0;
+	sbuf_printf(b, "slots = %zu\narray shade[%zu]\narray shape[%zu]\narray paint[%zu]\n", slots, c->n_series, c->n_series, c->n_series);
+	for (size_t i = 0; i < c->n_series; i++) {
+		const struct chart_series *s = &c->series[i];
+		shape += s->marks_alone && (*s->label || !shape);
+		sbuf_printf(b, "shade[%zu] = %zu\nshape[%zu] = %zu\npaint[%zu] = '%s'\n", i + 1, shade[i] + 1, i + 1,
+			s->marks_alone && c->kind == CHART_BARS ? shape : shade[i] + 1, i + 1, colour_of(c, i, shade[i]));
+	}
+	mem_free(shade);
+}
+
+/* Places the legend in rows from left to right; returns the number of rows. */
+static size_t put_legend(struct sbuf *b, const struct chart *c, double page_pt)
+{
+	static const double sample_pt = 26, gap_pt = 9, margin_pt = 5;
+	double x = margin_pt;
+	size_t row = 0;
+	bool has_any = false;
+	sbuf_printf(b, "array key_x[%zu]\narray key_y[%zu]\narray key_sample[%zu]\n", c->n_series, c->n_series, c->n_series);
+	for (size_t i = 0; i < c->n_series; i++) {
+		enum sample sample = sample_of(c, i);
+		double width = sample_pt + text_width(c->series[i].label);
+		if (sample != NO_SAMPLE && x > margin_pt && x + width > page_pt) {
+			x = margin_pt;
+			row++;
+		}
+		sbuf_printf(
+			b, "key_x[%zu] = %.5f\nkey_y[%zu] = %zu\nkey_sample[%zu] = %d\n", i + 1, x / page_pt, i + 1, row, i + 1, sample);
+		if (sample == NO_SAMPLE)
+			continue;
+		x += width + gap_pt;
+		has_any = true;
+	}
+	return has_any ? row + 1 : 0;
 }
 
 /* Adds a tic. gnuplot treats its text as a format: "%%" is a per cent sign. */
@@ -107,33 +207,28 @@ static void put_tic(struct sbuf *b, size_t i, const char *text)
 	sbuf_free(&quoted);
 }
 
-/* Returns whether the names of the positions fit in one row. In points: the page, a character of 9 pt type. */
+/* Returns whether the names of the positions fit in one row. In points: the page. */
 static bool have_room(const struct chart *c)
 {
-	static const double page = 210, character = 5.4;
-	size_t longest = 0;
-	for (size_t i = 0; c->category && i < c->n_categories; i++) {
-		size_t len = strlen(c->category[i]);
-		longest = len > longest ? len : longest;
-	}
-	return character * (double)(longest + 1) * (double)c->n_categories <= page;
+	static const double page = 210;
+	double longest = 0;
+	for (size_t i = 0; c->category && i < c->n_categories; i++)
+		longest = fmax(longest, text_width(c->category[i]));
+	return (longest + 5) * (double)c->n_categories <= page;
 }
 
-static size_t put_variables(struct sbuf *b, const struct chart *c)
+static void put_variables(struct sbuf *b, const struct chart *c)
 {
-	size_t longest = 0;
 	sbuf_printf(b, "n = %zu\narray label[%zu]\narray marks[%zu]\n", c->n_series, c->n_series, c->n_series);
 	for (size_t i = 0; i < c->n_series; i++) {
 		const char *label = c->series[i].label;
-		size_t len = strlen(label);
-		longest = len > longest ? len : longest;
 		sbuf_printf(b, "label[%zu] = ", i + 1);
 		gnuplot_quote(b, label, LABEL_BYTES);
 		sbuf_printf(b, "\nmarks[%zu] = %d\n", i + 1, c->series[i].marks_alone);
 	}
-	put_colours(b, c);
-	put_text(b, "x_label", c->x_label);
-	put_text(b, "y_label", c->y_label);
+	put_styles(b, c);
+	put_text(b, "x_label", c->x_label, X_ROW_BYTES);
+	put_text(b, "y_label", c->y_label, ROW_BYTES);
 	sbuf_printf(b, "log_x = %d\nlog_y = %d\n", c->log_x, c->log_y);
 	sbuf_printf(b, "categories = %zu\n", c->category ? c->n_categories : 0);
 	if (c->category && c->n_categories) {
@@ -147,19 +242,209 @@ static size_t put_variables(struct sbuf *b, const struct chart *c)
 		sbuf_printf(b, "y_min = '%.9g'\n", isfinite(c->y_min) ? c->y_min : 0);
 	if (isfinite(c->y_max))
 		sbuf_printf(b, "y_max = '%.9g'\n", c->y_max);
-	return longest < LABEL_BYTES ? longest : LABEL_BYTES;
+	sbuf_printf(b, "is_bars = %d\n", c->kind == CHART_BARS);
+}
+
+/* Returns 1, 2 or 5 times a power of ten so that the span has at most n steps. */
+static double tic_step(double span, double n)
+{
+	double raw = span / n, power = pow(10, floor(log10(raw)));
+	return power * (raw <= power * 1.0000001 ? 1 : raw <= 2 * power ? 2 : raw <= 5 * power ? 5 : 10);
+}
+
+/* Ranges of the values that are drawn. */
+struct ranges {
+	double x[2], y[2];
+};
+
+static void widen(double range[2], double v)
+{
+	range[0] = isfinite(v) ? fmin(range[0], v) : range[0];
+	range[1] = isfinite(v) ? fmax(range[1], v) : range[1];
+}
+
+static struct ranges ranges_of(const struct chart *c)
+{
+	struct ranges r = { { INFINITY, -INFINITY }, { INFINITY, -INFINITY } };
+	for (size_t i = 0; i < c->n_series; i++)
+		for (size_t k = 0; k < c->series[i].n; k++) {
+			const struct chart_point *p = &c->series[i].point[k];
+			widen(r.x, p->x);
+			widen(r.y, c->log_y && !(p->y > 0) ? NAN : p->y);
+			widen(r.y, c->log_y && !(p->low > 0) ? NAN : p->low);
+			widen(r.y, p->high);
+		}
+	if (isfinite(c->y_min) || !c->log_y)
+		r.y[0] = isfinite(c->y_min) ? c->y_min : 0;
+	if (isfinite(c->y_max))
+		r.y[1] = c->y_max;
+	return r;
+}
+
+static size_t digits_of(double v)
+{
+	char text[40];
+	return (size_t)snprintf(text, sizeof text, "%g", v);
+}
+
+/* Returns the most characters of a number at the axis of y. */
+static size_t widest_tic(const struct chart *c)
+{
+	struct ranges r = ranges_of(c);
+	size_t most = 1;
+	if (c->kind == CHART_CDF)
+		return 3;
+	if (c->kind == CHART_STACKED && !isfinite(c->y_max)) { /* at most the sum of the pieces */
+		r.y[1] *= (double)c->n_series;
+	}
+	if (!(r.y[1] > r.y[0]))
+		return 4;
+	if (c->log_y) {
+		for (double e = floor(log10(r.y[0])); e <= ceil(log10(r.y[1])); e++)
+			most = digits_of(pow(10, e)) > most ? digits_of(pow(10, e)) : most;
+		return most;
+	}
+	double step = tic_step(r.y[1] - r.y[0], 10);
+	for (double i = floor(r.y[0] / step); i <= ceil(r.y[1] / step); i++)
+		most = digits_of(i * step) > most ? digits_of(i * step) : most;
+	return most;
+}
+
+/* Space beside the data in inches at 8 pt. */
+struct space {
+	double left, right, below;
+};
+
+static size_t rows_of(const char *text, size_t most)
+{
+	return !*text ? 0 : strlen(text) > most && strchr(text, ' ') ? 2 : 1;
+}
+
+static struct space space_of(const struct chart *c)
+{
+	double names = 0;
+	for (size_t i = 0; i < c->n_categories && !have_room(c); i++)
+		names = fmax(names, 0.5 * text_width(c->category[i]) / 72);
+	/* Half of the last number at the axis of x lies beyond the data. */
+	double last = c->log_x ? pow(10, ceil(log10(fmax(ranges_of(c).x[1], 1e-300)))) : ranges_of(c).x[1];
+	double right = c->category ? 0.1 : fmax(0.1, 0.04 + 0.036 * (double)digits_of(isfinite(last) ? last : 0));
+	return (struct space){ 0.13 + 0.14 * (double)rows_of(c->y_label, ROW_BYTES) + 0.072 * (double)widest_tic(c), right,
+		(c->category ? 0.30 : 0.35) + 0.14 * (double)rows_of(c->x_label, X_ROW_BYTES) + names };
+}
+
+/* Returns the height of the plot at which the data have data_share of the figure, as far as the limits permit. */
+static double plot_height(const struct space *s, size_t legend_rows)
+{
+	double share = (page_in - s->left - s->right) / page_in, legend = 0.12 + 0.15 * (double)legend_rows;
+	/* (height - below) share = data_share (height + legend) */
+	double height = (data_share * legend + share * s->below) / (share - data_share);
+	return fmin(fmax(height, least_plot_in), most_plot_in + s->below - 0.4);
+}
+
+/* Returns the number of series that are lines, if there are so many that each gets a panel. */
+static size_t count_panels(const struct chart *c)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < c->n_series; i++)
+		n += !c->series[i].marks_alone;
+	return n > MOST_TOGETHER && c->kind != CHART_STACKED ? n : 0;
+}
+
+/* Sets the tics of panels, which have room for few: of x if it is a number, and of y. */
+static void put_tics(struct sbuf *b, const struct chart *c)
+{
+	struct ranges r = ranges_of(c);
+	sbuf_puts(b, "x_step = 0\ny_step = 0\n");
+	if (c->kind == CHART_BARS && !isfinite(c->y_max) && !c->log_y) /* a panel has the bars of one series alone */
+		sbuf_printf(b, "y_max = '%.9g'\n", 1.05 * r.y[1]);
+	if (!c->category && !c->log_x && r.x[1] > r.x[0])
+		sbuf_printf(b, "x_step = %.9g\n", tic_step(r.x[1] - r.x[0], 3));
+	if (!c->log_y && r.y[1] > r.y[0])
+		sbuf_printf(b, "y_step = %.9g\n", tic_step(r.y[1] - r.y[0], 4));
+}
+
+/* Sets a variable to a text in lines of at most PANEL_BYTES, where blanks permit, and of PANEL_LINES; returns the number of lines. */
+static size_t put_wrapped(struct sbuf *b, const char *name, const char *text)
+{
+	size_t lines = 1;
+	sbuf_printf(b, "%s = ", name);
+	for (size_t n = strlen(text); n > PANEL_BYTES && lines < PANEL_LINES; n = strlen(text)) {
+		size_t at = 0;
+		for (size_t i = 1; i < n && (!at || i <= PANEL_BYTES); i++)
+			at = text[i] == ' ' ? i : at;
+		if (!at)
+			break;
+		struct sbuf line = { 0 };
+		sbuf_add(&line, text, at);
+		gnuplot_quote(b, sbuf_text(&line), LABEL_BYTES);
+		sbuf_puts(b, ".\"\\n\".");
+		sbuf_free(&line);
+		text += at + 1;
+		lines++;
+	}
+	gnuplot_quote(b, text, PANEL_BYTES + 3);
+	sbuf_putc(b, '\n');
+	return lines;
+}
+
+/* Returns the height that the figure must have, in inches at 8 pt; 0: it is as high as it needs. */
+static double fixed_height(const struct look *l)
+{
+	double height = l->height_in > 0 ? l->height_in : l->is_slide ? 4.5 : 0;
+	return height * 8 / look_font_pt(l);
+}
+
+/* Adds the variables of plots/panels.gp; returns the layout. */
+static struct layout put_panels(struct album *a, const struct chart *c, size_t panels)
+{
+	static const double panel_in = 0.95, least_panel_in = 0.45;
+	struct sbuf *b = &a->script;
+	size_t lines = 1, columns = PANEL_COLUMNS;
+	double names = 0, fixed = fixed_height(&a->look);
+	sbuf_printf(b, "panels = %zu\narray panel_label[%zu]\nis_steps = %d\nis_cdf = %d\n", panels, c->n_series,
+		c->kind == CHART_CDF || c->kind == CHART_TIMELINE, c->kind == CHART_CDF);
+	put_text(b, "y_label", c->y_label, TEXT_BYTES);
+	put_tics(b, c);
+	for (size_t i = 0; i < c->n_series; i++) {
+		char name[40];
+		snprintf(name, sizeof name, "panel_label[%zu]", i + 1);
+		size_t n = put_wrapped(b, name, c->series[i].label);
+		lines = n > lines ? n : lines;
+		sbuf_printf(b, "key_sample[%zu] = %d\n", i + 1, NO_SAMPLE);
+	}
+	for (size_t i = 0; c->category && i < c->n_categories; i++)
+		names = fmax(names, 0.55 * text_width(c->category[i]) / 72);
+	sbuf_printf(b, "panel_left = %.4f\n", 0.13 + 0.14 + 0.072 * (double)widest_tic(c));
+	double title = 0.13 * (double)lines + 0.07, below = 0.38 + names, height;
+	for (;; columns++) {
+		double rows = ceil((double)panels / (double)columns);
+		double least = rows * (least_panel_in + title) + below;
+		height = fixed > 0 ? fixed : rows * (panel_in + title) + below;
+		if (height >= least)
+			break;
+		if (columns == 2 * PANEL_COLUMNS) { /* many panels need a higher figure than was asked for */
+			height = least;
+			break;
+		}
+	}
+	sbuf_printf(b, "panel_columns = %zu\npanel_title = %.6f\npanel_below = %.6f\n", columns, title / height, below / height);
+	return (struct layout){ height - 0.12, 0, true };
 }
 
 int chart_add(struct album *a, const struct chart *c, struct orr_error *err)
 {
-	if (!has_points(c))
-		return ORR_OK;
-	put_data(&a->script, c);
-	size_t longest = put_variables(&a->script, c), named = 0;
-	for (size_t i = 0; i < c->n_series; i++)
-		named += *c->series[i].label != '\0';
 	static const char *const template[] = {
 		[CHART_LINES] = "lines", [CHART_BARS] = "bars", [CHART_CDF] = "cdf", [CHART_STACKED] = "stacked", [CHART_TIMELINE] = "steps"
 	};
-	return album_add(a, c->file, template[c->kind], album_layout(named, longest, 2.1), err);
+	if (!has_points(c))
+		return ORR_OK;
+	put_data(&a->script, c);
+	put_variables(&a->script, c);
+	size_t panels = count_panels(c), rows = put_legend(&a->script, c, 72 * look_width_in(&a->look) * 8 / look_font_pt(&a->look));
+	struct space space = space_of(c);
+	sbuf_printf(&a->script, "chart_left = %.4f\nchart_right = %.4f\nchart_below = %.4f\n", space.left, space.right, space.below);
+	if (panels)
+		return album_add(a, c->file, "panels", put_panels(a, c, panels), err);
+	return album_add(
+		a, c->file, template [c->kind], (struct layout) { plot_height(&space, rows), rows, true }, err);
 }

@@ -42,6 +42,10 @@ struct chart {
 	size_t n_series;
 };
 
+/* Sets shade[i], from 0, to the place of each series among the colours: lines and bars in order; the k-th series of marks has the colour
+ * of the k-th line or bar. Returns the number of bars side by side. */
+size_t chart_shades(const struct chart *c, size_t *shade);
+
 /* Adds a chart; no-op if no series has a point. */
 int chart_add(struct album *a, const struct chart *c, struct orr_error *err);
 

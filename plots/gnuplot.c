@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/num.h"
+#include "base/program.h"
 #include "base/utf8.h"
 
 #include <errno.h>
@@ -13,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,24 +43,6 @@ void gnuplot_quote(struct sbuf *out, const char *s, size_t max_bytes)
 }
 
 /* ---- the program ---- */
-
-/* Appends the path of gnuplot to out. Relative folders in PATH are skipped: they would name a program in the folder of the figures.
- * Returns false if no folder has it. */
-static bool find_gnuplot(struct sbuf *out)
-{
-	const char *list = getenv("PATH");
-	struct stat st;
-	for (const char *at = list ? list : "/bin:/usr/bin"; *at;) {
-		size_t n = strcspn(at, ":");
-		sbuf_clear(out);
-		sbuf_add(out, at, n);
-		sbuf_puts(out, "/gnuplot");
-		if (*at == '/' && !stat(out->text, &st) && S_ISREG(st.st_mode) && !access(out->text, X_OK))
-			return true;
-		at += n + (at[n] == ':');
-	}
-	return false;
-}
 
 enum { NOT_STARTED = 127, NO_DIRECTORY = 126 };
 
@@ -186,7 +168,7 @@ int gnuplot_run(const char *dir, const struct sbuf *script, struct orr_error *er
 {
 	int ends[2], code;
 	struct sbuf program = { 0 };
-	if (!find_gnuplot(&program)) {
+	if (!program_find("gnuplot", &program)) {
 		sbuf_free(&program);
 		return orr_fail(err, ORR_EDEVICE,
 			"gnuplot is not installed: expected the program gnuplot (package gnuplot-nox) in an absolute folder of PATH");

@@ -1,8 +1,7 @@
 # Series over x. $data index i: x, y, low, high. marks[i]: marks instead of a line. category[1..categories]
 # names the positions 1, 2, .. of x. shade[i]: line type.
-set xlabel x_label
+set xlabel x_label offset 0, 0.3
 set ylabel y_label offset (strstrt(y_label, "\n") ? -0.8 : 0), 0
-set rmargin 2.5
 if (log_x) { set logscale x }
 if (log_y) { set logscale y }
 eval sprintf('set yrange [%s:%s]', y_min, y_max)
@@ -14,7 +13,6 @@ if (categories) {
 }
 if (!categories && !log_x) { set autoscale xfix; set offsets graph 0.03, graph 0.03, 0, 0 }
 plot for [i=1:n] $data index i-1 using 1:3:(0):($4-$3) with vectors nohead linetype shade[i] dashtype solid notitle, \
-	for [i=1:n] $data index i-1 using 1:(marks[i] ? NaN : $2) with linespoints linetype shade[i] pointtype 7 pointsize 0.35 \
-		title (marks[i] ? '' : label[i]), \
-	for [i=1:n] $data index i-1 using 1:(marks[i] ? $2 : NaN) with points linetype shade[i] pointtype 6 pointsize 0.8 \
-		title (marks[i] ? label[i] : '')
+	for [i=1:n] $data index i-1 using 1:(marks[i] ? NaN : $2) with linespoints linetype shade[i] \
+		pointtype filled[shape_of(shape[i])] pointsize 0.5 notitle, \
+	for [i=1:n] $data index i-1 using 1:(marks[i] ? $2 : NaN) with points linecolor rgb paint[i] pointtype hollow[shape_of(shape[i])] pointsize 0.8 notitle

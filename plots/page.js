@@ -49,6 +49,8 @@ function setUpTable(box) {
 				const td = document.createElement("td");
 				td.textContent = text;
 				td.className = classes[k];
+				if (heads[k].textContent === "bounds" && text.endsWith("] no"))
+					td.classList.add("miss");
 				if (text.length > 40)
 					td.title = text;
 				tr.append(td);

@@ -1,7 +1,6 @@
 # Values over time. $data index i: time, value, which holds until the next time.
-set xlabel x_label
+set xlabel x_label offset 0, 0.3
 set ylabel y_label offset (strstrt(y_label, "\n") ? -0.8 : 0), 0
-set rmargin 2.5
 if (log_y) { set logscale y }
 eval sprintf('set yrange [%s:%s]', y_min, y_max)
 plot for [i=1:n] $data index i-1 using 1:2 with steps linetype i title label[i]

@@ -43,18 +43,29 @@ static bool set_ranges(const struct chart *c, struct svg_axis *x, struct svg_axi
 		return false;
 	if (!c->log_y)
 		widen(y, 0);
-	return true;
+	if (c->y_max > c->y_min || isfinite(c->y_min) != isfinite(c->y_max)) {
+		y->from = isfinite(c->y_min) ? c->y_min : y->from;
+		y->to = isfinite(c->y_max) ? c->y_max : y->to;
+	}
+	return y->from <= y->to;
+}
+
+static bool has_interval(const struct chart *c, const struct chart_point *p)
+{
+	return is_shown(c, p) && isfinite(p->low) && isfinite(p->high) && (!c->log_y || p->low > 0);
 }
 
 /* ---- lines ---- */
 
-static void put_line(struct sbuf *out, const struct chart *c, size_t i, const struct svg_axis *x, const struct svg_axis *y)
+enum { MOST_MARKED = 80 };
+
+static void put_line(struct sbuf *out, const struct chart *c, size_t i, size_t style, const struct svg_axis *x, const struct svg_axis *y)
 {
 	const struct chart_series *s = &c->series[i];
 	bool is_open = false, has_line = false;
 	double last = 0;
-	sbuf_printf(out, "<path class=\"line\" stroke=\"%s\" stroke-dasharray=\"%s\" d=\"", svg_colour(i), svg_dash(i));
-	for (size_t k = 0; k < s->n; k++) {
+	sbuf_printf(out, "<path class=\"line\" stroke=\"%s\" stroke-dasharray=\"%s\" d=\"", svg_colour(style), svg_dash(style));
+	for (size_t k = 0; k < s->n && !s->marks_alone; k++) {
 		const struct chart_point *p = &s->point[k];
 		if (!is_shown(c, p)) {
 			is_open = false;
@@ -71,20 +82,15 @@ static void put_line(struct sbuf *out, const struct chart *c, size_t i, const st
 	sbuf_puts(out, "\"><title>");
 	html_text(out, s->label);
 	sbuf_puts(out, "</title></path>\n");
-	if (c->kind != CHART_LINES && has_line)
+	bool is_dense = s->n > MOST_MARKED && !s->marks_alone; /* marks would hide the line */
+	if ((c->kind != CHART_LINES || is_dense) && has_line)
 		return;
 	for (size_t k = 0; k < s->n; k++)
 		if (is_shown(c, &s->point[k]))
-			sbuf_printf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>", svg_at(x, s->point[k].x),
-				svg_at(y, s->point[k].y), svg_colour(i));
+			svg_mark(out, svg_at(x, s->point[k].x), svg_at(y, s->point[k].y), style, s->marks_alone);
 }
 
-static bool has_interval(const struct chart *c, const struct chart_point *p)
-{
-	return is_shown(c, p) && isfinite(p->low) && isfinite(p->high) && (!c->log_y || p->low > 0);
-}
-
-static void put_band(struct sbuf *out, const struct chart *c, size_t i, const struct svg_axis *x, const struct svg_axis *y)
+static void put_band(struct sbuf *out, const struct chart *c, size_t i, size_t style, const struct svg_axis *x, const struct svg_axis *y)
 {
 	const struct chart_series *s = &c->series[i];
 	size_t n = 0;
@@ -93,14 +99,14 @@ static void put_band(struct sbuf *out, const struct chart *c, size_t i, const st
 		if (has_interval(c, &s->point[k])) {
 			sbuf_printf(&path, "%c%.1f %.1f", n++ ? 'L' : 'M', svg_at(x, s->point[k].x), svg_at(y, s->point[k].high));
 			sbuf_printf(out, "<line class=\"interval\" stroke=\"%s\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>",
-				svg_colour(i), svg_at(x, s->point[k].x), svg_at(x, s->point[k].x), svg_at(y, s->point[k].low),
+				svg_colour(style), svg_at(x, s->point[k].x), svg_at(x, s->point[k].x), svg_at(y, s->point[k].low),
 				svg_at(y, s->point[k].high));
 		}
 	for (size_t k = s->n; k-- > 0;)
 		if (has_interval(c, &s->point[k]))
 			sbuf_printf(&back, "L%.1f %.1f", svg_at(x, s->point[k].x), svg_at(y, s->point[k].low));
 	if (n > 1)
-		sbuf_printf(out, "<path class=\"band\" fill=\"%s\" d=\"%s%sZ\"/>\n", svg_colour(i), sbuf_text(&path), sbuf_text(&back));
+		sbuf_printf(out, "<path class=\"band\" fill=\"%s\" d=\"%s%sZ\"/>\n", svg_colour(style), sbuf_text(&path), sbuf_text(&back));
 	sbuf_free(&back);
 	sbuf_free(&path);
 }
@@ -119,10 +125,15 @@ bool svg_lines(struct sbuf *out, const char *title, const struct chart *c)
 		return false;
 	bool is_wide = c->kind == CHART_TIMELINE;
 	double width = is_wide ? SVG_WIDE : SVG_WIDTH, plot = is_wide ? 220 : 240;
-	const char **name = mem_zalloc(c->n_series, sizeof *name);
+	size_t *shade = mem_zalloc(c->n_series + 1, sizeof *shade);
+	struct svg_entry *entry = mem_zalloc(c->n_series + 1, sizeof *entry);
+	chart_shades(c, shade);
 	for (size_t i = 0; i < c->n_series; i++)
-		name[i] = c->series[i].label;
-	size_t rows = c->n_series > 1 ? svg_legend_rows(name, c->n_series, width) : 0;
+		entry[i] = (struct svg_entry){ c->series[i].label, shade[i],
+			c->series[i].marks_alone ? SVG_HOLLOW_SAMPLE
+			: c->kind == CHART_LINES ? SVG_MARKED_LINE_SAMPLE
+						 : SVG_LINE_SAMPLE };
+	size_t rows = c->n_series > 1 ? svg_legend_rows(entry, c->n_series, width) : 0;
 	double top = (double)rows * SVG_LINE + 30, height = top + plot + 42;
 	if (!is_wide && !c->category)
 		svg_round_range(&x, 6);
@@ -139,7 +150,7 @@ bool svg_lines(struct sbuf *out, const char *title, const struct chart *c)
 	y.end = top;
 	svg_open(out, title, width, height, is_wide, is_wide);
 	if (rows)
-		svg_legend(out, name, c->n_series, width, 0, false);
+		svg_legend(out, entry, c->n_series, width, 0);
 	svg_text(out, 6, top - 11, "start", c->y_label, 60);
 	svg_put_y(out, &x, &y, 5);
 	if (c->category)
@@ -157,14 +168,15 @@ bool svg_lines(struct sbuf *out, const char *title, const struct chart *c)
 		vy.end = 0;
 	}
 	for (size_t i = 0; i < c->n_series; i++)
-		put_band(out, c, i, &vx, &vy);
+		put_band(out, c, i, shade[i], &vx, &vy);
 	for (size_t i = 0; i < c->n_series; i++)
-		put_line(out, c, i, &vx, &vy);
+		put_line(out, c, i, shade[i], &vx, &vy);
 	if (is_wide)
 		sbuf_puts(out, "</svg>\n");
 	sbuf_printf(out, "<path class=\"frame\" d=\"M%.1f %.1fV%.1fH%.1f\"/>", x.begin, y.end, y.begin, x.end);
 	svg_close(out);
-	mem_free(name);
+	mem_free(entry);
+	mem_free(shade);
 	return true;
 }
 
@@ -240,14 +252,18 @@ bool svg_gantt(struct sbuf *out, const char *title, const struct svg_rows *r)
 	}
 	if (!(x.from < x.to) || !r->n_rows)
 		return false;
-	double top = (double)svg_legend_rows(r->kind, r->n_kinds, SVG_WIDE) * SVG_LINE + 8, plot = row * (double)r->n_rows;
+	struct svg_entry *entry = mem_zalloc(r->n_kinds + 1, sizeof *entry);
+	for (size_t k = 0; k < r->n_kinds; k++)
+		entry[k] = (struct svg_entry){ r->kind[k], k, SVG_BAR_SAMPLE };
+	double top = (double)svg_legend_rows(entry, r->n_kinds, SVG_WIDE) * SVG_LINE + 8, plot = row * (double)r->n_rows;
 	double height = top + plot + 42;
 	x.begin = widest(r->name, r->n_rows, NAME) + 14;
 	x.end = SVG_WIDE - 20;
 	y.begin = top + plot;
 	y.end = top;
 	svg_open(out, title, SVG_WIDE, height, true, true);
-	svg_legend(out, r->kind, r->n_kinds, SVG_WIDE, 0, true);
+	svg_legend(out, entry, r->n_kinds, SVG_WIDE, 0);
+	mem_free(entry);
 	svg_put_x(out, &x, &y, 8, false);
 	for (size_t k = 0; k < r->n_rows; k++)
 		svg_text(out, x.begin - 8, top + row * ((double)k + 0.5) + 4, "end", r->name[k], NAME);

@@ -16,6 +16,9 @@
 /* Draws lines with bands from low to high; CHART_CDF as lines, CHART_TIMELINE as steps that the reader can zoom. The range of y starts
  * at 0 unless y is negative or logarithmic; a logarithmic axis leaves out values that are not positive. */
 bool svg_lines(struct sbuf *out, const char *title, const struct chart *c);
+/* Draws bars side by side in each category, or stacks of them; published values are marks, and on a logarithmic axis marks replace all
+ * bars. */
+bool svg_bars(struct sbuf *out, const char *title, const struct chart *c);
 /* Draws the values of the first series as dots on one row for each category, with intervals from low to high. y_label: of the values. */
 bool svg_dots(struct sbuf *out, const char *title, const struct chart *c);
 

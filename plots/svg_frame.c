@@ -132,40 +132,71 @@ double svg_text_width(const char *s, size_t most)
 	return (double)n * character;
 }
 
+void svg_mark(struct sbuf *out, double x, double y, size_t i, bool is_hollow)
+{
+	/* Corners around (0, 0). The first shape is a circle. */
+	static const char *const shape[] = { NULL, "-3,-3 3,-3 3,3 -3,3", "0,-4.4 4.4,0 0,4.4 -4.4,0", "0,-4 3.8,3 -3.8,3",
+		"0,4 3.8,-3 -3.8,-3", "-1.2,-4 1.2,-4 1.2,-1.2 4,-1.2 4,1.2 1.2,1.2 1.2,4 -1.2,4 -1.2,1.2 -4,1.2 -4,-1.2 -1.2,-1.2",
+		"0,-4.2 4,-1.3 2.5,3.4 -2.5,3.4 -4,-1.3" };
+	const char *corners = shape[i % STYLES], *colour = svg_colour(i);
+	if (!corners)
+		sbuf_printf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.2\"", x, y);
+	else
+		sbuf_printf(out, "<polygon transform=\"translate(%.1f %.1f)\" points=\"%s\"", x, y, corners);
+	sbuf_printf(out, is_hollow ? " fill=\"#ffffff\" stroke=\"%s\" stroke-width=\"1.6\"/>" : " fill=\"%s\"/>", colour);
+}
+
+static void put_sample(struct sbuf *out, const struct svg_entry *e, double x, double at)
+{
+	switch (e->sample) {
+	case SVG_BAR_SAMPLE:
+		sbuf_printf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"26\" height=\"9\" fill=\"%s\"/>", x, at - 8, svg_colour(e->style));
+		break;
+	case SVG_LINE_SAMPLE:
+	case SVG_MARKED_LINE_SAMPLE:
+		sbuf_printf(out,
+			"<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-width=\"2\" stroke-dasharray=\"%s\"/>",
+			x, x + 28, at - 4, at - 4, svg_colour(e->style), svg_dash(e->style));
+		if (e->sample == SVG_MARKED_LINE_SAMPLE)
+			svg_mark(out, x + 14, at - 4, e->style, false);
+		break;
+	default:
+		svg_mark(out, x + 14, at - 4, e->style, e->sample == SVG_HOLLOW_SAMPLE);
+	}
+}
+
 /* Places the entries of a legend; returns the number of rows. out NULL: only counts. */
-static size_t lay_legend(struct sbuf *out, const char *const *name, size_t n, double width, double y, bool is_bar)
+static size_t lay_legend(struct sbuf *out, const struct svg_entry *entry, size_t n, double width, double y)
 {
 	double x = 8;
-	size_t row = 0;
+	size_t row = 0, placed = 0;
 	for (size_t i = 0; i < n; i++) {
-		double w = 36 + svg_text_width(name[i], LEGEND_NAME) + 14;
+		if (!*entry[i].name)
+			continue;
+		double w = 36 + svg_text_width(entry[i].name, LEGEND_NAME) + 14;
 		if (x > 8 && x + w > width) {
 			x = 8;
 			row++;
 		}
 		double at = y + (double)row * SVG_LINE + 12;
-		if (out && is_bar)
-			sbuf_printf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"26\" height=\"9\" fill=\"%s\"/>", x, at - 8, svg_colour(i));
-		else if (out)
-			sbuf_printf(out,
-				"<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-width=\"2\" "
-				"stroke-dasharray=\"%s\"/>",
-				x, x + 28, at - 4, at - 4, svg_colour(i), svg_dash(i));
-		if (out)
-			svg_text(out, x + 34, at, "start", name[i], LEGEND_NAME);
+		if (out) {
+			put_sample(out, &entry[i], x, at);
+			svg_text(out, x + 34, at, "start", entry[i].name, LEGEND_NAME);
+		}
 		x += w;
+		placed++;
 	}
-	return n ? row + 1 : 0;
+	return placed ? row + 1 : 0;
 }
 
-size_t svg_legend_rows(const char *const *name, size_t n, double width)
+size_t svg_legend_rows(const struct svg_entry *entry, size_t n, double width)
 {
-	return lay_legend(NULL, name, n, width, 0, false);
+	return lay_legend(NULL, entry, n, width, 0);
 }
 
-void svg_legend(struct sbuf *out, const char *const *name, size_t n, double width, double y, bool is_bar)
+void svg_legend(struct sbuf *out, const struct svg_entry *entry, size_t n, double width, double y)
 {
-	lay_legend(out, name, n, width, y, is_bar);
+	lay_legend(out, entry, n, width, y);
 }
 
 struct tics {

@@ -30,10 +30,20 @@ void svg_text(struct sbuf *out, double x, double y, const char *anchor, const ch
 const char *svg_colour(size_t i);
 const char *svg_dash(size_t i);
 
-/* Returns the number of rows that a legend with these names takes in the width. */
-size_t svg_legend_rows(const char *const *name, size_t n, double width);
-/* Draws the legend below y. is_bar: boxes instead of lines. */
-void svg_legend(struct sbuf *out, const char *const *name, size_t n, double width, double y, bool is_bar);
+/* Draws a mark whose shape depends on i, so that series differ without colour. is_hollow: published values. */
+void svg_mark(struct sbuf *out, double x, double y, size_t i, bool is_hollow);
+
+/* An entry of a legend: `style` is the place among colours, dashes and shapes. An empty name is left out. */
+enum svg_sample { SVG_LINE_SAMPLE, SVG_MARKED_LINE_SAMPLE, SVG_BAR_SAMPLE, SVG_MARK_SAMPLE, SVG_HOLLOW_SAMPLE };
+struct svg_entry {
+	const char *name;
+	size_t style;
+	enum svg_sample sample;
+};
+/* Returns the number of rows that a legend takes in the width. */
+size_t svg_legend_rows(const struct svg_entry *entry, size_t n, double width);
+/* Draws the legend below y. */
+void svg_legend(struct sbuf *out, const struct svg_entry *entry, size_t n, double width, double y);
 /* Returns an estimate of the width of a text, cut to most characters. */
 double svg_text_width(const char *s, size_t most);
 

@@ -18,6 +18,6 @@ if (longest > 4) { set ylabel "" }
 set style fill solid 1.0 noborder
 # Horizontal, because the page may be one row high: a vertical legend would be cut off or cover the rows.
 set key horizontal maxcols (titles > 3 ? 2 : 3) samplen 1.5 width 1 title label[1] left
-array shade[7] = ['#0072B2', '#D55E00', '#F0A070', '#009E73', '#CC79A7', '#777777', '#E69F00']
+array shade[8] = ['#0072B2', '#D55E00', '#F0A070', '#009E73', '#CC79A7', '#777777', '#E69F00', '#56B4E9']
 plot for [k=1:kinds] $data index k-1 using 1:3:1:2:3:4 with boxxyerror linecolor rgb shade[k] \
 	title (is_there[k] ? kind[k] : '')

@@ -12,8 +12,8 @@
 
 enum { MAX_DEVICES = 64 };
 
-static const char *const kinds[] = { "forward", "backward", "recompute", "optimizer", "codec", "work", "send" };
-enum { KINDS = sizeof kinds / sizeof *kinds };
+static const char *const kinds[] = { "forward", "backward", "recompute", "optimizer", "codec", "work", "send", "weight gradient" };
+enum { KINDS = sizeof kinds / sizeof *kinds, OPTIONAL = 1 }; /* the last kinds are left out unless a span has one */
 
 struct device_place {
 	uint32_t device;
@@ -121,30 +121,46 @@ static bool put_kind(struct sbuf *b, const struct run_result *r, const struct vi
 	return has_any;
 }
 
+/* Returns the number of kinds with a place in the figure. */
+static size_t kinds_shown(const struct run_result *r)
+{
+	for (size_t i = 0; i < r->n_spans; i++)
+		for (size_t k = KINDS - OPTIONAL; k < KINDS; k++)
+			if (!strcmp(r->spans[i].kind, kinds[k]))
+				return KINDS;
+	return KINDS - OPTIONAL;
+}
+
+/* Returns the name of a kind in the legend; short names, so that three fit into a row. */
+static const char *title_of(const char *kind)
+{
+	return !strcmp(kind, "send") ? "messages" : !strcmp(kind, "weight gradient") ? "weights" : kind;
+}
+
 size_t figure_data_timeline(struct sbuf *script, const struct run_result *r, size_t max_devices, size_t *titles)
 {
 	struct view v = find_view(r, max_devices);
 	*titles = 0;
 	bool has[KINDS];
+	size_t n_kinds = kinds_shown(r);
 	if (!(v.to_s > v.from_s)) {
 		mem_free(v.place);
 		return 0;
 	}
 	double unit_s = v.to_s - v.from_s >= 5 ? 1 : v.to_s - v.from_s >= 5e-3 ? 1e-3 : 1e-6;
 	sbuf_puts(script, "$data << EOD\n");
-	for (size_t k = 0; k < KINDS; k++) {
+	for (size_t k = 0; k < n_kinds; k++) {
 		has[k] = put_kind(script, r, &v, kinds[k], unit_s);
 		*titles += has[k];
 	}
-	sbuf_printf(script, "EOD\ntitles = %zu\ntime_unit = '%s'\ntime_end = %.9g\nkinds = %d\narray kind[%d]\narray is_there[%d]\n",
+	sbuf_printf(script, "EOD\ntitles = %zu\ntime_unit = '%s'\ntime_end = %.9g\nkinds = %zu\narray kind[%zu]\narray is_there[%zu]\n",
 		*titles,
 		unit_s == 1     ? "s"
 		: unit_s < 1e-4 ? "us"
 				: "ms",
-		(v.to_s - v.from_s) / unit_s, KINDS, KINDS, KINDS);
-	for (size_t k = 0; k < KINDS; k++)
-		sbuf_printf(script, "kind[%zu] = '%s'\nis_there[%zu] = %d\n", k + 1, strcmp(kinds[k], "send") ? kinds[k] : "messages",
-			k + 1, has[k]);
+		(v.to_s - v.from_s) / unit_s, n_kinds, n_kinds, n_kinds);
+	for (size_t k = 0; k < n_kinds; k++)
+		sbuf_printf(script, "kind[%zu] = '%s'\nis_there[%zu] = %d\n", k + 1, title_of(kinds[k]), k + 1, has[k]);
 	sbuf_printf(script, "devices = %zu\narray device[%zu]\n", v.n, v.n);
 	for (size_t k = 0; k < v.n; k++) {
 		sbuf_printf(script, "device[%zu] = ", k + 1);

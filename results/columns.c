@@ -71,6 +71,10 @@ static const struct column endpoints_columns[] = {
 #define ENDPOINT(...) COLUMN(endpoint_row, __VA_ARGS__)
 #include "results/columns.def"
 };
+static const struct column ranks_columns[] = {
+#define RANK(...) COLUMN(rank_row, __VA_ARGS__)
+#include "results/columns.def"
+};
 
 #define STORED_PACKED(rows) #rows
 #define STORED_POSITION(rows) #rows

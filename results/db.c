@@ -221,7 +221,7 @@ int db_select_rows(const struct store *s, const struct row_table *t, const char 
 		sbuf_printf(&sql, has ? "%s%s" : "%sNULL AS %s", sql.len ? ", " : "SELECT ", c->name);
 	}
 	if (!code && t->key == KEY_PACKED)
-		code = db_has_column(s, t->name, "key", &has, err); /* the first files of schema 1 had run and number */
+		code = db_has_column(s, t->name, "key", &has, err); /* early files of schema 1 have columns run and number */
 	bool is_packed = t->key == KEY_PACKED && has;
 	sbuf_printf(&sql, " FROM %s WHERE %s", t->name,
 		is_packed         ? "key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY key"

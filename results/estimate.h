@@ -5,12 +5,10 @@
  * Student's interval is too short on the side of a long tail, where most of its misses are. The interval here
  *  - is the hull of Hall's (Hall, On the removal of skewness by transformation, JRSS B 54, 1992), which inverts a cubic
  *    transformation of Student's t that removes the skewness, and Student's on the scale of the quantity: logarithmic for a
- *    quantity
- *    that is never negative, linear for any other;
+ *    quantity that is never negative, linear for any other;
  *  - has a smaller chance of error on the side of the tail than on the other;
  *  - reaches up to the end of Cox's interval for a lognormal law if all values are positive (Olsson, Confidence intervals for
- *    the mean
- *    of a log-normal distribution, Journal of Statistics Education 13, 2005);
+ *    the mean of a log-normal distribution, Journal of Statistics Education 13, 2005);
  *  - is longer on the side of the longer tail, because few replications miss the largest values.
  * The ends never leave the range of the quantity. docs/models/statistics.md has the formulas and the coverage measured.
  */

@@ -26,6 +26,7 @@ struct report_column {
 struct report_file {
 	const char *table; /* of columns.def */
 	bool if_paid;      /* true: only if costs were accounted for */
+	bool if_any;       /* true: only if the run has rows of the table */
 };
 
 struct report_form {
@@ -37,7 +38,10 @@ struct report_form {
 	/* Table whose rows run_result.rows_total counts, and metric of that number. A run of several worlds has the metric
 	 * PART.counted if this world is a part. NULL: none. */
 	const char *counted;
-	const char *const *parts;            /* names of the worlds that a run consists of, ending with NULL; NULL: one world */
+	const char *const *parts; /* names of the worlds that a run consists of, ending with NULL; NULL: one world */
+	/* Table whose rows the printed table and JSON list by run, if a run has any: in place of the metrics in CSV, below them in other
+	 * forms. NULL: none. */
+	const char *listed;
 	const struct report_column *columns; /* columns of the table of runs, in order; ends with a NULL metric; at most 64; may be
 					      * NULL */
 };

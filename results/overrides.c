@@ -184,7 +184,7 @@ bool overrides_make(struct sbuf *out, const char *base, const char *text)
 
 static void apply(struct sbuf *out, struct slice base, struct slice patch);
 
-/* Appends what a member of the patch puts in place of a value: objects lose their nulls. */
+/* Appends the value that a member of the patch sets. An object is merged into the old value, and its members that are null are left out. */
 static void put_patched(struct sbuf *out, struct slice key, struct slice old, struct slice new)
 {
 	if (*new.at != '{') {

@@ -27,7 +27,8 @@ struct report_style {
  * (NULL: none), and the choices of a step policy.
  * Assumptions and remarks follow: once if all runs have them, else after the names of the runs that have them. Columns without a
  * value in any run are left out. A column has one unit: beside each value in text, in the title in Markdown and LaTeX. CSV has the
- * metrics' names, the units of the database, and ends of intervals as columns of their own; CSV has no comparisons and remarks. */
+ * metrics' names, the units of the database, and ends of intervals as columns of their own; CSV has no comparisons and remarks. Rows that
+ * the world's form lists follow the runs; in CSV they replace them. */
 void report_table(
 	struct sbuf *out, const struct run_result *const *runs, size_t n, const struct report_comparisons *x, struct report_style style);
 
@@ -35,8 +36,8 @@ void report_table(
 const struct report_column *report_column_of(const char *world, const char *metric);
 
 /* Appends one object: {"runs": [{"label": .., "assumptions": [TEXT], "remarks": [TEXT],
- * "metrics": {NAME: {"value", "ci_low", "ci_high"}}}]}, and "comparisons" (docs/reference/schema.md) unless x is NULL or empty;
- * numbers have the fewest of 15, 16 or 17 digits that read back as the same number, missing values are null. */
+ * "metrics": {NAME: {"value", "ci_low", "ci_high"}}, and the rows that the form lists}]}, and "comparisons" (docs/reference/schema.md)
+ * unless x is NULL or empty; numbers have the fewest of 15, 16 or 17 digits that read back as the same number, missing values are null. */
 void report_json(struct sbuf *out, const struct run_result *const *runs, size_t n, const struct report_comparisons *x);
 
 /* Creates dir with its parents. Writes summary.csv, notes.csv (assumptions and remarks) and files per run. Jobs: LABEL.jobs.csv and

@@ -52,8 +52,7 @@ static void put_bound(struct sbuf *out, const struct report_comparison *x)
 	sbuf_printf(out, "%.4g%s%s", o->within / by.divisor, *by.unit ? " " : "", by.unit);
 }
 
-/* Appends what the tests show of a pair. */
-static void put_verdict(struct sbuf *out, const struct report_comparison *x, const struct compare_pair *p)
+void report_put_verdict(struct sbuf *out, const struct report_comparison *x, const struct compare_pair *p)
 {
 	switch (p->verdict) {
 	case COMPARE_NONE:
@@ -93,7 +92,7 @@ static void put_pair(struct sbuf *out, const struct report_comparison *x, const 
 	sbuf_puts(out, "  ");
 	report_pad(out, name, width, false);
 	report_put_difference(out, &p->difference, x->column->kind, x->c->policy[p->a].mean);
-	put_verdict(out, x, p);
+	report_put_verdict(out, x, p);
 	sbuf_putc(out, '\n');
 }
 

@@ -23,6 +23,19 @@ struct report_comparisons {
 	size_t n;
 };
 
+/* A line below the table that compares each further policy with the first. */
+struct report_difference {
+	const char *metric, *base, *title; /* metric: difference to the first policy; base: its value; title: with "%s" for its name */
+	enum report_kind kind;
+};
+/* The first policy's value divided by each policy's value, or, if is_inverse, the reciprocal: how many times faster or cheaper. */
+struct report_quotient {
+	const char *metric, *title, *word; /* title: NULL if the ratio is on the line of the previous entry */
+	bool is_inverse;
+};
+extern const struct report_difference report_differences[]; /* ends with a NULL metric, as the next one */
+extern const struct report_quotient report_quotients[];
+
 /* Frees the comparisons; NULL is a no-op. */
 void report_comparisons_free(struct report_comparisons *x);
 
@@ -30,6 +43,9 @@ void report_comparisons_free(struct report_comparisons *x);
 const char *report_verdict(enum compare_verdict v);
 /* Returns "all", "first" or "best". */
 const char *report_family(enum compare_family f);
+
+/* Appends two blanks and what the tests show of a pair; nothing if there is no comparison. */
+void report_put_verdict(struct sbuf *out, const struct report_comparison *x, const struct compare_pair *p);
 
 /* Appends, for each comparison, the differences to the first policy, the ranking and the policies that are not told apart. runs: the
  * policies of the comparisons. width: width of names. */

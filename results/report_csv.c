@@ -258,7 +258,7 @@ static int write_files(
 {
 	int code = ORR_OK;
 	for (const struct report_file *f = files; !code && f && f->table; f++)
-		if (!f->if_paid || r->n_accounts)
+		if ((!f->if_paid || r->n_accounts) && (!f->if_any || rows_count(row_table_find(f->table), r)))
 			code = write_one(dir, name, row_table_find(f->table), r, err);
 	return code;
 }

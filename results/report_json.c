@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "results/form.h"
+#include "results/report_rows.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -69,6 +70,9 @@ static cJSON *run_object(const struct run_result *r)
 		add_real(m, "ci_low", r->metrics[i].ci_low);
 		add_real(m, "ci_high", r->metrics[i].ci_high);
 	}
+	const char *listed = report_rows_of(&r, 1);
+	if (listed)
+		cJSON_AddItemToObject(o, listed, report_rows_json(r, listed));
 	return o;
 }
 

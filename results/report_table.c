@@ -5,6 +5,7 @@
 #include "base/num.h"
 #include "results/form.h"
 #include "results/report_compare.h"
+#include "results/report_rows.h"
 #include "results/report_text.h"
 
 #include <math.h>
@@ -132,13 +133,10 @@ static struct grid exact_grid_of(const struct run_result *const *runs, size_t n)
 	return g;
 }
 
-/* Paired comparisons with the first policy. */
-static const struct job_difference {
-	const char *diff, *base, *title;
-	enum report_kind kind;
-} job_differences[] = {
+const struct report_difference report_differences[] = {
 	{ "jct_diff", "jct_mean", "mean JCT against %s, job by job:\n", REPORT_TIME },
 	{ "completion_diff", "completion_mean", "mean end-to-end time against %s, request by request:\n", REPORT_SHORT_TIME },
+	{ NULL, NULL, NULL, REPORT_TIME },
 };
 
 static void put_difference(
@@ -160,29 +158,25 @@ static void put_difference(
 
 static void put_differences(struct sbuf *out, const struct run_result *const *runs, size_t n, size_t width)
 {
-	for (size_t k = 0; k < sizeof job_differences / sizeof *job_differences; k++) {
-		const struct job_difference *c = &job_differences[k];
-		if (!is_known(runs + 1, n - 1, c->diff))
+	for (const struct report_difference *c = report_differences; c->metric; c++) {
+		if (!is_known(runs + 1, n - 1, c->metric))
 			continue;
 		report_put_title(out, c->title, runs[0]);
 		for (size_t i = 1; i < n; i++)
-			put_difference(out, runs[i], c->diff, c->kind, result_find(runs[0], c->base), width);
+			put_difference(out, runs[i], c->metric, c->kind, result_find(runs[0], c->base), width);
 	}
 }
 
-/* The first policy's value divided by each policy's value: how many times faster or cheaper. is_inverse: the reciprocal. */
-static const struct quotient {
-	const char *metric, *title, *word; /* title: NULL if the ratio is on the line of the previous entry */
-	bool is_inverse;
-} quotients[] = {
+const struct report_quotient report_quotients[] = {
 	{ "ratio_completion_mean", "mean end-to-end time of %s / that of each policy, over all replications:\n", "", false },
 	{ "ratio_samples_per_s", "against %s:\n", "throughput ", true },
 	{ "ratio_usd_per_hour", NULL, "USD/h ", true },
 	{ "ratio_value", NULL, "value ", true },
+	{ NULL, NULL, NULL, false },
 };
-enum { QUOTIENTS = sizeof quotients / sizeof *quotients };
+enum { QUOTIENTS = sizeof report_quotients / sizeof *report_quotients - 1 };
 
-static void put_quotient(struct sbuf *out, const struct quotient *q, const struct metric *m)
+static void put_quotient(struct sbuf *out, const struct report_quotient *q, const struct metric *m)
 {
 	if (!m || !isfinite(m->value) || (q->is_inverse && !(m->value > 0)))
 		return;
@@ -195,18 +189,18 @@ static void put_quotient(struct sbuf *out, const struct quotient *q, const struc
 static void put_ratios(struct sbuf *out, const struct run_result *const *runs, size_t n, size_t width)
 {
 	for (size_t first = 0, last; first < QUOTIENTS; first = last) {
-		for (last = first + 1; last < QUOTIENTS && !quotients[last].title;)
+		for (last = first + 1; last < QUOTIENTS && !report_quotients[last].title;)
 			last++;
-		if (!is_known(runs + 1, n - 1, quotients[first].metric))
+		if (!is_known(runs + 1, n - 1, report_quotients[first].metric))
 			continue;
-		report_put_title(out, quotients[first].title, runs[0]);
+		report_put_title(out, report_quotients[first].title, runs[0]);
 		for (size_t i = 1; i < n; i++) {
 			char *name = report_name_of(runs[i]);
 			sbuf_puts(out, "  ");
 			report_pad(out, name, width, false);
 			mem_free(name);
 			for (size_t k = first; k < last; k++)
-				put_quotient(out, &quotients[k], result_find(runs[i], quotients[k].metric));
+				put_quotient(out, &report_quotients[k], result_find(runs[i], report_quotients[k].metric));
 			sbuf_putc(out, '\n');
 		}
 	}
@@ -403,8 +397,15 @@ void report_table(
 	struct sbuf *out, const struct run_result *const *runs, size_t n, const struct report_comparisons *x, struct report_style style)
 {
 	struct sbuf sentences = { 0 };
+	const char *listed = n ? report_rows_of(runs, n) : NULL;
+	if (listed && style.format == GRID_CSV) {
+		report_rows(out, runs, n, listed, style);
+		return;
+	}
 	struct grid g = style.format == GRID_CSV ? exact_grid_of(runs, n) : grid_of(runs, n, style.format);
 	grid_put(out, &g, style.format, style.width);
+	if (listed)
+		report_rows(out, runs, n, listed, style);
 	put_sentences(&sentences, runs, n, x);
 	grid_put_notes(out, sbuf_text(&sentences), style.format, style.width);
 	sbuf_free(&sentences);

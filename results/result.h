@@ -19,7 +19,7 @@ enum request_status { REQUEST_COMPLETED, REQUEST_REFUSED, REQUEST_SHED, REQUEST_
 
 /*
  * Row types: struct job_row, metric, event_row, iteration_row, device_row, span_row, request_row, replica_row, node_row,
- * account_row and part_row. columns.def lists their fields with units; texts are literals or owned by the result.
+ * account_row, part_row and rank_row. columns.def lists their fields with units; texts are literals or owned by the result.
  */
 #define ROW_NUMBER(name) uint64_t name;
 #define ROW_ID(name) const char *name;
@@ -85,6 +85,10 @@ struct account_row {
 };
 #define PART ROWS_OF
 struct part_row {
+#include "results/columns.def"
+};
+#define RANK ROWS_OF
+struct rank_row {
 #include "results/columns.def"
 };
 /* clang-format on */

@@ -51,7 +51,7 @@ static int check_identity(const struct store *s, int *schema, struct orr_error *
 	if (application == 0 && version == 0 && objects == 0)
 		return ORR_OK;
 	if (application != DB_APPLICATION_ID)
-		return orr_fail(err, ORR_EINPUT, "%s: a SQLite database of another program: expected another file name", s->path);
+		return orr_fail(err, ORR_EINPUT, "%s: an SQLite database of another program: expected another file name", s->path);
 	if (version > DB_SCHEMA_VERSION)
 		return orr_fail(err, ORR_EINPUT, "%s: schema version %lld of a newer orrery: this one (%s) expects at most version %d",
 			s->path, (long long)version, PACKAGE_VERSION, DB_SCHEMA_VERSION);

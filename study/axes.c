@@ -6,7 +6,7 @@
 #include "base/num.h"
 #include "base/rng.h"
 #include "base/sbuf.h"
-#include "study/search.h"
+#include "base/search.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -121,7 +121,7 @@ static bool list_files(const char *db, glob_t *found)
 	return has;
 }
 
-/* Keeps the parts of the study that wrote last: parts of an earlier one may remain, which had another number of parts. */
+/* Keeps the parts of the study that wrote last. Files of an earlier study with another number of parts may remain. */
 static size_t keep_latest(struct board_state *list, size_t n)
 {
 	size_t latest = 0, kept = 0;

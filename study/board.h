@@ -38,8 +38,8 @@ void board_end(struct board *b, bool is_ended);
 
 /* ---- readers ---- */
 
-/* Reads the parts of a database whose files exist, in order of number; free with mem_free. Parts that differ in their number of all
- * parts are of several studies: the one that wrote last is returned. */
+/* Reads the parts of a database whose files exist, in order of number; free with mem_free. Files that state different numbers of
+ * parts are of several studies: only those of the study that wrote last are returned. */
 struct board_state *board_read(const char *db, size_t *n);
 /* Removes the files. */
 void board_remove(const char *db);

@@ -2,7 +2,7 @@
 /*
  * compare.h - comparison of the policies of one scenario over its replications: the keys compare and equal_within
  *
- * Compared are the primary columns of the table and the metrics that equal_within names. Comparisons depend on which policies a
+ * The primary columns of the table and the metrics that equal_within names are compared. Comparisons depend on which policies a
  * scenario has, so they are made from the stored replications each time and are not part of a run.
  */
 #ifndef ORR_STUDY_COMPARE_H

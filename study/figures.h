@@ -13,7 +13,7 @@
 #define ORR_CLI_FIGURES_H
 
 #include "base/expr.h"
-#include "study/search.h"
+#include "base/search.h"
 #include "study/study.h"
 #include "plots/chart.h"
 #include "results/report.h"
@@ -42,7 +42,7 @@ struct book_axis {
 };
 
 enum book_search_kind { BOOK_NO_SEARCH, BOOK_FIND, BOOK_REFINE };
-/* How a run of a study chooses values of an axis from earlier results (study/search.h). */
+/* How a run of a study chooses values of an axis from earlier results (base/search.h). */
 struct book_search {
 	enum book_search_kind kind;
 	size_t axis, value; /* value: number of the value of the axis that the search runs next */
@@ -107,6 +107,11 @@ struct book {
 	bool has_results; /* the runs have ended */
 };
 
+/* Appends the names of the installed books, in alphabetical order. */
+struct sbuf;
+void book_names(struct sbuf *out, const char *separator);
+/* Returns the path of the figures.json of an installed book or of a folder; NULL: there is no such folder. The caller frees it. */
+char *book_file(const char *name);
 /* Opens a book. name: a folder's path (with a '/'), or a folder of scenarios/. Returns NULL on error. */
 struct book *book_open(const char *name, struct orr_error *err);
 /* Opens a study, a JSON file. */
@@ -170,6 +175,10 @@ int book_add_scenarios(const struct book *b, struct study *study, const struct b
 void book_describe_point(const struct book *b, const struct book_run *r, char *out, size_t size);
 /* Executes all runs at all points. Uses db, fresh, check, threads and quiet of o. */
 int book_run_all(struct book *b, const struct world_output *o, struct orr_error *err);
+/* Takes all runs at all points from a database. *missing: number of runs that it lacks; unless it is 0, the book has no results. */
+int book_take_all(struct book *b, const struct study_source *from, size_t *missing, struct orr_error *err);
+/* Calls fn for each run that book_take_all() took, with the name of the book's run and the number in the database. */
+void book_each_number(const struct book *b, void (*fn)(void *ctx, const char *run, int64_t number), void *ctx);
 /* Returns the points of the distribution function of a column of a run's rows, "RUN[AXIS=VALUE,..].LABEL.COLUMN"; none if that point
  * was left out. Free with mem_free. */
 int book_distribution(struct book *b, const char *text, const char *where, struct chart_point **out, size_t *n, struct orr_error *err);
@@ -177,11 +186,22 @@ int book_distribution(struct book *b, const char *text, const char *where, struc
  * unit_s. */
 int book_timeline(
 	struct book *b, const char *text, const char *where, double unit_s, struct chart_point **out, size_t *n, struct orr_error *err);
-/* Writes FILE.csv and adds FILE to the album (NULL: none): the timeline of the run at "rows" of the figure. */
+/* Writes FILE.csv (out_dir NULL: not) and adds FILE to the album (NULL: none): the timeline of the run at "rows" of the figure. *shown:
+ * that run; NULL: its point was left out. */
 int book_spans(struct book *b, const cJSON *figure, const char *where, const char *file, const char *out_dir, struct album *album,
-	struct orr_error *err);
+	const struct run_result **shown, struct orr_error *err);
 /* Writes FILE.pdf, .svg, .png and .csv of each figure. */
-int book_draw(struct book *b, const char *out_dir, bool no_figures, struct orr_error *err);
+int book_draw(struct book *b, const char *out_dir, bool no_figures, const struct look *look, struct orr_error *err);
+/* Draws each figure with a function of the caller instead of gnuplot. chart: for lines, bars, curves and timelines; spans: for the
+ * operations of a run. title: name of the figure, valid during the call. */
+struct book_canvas {
+	void (*chart)(void *ctx, const char *title, const struct chart *c);
+	void (*spans)(void *ctx, const char *title, const struct run_result *r);
+	void *ctx;
+};
+int book_draw_on(struct book *b, const struct book_canvas *canvas, struct orr_error *err);
+/* Returns the table with whole texts and the sources, in *out; free it with grid_free(). It has one row if the book has no table. */
+int book_table_grid(struct book *b, struct grid *out, struct orr_error *err);
 /* Writes table.csv and table.txt; also appends the table to out in the given style. */
 int book_tables(struct book *b, const char *out_dir, struct report_style style, struct sbuf *out, struct orr_error *err);
 

@@ -58,18 +58,27 @@ static char *find(const char *name)
 	return NULL;
 }
 
+char *book_file(const char *name)
+{
+	struct sbuf path = { 0 };
+	char *dir = find(name);
+	if (!dir)
+		return NULL;
+	sbuf_printf(&path, "%s/figures.json", dir);
+	mem_free(dir);
+	return sbuf_steal(&path);
+}
+
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Sets the error that no such book exists, with the names of the known books. */
-static int not_found(const char *name, struct orr_error *err)
+void book_names(struct sbuf *out, const char *separator)
 {
 	const char *in[PLACES];
 	char **names = NULL;
 	size_t n = 0, cap = 0;
-	struct sbuf list = { 0 };
 	places(in);
 	for (int i = 0; i < PLACES && !n; i++) {
 		struct sbuf path = { 0 };
@@ -88,17 +97,24 @@ static int not_found(const char *name, struct orr_error *err)
 	if (n)
 		qsort(names, n, sizeof *names, by_name);
 	for (size_t i = 0; i < n; i++) {
-		sbuf_printf(&list, "%s%s", i ? ", " : "", names[i]);
+		sbuf_printf(out, "%s%s", i ? separator : "", names[i]);
 		mem_free(names[i]);
 	}
 	mem_free(names);
+}
+
+/* Sets the error that no such book exists, with the names of the known books. */
+static int not_found(const char *name, struct orr_error *err)
+{
+	struct sbuf list = { 0 };
+	book_names(&list, ", ");
 	if (*name)
 		orr_fail(err, ORR_EINPUT,
 			"figures: there is no scenario book \"%.100s\" with a figures.json%s%.400s, or a path such as ./mine", name,
-			n ? ": expected " : ": expected an installed book", sbuf_text(&list));
+			list.len ? ": expected " : ": expected an installed book", sbuf_text(&list));
 	else
 		orr_fail(err, ORR_EINPUT, "figures: expected NAME: %.400s, or a path such as ./mine",
-			n ? sbuf_text(&list) : "a scenario book");
+			list.len ? sbuf_text(&list) : "a scenario book");
 	sbuf_free(&list);
 	return ORR_EINPUT;
 }

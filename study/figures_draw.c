@@ -16,6 +16,7 @@ struct drawing {
 	char where[60];
 	const char *out_dir;
 	struct album *album;
+	const struct book_canvas *canvas; /* draws instead of gnuplot; NULL: none */
 	bool no_figures;
 	/* The current chart. */
 	struct chart chart;
@@ -251,9 +252,11 @@ static int draw(struct book *b, struct drawing *d, const char *file, struct orr_
 		names = categories(b, d);
 		d->chart.series = d->series;
 	}
-	if (!rc)
+	if (!rc && d->out_dir)
 		rc = write_data(b, d, err);
-	if (!rc && !d->no_figures)
+	if (!rc && d->canvas)
+		d->canvas->chart(d->canvas->ctx, file, &d->chart);
+	else if (!rc && !d->no_figures)
 		rc = chart_add(d->album, &d->chart, err);
 	for (size_t i = 0; i < d->chart.n_series; i++) {
 		char *label;
@@ -282,23 +285,25 @@ static int add_chart(struct book *b, void *ctx, struct orr_error *err)
 	if (!is_spans && (!kind || !kind_named(kind, &d->chart.kind)))
 		return book_fail(b, d->where, err, "\"kind\": expected lines, bars, stacked, timeline, spans or cdf");
 	char *file = book_text(b, name, d->where, err);
+	const struct run_result *shown = NULL;
 	int rc = !file ? ORR_EINPUT
 		 : is_file_name(file)
 			 ? ORR_OK
 			 : book_fail(b, d->where, err,
 				   "\"name\": expected a file name of letters, digits and the characters . _ + = -, found \"%.60s\"", file);
 	if (!rc)
-		rc = is_spans ? book_spans(b, d->json, d->where, file, d->out_dir, d->no_figures ? NULL : d->album, err)
-			      : draw(b, d, file, err);
+		rc = is_spans
+			     ? book_spans(b, d->json, d->where, file, d->out_dir, d->no_figures || d->canvas ? NULL : d->album, &shown, err)
+			     : draw(b, d, file, err);
+	if (!rc && shown && d->canvas)
+		d->canvas->spans(d->canvas->ctx, file, shown);
 	mem_free(file);
 	return rc;
 }
 
-int book_draw(struct book *b, const char *out_dir, bool no_figures, struct orr_error *err)
+static int draw_all(struct book *b, struct drawing d, struct orr_error *err)
 {
 	static const char *const known[] = { "name", "kind", "each", "x", "y", "series", "title", NULL };
-	struct album album = { 0 };
-	struct drawing d = { .album = &album, .out_dir = out_dir, .no_figures = no_figures };
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(b->json, "figures");
 	int rc = list && !cJSON_IsArray(list) ? book_fail(b, "$.figures", err, "expected a list") : ORR_OK, i = 0;
 	cJSON_ArrayForEach(d.json, list)
@@ -310,6 +315,18 @@ int book_draw(struct book *b, const char *out_dir, bool no_figures, struct orr_e
 		if (!rc)
 			rc = book_each(b, cJSON_GetObjectItemCaseSensitive(d.json, "each"), d.where, add_chart, &d, err);
 	}
+	return rc;
+}
+
+int book_draw_on(struct book *b, const struct book_canvas *canvas, struct orr_error *err)
+{
+	return draw_all(b, (struct drawing){ .canvas = canvas }, err);
+}
+
+int book_draw(struct book *b, const char *out_dir, bool no_figures, const struct look *look, struct orr_error *err)
+{
+	struct album album = { .look = *look };
+	int rc = draw_all(b, (struct drawing){ .album = &album, .out_dir = out_dir, .no_figures = no_figures }, err);
 	if (!rc)
 		rc = album_write(&album, out_dir, err);
 	album_free(&album);

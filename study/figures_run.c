@@ -156,7 +156,8 @@ static bool wants_spans(const struct book *b)
 	return false;
 }
 
-int book_run_all(struct book *b, const struct world_output *o, struct orr_error *err)
+/* Makes the study of all runs at all points. */
+static int add_all_runs(struct book *b, const struct world_output *o, struct orr_error *err)
 {
 	size_t n_parts = 0;
 	int rc = ORR_OK;
@@ -165,6 +166,33 @@ int book_run_all(struct book *b, const struct world_output *o, struct orr_error 
 	b->study = study_new(&b->output);
 	for (size_t i = 0; i < b->n_runs && !rc; i++)
 		rc = add_run(b, &b->run[i], &n_parts, err);
+	return rc;
+}
+
+int book_take_all(struct book *b, const struct study_source *from, size_t *missing, struct orr_error *err)
+{
+	static const struct world_output quietly = { .quiet = true, .is_series = true };
+	*missing = 0;
+	int rc = add_all_runs(b, &quietly, err);
+	if (!rc)
+		rc = study_take(b->study, from, missing, err);
+	b->has_results = !rc && !*missing;
+	return rc;
+}
+
+void book_each_number(const struct book *b, void (*fn)(void *ctx, const char *run, int64_t number), void *ctx)
+{
+	for (size_t i = 0; i < b->n_runs; i++)
+		for (size_t point = 0; point < b->run[i].n_points; point++) {
+			size_t k = b->run[i].part[point];
+			for (size_t p = 0; k != SIZE_MAX && p < study_policies(b->study, k); p++)
+				fn(ctx, b->run[i].name, study_number(b->study, k, p));
+		}
+}
+
+int book_run_all(struct book *b, const struct world_output *o, struct orr_error *err)
+{
+	int rc = add_all_runs(b, o, err);
 	if (!rc)
 		rc = study_carry_out(b->study, "runs", err);
 	if (!rc)

@@ -28,7 +28,7 @@ static int write_spans(const struct run_result *r, const char *out_dir, const ch
 }
 
 int book_spans(struct book *b, const cJSON *figure, const char *where, const char *file, const char *out_dir, struct album *album,
-	struct orr_error *err)
+	const struct run_result **shown, struct orr_error *err)
 {
 	static const char *const known[] = { "name", "kind", "each", "title", "rows", NULL };
 	const struct run_result *r = NULL;
@@ -46,10 +46,11 @@ int book_spans(struct book *b, const cJSON *figure, const char *where, const cha
 			"%.80s: this run has no spans: expected a run of the step world; --fresh repeats a run that a database keeps "
 			"without spans",
 			text);
-	if (!rc && r)
+	if (!rc && r && out_dir)
 		rc = write_spans(r, out_dir, file, err);
 	if (!rc && r && album)
 		rc = figures_timeline(album, r, file, err);
 	mem_free(text);
+	*shown = rc ? NULL : r;
 	return rc;
 }

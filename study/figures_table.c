@@ -122,7 +122,7 @@ static int write_csv(const struct listing *t, const char *dir, struct orr_error 
 
 /* ---- text ---- */
 
-enum { COLUMNS = 8 };
+enum { COLUMNS = 9, PRINTED = 8 }; /* the last, the source, is not printed */
 
 static char *real_text(double v, const char *format)
 {
@@ -163,19 +163,20 @@ static char *shortened(const char *s)
 	return sbuf_steal(&b);
 }
 
-static void fill_cells(char **cell, const struct row *r)
+static void fill_cells(char **cell, const struct row *r, bool is_whole)
 {
 	cell[0] = mem_strdup(r->id);
-	cell[1] = shortened(r->what);
+	cell[1] = is_whole ? mem_strdup(r->what) : shortened(r->what);
 	cell[2] = real_text(r->published, "%.6g");
 	cell[3] = real_text(r->simulated, "%.6g");
 	cell[4] = real_text(100 * error_of(r->simulated, r->published), "%+.2f %%");
 	cell[5] = bounds_text(r);
 	cell[6] = real_text(r->closed, "%.6g");
 	cell[7] = real_text(100 * error_of(r->simulated, r->closed), "%.2g %%");
+	cell[8] = mem_strdup(r->source ? r->source : "");
 }
 
-/* Returns whether a column of the listing has anything to say. */
+/* Returns whether the column has a value in any row. */
 static bool says(const struct grid *g, size_t column)
 {
 	for (size_t i = 1; i < g->rows; i++)
@@ -184,18 +185,18 @@ static bool says(const struct grid *g, size_t column)
 	return false;
 }
 
-/* Puts the listing without empty columns. */
-static void put_listing(struct sbuf *out, const struct listing *t, struct report_style style)
+/* Returns the first `columns` columns of the listing without empty ones. */
+static struct grid grid_of(const struct listing *t, size_t columns, bool is_whole)
 {
-	static const char *const titles[COLUMNS] = { "id", "what", "published", "simulated", "error", "bounds", "closed form",
-		"off it by" };
+	static const char *const titles[COLUMNS] = { "id", "what", "published", "simulated", "error", "bounds", "closed form", "deviation",
+		"source" };
 	struct grid all = grid_new(t->n + 1, COLUMNS, 2), g;
 	size_t n = 0, keys = 0, shown[COLUMNS];
 	for (size_t c = 0; c < COLUMNS; c++)
 		*grid_cell(&all, 0, c) = mem_strdup(titles[c]);
 	for (size_t i = 0; i < t->n; i++)
-		fill_cells(grid_cell(&all, i + 1, 0), &t->row[i]);
-	for (size_t c = 0; c < COLUMNS; c++)
+		fill_cells(grid_cell(&all, i + 1, 0), &t->row[i], is_whole);
+	for (size_t c = 0; c < columns; c++)
 		if (says(&all, c)) {
 			keys += c < 2;
 			shown[n++] = c;
@@ -204,11 +205,17 @@ static void put_listing(struct sbuf *out, const struct listing *t, struct report
 	for (size_t i = 0; i <= t->n; i++)
 		for (size_t c = 0; c < n; c++)
 			*grid_cell(&g, i, c) = mem_strdup(*grid_cell(&all, i, shown[c]));
-	for (size_t c = 0; c < keys; c++)
-		g.is_text[c] = true;
+	for (size_t c = 0; c < n; c++)
+		g.is_text[c] = shown[c] < 2 || shown[c] >= PRINTED;
+	grid_free(&all);
+	return g;
+}
+
+static void put_listing(struct sbuf *out, const struct listing *t, struct report_style style)
+{
+	struct grid g = grid_of(t, PRINTED, false);
 	grid_put(out, &g, style.format, style.width);
 	grid_free(&g);
-	grid_free(&all);
 }
 
 static int write_text(const char *dir, const char *text, struct orr_error *err)
@@ -221,20 +228,44 @@ static int write_text(const char *dir, const char *text, struct orr_error *err)
 	return outfile_close(&f, false, err);
 }
 
-int book_tables(struct book *b, const char *out_dir, struct report_style style, struct sbuf *out, struct orr_error *err)
+static int read_listing(struct book *b, struct listing *t, struct orr_error *err)
 {
 	static const char *const known[] = { "id", "what", "each", "where", "simulated", "closed", "published", NULL };
-	struct listing t = { 0 };
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(b->json, "table");
 	int rc = list && !cJSON_IsArray(list) ? book_fail(b, "$.table", err, "expected a list") : ORR_OK, i = 0;
-	cJSON_ArrayForEach(t.entry, list)
+	cJSON_ArrayForEach(t->entry, list)
 	{
-		snprintf(t.where, sizeof t.where, "$.table[%d]", i++);
+		snprintf(t->where, sizeof t->where, "$.table[%d]", i++);
 		if (!rc)
-			rc = book_check_keys(b, t.entry, t.where, known, err);
+			rc = book_check_keys(b, t->entry, t->where, known, err);
 		if (!rc)
-			rc = book_each(b, cJSON_GetObjectItemCaseSensitive(t.entry, "each"), t.where, add_row, &t, err);
+			rc = book_each(b, cJSON_GetObjectItemCaseSensitive(t->entry, "each"), t->where, add_row, t, err);
 	}
+	return rc;
+}
+
+static void free_listing(struct listing *t)
+{
+	for (size_t k = 0; k < t->n; k++) {
+		mem_free(t->row[k].id);
+		mem_free(t->row[k].what);
+	}
+	mem_free(t->row);
+}
+
+int book_table_grid(struct book *b, struct grid *out, struct orr_error *err)
+{
+	struct listing t = { 0 };
+	int rc = read_listing(b, &t, err);
+	*out = grid_of(&t, COLUMNS, true);
+	free_listing(&t);
+	return rc;
+}
+
+int book_tables(struct book *b, const char *out_dir, struct report_style style, struct sbuf *out, struct orr_error *err)
+{
+	struct listing t = { 0 };
+	int rc = read_listing(b, &t, err);
 	if (!rc && t.n) {
 		struct sbuf text = { 0 };
 		put_listing(&text, &t, (struct report_style){ 0 });
@@ -244,10 +275,6 @@ int book_tables(struct book *b, const char *out_dir, struct report_style style, 
 		put_listing(out, &t, style);
 		sbuf_free(&text);
 	}
-	for (size_t k = 0; k < t.n; k++) {
-		mem_free(t.row[k].id);
-		mem_free(t.row[k].what);
-	}
-	mem_free(t.row);
+	free_listing(&t);
 	return rc;
 }

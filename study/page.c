@@ -11,9 +11,24 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { MOST_WORLDS = 16, ROWS_OF_RUNS = 6, MOST_NOTES = 200, MOST_ALL_METRICS = 24 };
+enum {
+	MOST_SETS = 64,
+	MOST_BYTES = 2000000, /* before parts about single runs are left out */
+	ROWS_OF_RUNS = 6,
+	MOST_NOTES = 200,
+	MOST_ALL_METRICS = 24
+};
+
+/* A run of the database before it is in a set. */
+struct loaded {
+	const struct stored_run *stored;
+	struct run_result *r;
+	char *text;       /* scenario without the names of inputs; only for a book */
+	const char *name; /* of the book's run; NULL: none */
+};
 
 /* The page while it is written. */
 struct page {
@@ -21,9 +36,14 @@ struct page {
 	struct store *s;
 	struct stored_run *list;
 	size_t n_list;
-	struct page_set set[MOST_WORLDS];
+	struct loaded *run, **by_text;
+	size_t n_runs;
+	struct page_set set[MOST_SETS];
 	size_t n_sets;
 	cJSON *study;
+	struct book *book;    /* NULL: the study is no book */
+	size_t n_missing;     /* runs of the book that the database lacks */
+	struct orr_error why; /* why the book has no results */
 	struct failed_runs failed;
 	struct sbuf out;
 	struct orr_error *err;
@@ -31,23 +51,30 @@ struct page {
 
 /* ---- reading ---- */
 
-static int add_run(struct page *p, const struct stored_run *stored)
+static struct page_set *set_of(struct page *p, const struct stored_run *stored, const char *name)
 {
-	struct run_result *r;
 	size_t k = 0;
-	int code = store_read_metrics(p->s, stored->run, &r, p->err);
-	if (code || !r)
-		return code;
-	while (k < p->n_sets && strcmp(p->set[k].world, stored->world) != 0)
+	while (k < p->n_sets && (strcmp(p->set[k].world, stored->world) != 0 || p->set[k].name != name))
 		k++;
-	if (k == MOST_WORLDS) {
-		result_free(r);
-		return ORR_OK;
-	}
+	if (k == MOST_SETS)
+		return NULL;
 	if (k == p->n_sets)
-		p->set[p->n_sets++] = (struct page_set){ .world = stored->world };
-	page_set_add(&p->set[k], stored, r);
-	return ORR_OK;
+		p->set[p->n_sets++] = (struct page_set){ .world = stored->world, .name = name };
+	return &p->set[k];
+}
+
+static void sort_into_sets(struct page *p)
+{
+	for (size_t i = 0; i < p->n_runs; i++) {
+		struct loaded *x = &p->run[i];
+		struct page_set *s = set_of(p, x->stored, x->name);
+		if (s)
+			page_set_add(s, x->stored, x->r);
+		if (s)
+			x->r = NULL; /* the set owns it */
+	}
+	for (size_t k = 0; k < p->n_sets; k++)
+		page_set_arrange(&p->set[k]);
 }
 
 static int read_study(struct page *p)
@@ -67,6 +94,121 @@ static int read_study(struct page *p)
 	return cJSON_IsObject(p->study) ? ORR_OK : p->err->code;
 }
 
+/* ---- the book ---- */
+
+static int by_text(const void *a, const void *b)
+{
+	const struct loaded *x = *(const struct loaded *const *)a, *y = *(const struct loaded *const *)b;
+	int order = strcmp(x->stored->label, y->stored->label);
+	if (!order)
+		order = strcmp(x->text, y->text);
+	return order ? order : (x->stored->run > y->stored->run) - (x->stored->run < y->stored->run);
+}
+
+static int by_label_and_text(const void *key, const void *element)
+{
+	const struct loaded *x = key, *y = *(const struct loaded *const *)element;
+	int order = strcmp(x->stored->label, y->stored->label);
+	return order ? order : strcmp(x->text, y->text);
+}
+
+/* Drops the names of inputs whose contents have a hash beside them. */
+static void drop_names(cJSON *o)
+{
+	for (cJSON *m = o->child, *next; m; m = next) {
+		next = m->next;
+		drop_names(m);
+		struct sbuf hash = { 0 };
+		sbuf_printf(&hash, "%s_sha256", m->string ? m->string : "");
+		if (m->string && cJSON_IsString(m) && cJSON_GetObjectItemCaseSensitive(o, sbuf_text(&hash)))
+			cJSON_Delete(cJSON_DetachItemViaPointer(o, m));
+		sbuf_free(&hash);
+	}
+}
+
+/* Returns a scenario without the names of its inputs, which a run's hash leaves out too. */
+static char *nameless(const char *scenario)
+{
+	cJSON *o = cJSON_Parse(scenario);
+	if (!o)
+		return mem_strdup(scenario);
+	drop_names(o);
+	char *printed = cJSON_PrintUnformatted(o), *text = mem_strdup(printed);
+	cJSON_free(printed);
+	cJSON_Delete(o);
+	return text;
+}
+
+/* Finds a run by its scenario, so that a database of another version of the program serves too: the page states the versions. Of several
+ * such runs, that of the hash, else the latest. */
+static int64_t find_run(void *ctx, const char *hash, const char *text, const char *label)
+{
+	struct page *p = ctx;
+	struct stored_run stored = { .label = mem_strdup(label) };
+	struct loaded key = { .stored = &stored, .text = nameless(text) },
+		      **at = bsearch(&key, p->by_text, p->n_runs, sizeof *at, by_label_and_text);
+	int64_t found = 0;
+	if (at) {
+		struct loaded **end = p->by_text + p->n_runs;
+		while (at > p->by_text && !by_label_and_text(&key, at - 1))
+			at--;
+		for (; at < end && !by_label_and_text(&key, at); at++) {
+			found = (*at)->stored->run;
+			if (!strcmp((*at)->stored->hash, hash))
+				break;
+		}
+	}
+	mem_free(stored.label);
+	mem_free(key.text);
+	return found;
+}
+
+static void name_run(void *ctx, const char *name, int64_t number)
+{
+	struct page *p = ctx;
+	size_t low = 0, high = p->n_runs; /* runs are in order of their numbers */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (p->run[middle].stored->run < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < p->n_runs && p->run[low].stored->run == number && !p->run[low].name)
+		p->run[low].name = name;
+}
+
+static bool is_book(const char *path)
+{
+	static const char file[] = "figures.json";
+	size_t n = strlen(path), k = sizeof file - 1;
+	return n >= k && !strcmp(path + n - k, file) && (n == k || path[n - k - 1] == '/');
+}
+
+/* Opens the book whose figures.json is the study, and takes its results. Its errors are no errors of the page, which states them. */
+static void read_book(struct page *p)
+{
+	const char *path = p->q->study, *slash = path ? strrchr(path, '/') : NULL;
+	if (!path || !is_book(path))
+		return;
+	char *dir = slash ? mem_strndup(path, (size_t)(slash - path) + 1) : mem_strdup("./");
+	p->book = book_open(dir, &p->why);
+	mem_free(dir);
+	if (!p->book)
+		return;
+	p->by_text = mem_zalloc(p->n_runs + 1, sizeof(struct loaded *));
+	for (size_t i = 0; i < p->n_runs; i++) {
+		p->run[i].text = nameless(p->run[i].r->scenario);
+		p->by_text[i] = &p->run[i];
+	}
+	qsort(p->by_text, p->n_runs, sizeof *p->by_text, by_text);
+	const struct study_source from = { p->s, find_run, p };
+	if (book_take_all(p->book, &from, &p->n_missing, &p->why))
+		p->n_missing = 0;
+	else if (!p->n_missing)
+		book_each_number(p->book, name_run, p);
+}
+
 static int read_all(struct page *p)
 {
 	p->s = store_open_readonly(p->q->db, p->err);
@@ -74,8 +216,12 @@ static int read_all(struct page *p)
 		return p->err->code;
 	int code = store_list(p->s, &p->list, &p->n_list, p->err);
 	bool has_run = !p->q->run;
+	p->run = mem_zalloc(p->n_list + 1, sizeof *p->run);
 	for (size_t i = 0; !code && i < p->n_list; i++) {
-		code = add_run(p, &p->list[i]);
+		struct run_result *r;
+		code = store_read_metrics(p->s, p->list[i].run, &r, p->err);
+		if (!code && r)
+			p->run[p->n_runs++] = (struct loaded){ .stored = &p->list[i], .r = r };
 		has_run |= p->list[i].run == p->q->run;
 	}
 	if (!code && !p->n_list)
@@ -85,9 +231,13 @@ static int read_all(struct page *p)
 			p->err, ORR_EINPUT, "%s: no run %" PRId64 ": expected a run that 'orrery db runs' lists", p->q->db, p->q->run);
 	if (!code)
 		code = failed_runs_read(p->s, &p->failed, p->err);
-	for (size_t k = 0; !code && k < p->n_sets; k++)
-		page_set_arrange(&p->set[k]);
-	return code ? code : read_study(p);
+	if (!code)
+		code = read_study(p);
+	if (code)
+		return code;
+	read_book(p);
+	sort_into_sets(p);
+	return ORR_OK;
 }
 
 /* ---- head ---- */
@@ -95,6 +245,31 @@ static int read_all(struct page *p)
 static const char *text_of_study(const struct page *p, const char *key)
 {
 	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(p->study, key));
+}
+
+/* Returns the name of a set in headings. */
+static const char *name_of(const struct page_set *s)
+{
+	return s->name ? s->name : s->world;
+}
+
+/* Says why a book has no comparison with published values. */
+static void put_state_of_book(struct page *p)
+{
+	if (p->n_missing) {
+		sbuf_printf(&p->out,
+			"<p class=\"note\">The database lacks %zu of the %zu runs of this book, so the page has no published values and no "
+			"figures of the book. <code>orrery figures ",
+			p->n_missing, study_runs(p->book->study));
+		html_text(&p->out, p->book->dir);
+		sbuf_puts(&p->out, "/ --db ");
+		html_text(&p->out, p->q->db);
+		sbuf_puts(&p->out, "</code> adds them.</p>\n");
+	} else if (p->why.code) {
+		sbuf_puts(&p->out, "<p class=\"note\">The page has no published values and no figures of the book: ");
+		html_text(&p->out, p->why.text);
+		sbuf_puts(&p->out, "</p>\n");
+	}
 }
 
 static void put_head(struct page *p)
@@ -115,13 +290,18 @@ static void put_head(struct page *p)
 	sbuf_printf(out, "<p>%zu run%s of ", p->n_list, p->n_list == 1 ? "" : "s");
 	for (size_t k = 0; k < p->n_sets; k++) {
 		sbuf_puts(out, k ? ", " : "");
-		html_text(out, p->set[k].world);
+		html_text(out, name_of(&p->set[k]));
 		sbuf_printf(out, " (%zu %s)", p->set[k].n_labels, p->set[k].n_labels == 1 ? "policy" : "policies");
 	}
-	sbuf_puts(out, ".</p>\n<nav aria-label=\"Sections\"><ul>\n");
+	sbuf_puts(out, ".</p>\n");
+	put_state_of_book(p);
+	sbuf_puts(out, "<nav aria-label=\"Sections\"><ul>\n");
+	if (p->book && p->book->has_results)
+		sbuf_puts(out, "<li><a href=\"#figures\">Figures of the book</a></li>\n"
+			       "<li><a href=\"#published\">Published and simulated values</a></li>\n");
 	for (size_t k = 0; k < p->n_sets; k++) {
 		sbuf_printf(out, "<li><a href=\"#results-%zu\">Results: ", k + 1);
-		html_text(out, p->set[k].world);
+		html_text(out, name_of(&p->set[k]));
 		sbuf_puts(out, "</a></li>\n");
 	}
 	sbuf_puts(out, "<li><a href=\"#assumptions\">Assumptions and remarks</a></li>\n"
@@ -183,15 +363,8 @@ static void put_results_table(struct page *p, const struct page_set *s)
 		const struct page_run *r = &s->run[i];
 		put_number_cell(&t, r->stored->run);
 		html_table_cell(&t, r->name);
-		for (size_t k = 0; k < s->n_axes; k++) {
-			struct sbuf b = { 0 };
-			if (s->axis[k].is_number)
-				sbuf_printf(&b, "%.10g", s->axis[k].number[r->value[k]]);
-			else
-				sbuf_puts(&b, s->axis[k].text[r->value[k]]);
-			html_table_cell(&t, sbuf_text(&b));
-			sbuf_free(&b);
-		}
+		for (size_t k = 0; k < s->n_axes; k++)
+			page_put_axis_cell(&t, &s->axis[k], r->value[k]);
 		if (s->has_seeds)
 			html_table_cell(&t, r->r->seed_text);
 		for (size_t k = 0; k < n; k++)
@@ -279,20 +452,37 @@ static int put_rows(struct page *p, const struct page_set *s)
 	return code;
 }
 
+/* Returns whether the parts about runs are folded: those of a book follow its figures and its table. */
+static bool is_folded(const struct page *p)
+{
+	return p->book && p->book->has_results;
+}
+
 static int put_set(struct page *p, size_t k)
 {
 	const struct page_set *s = &p->set[k];
 	char id[32];
+	int code = ORR_OK;
 	struct sbuf heading = { 0 };
 	snprintf(id, sizeof id, "results-%zu", k + 1);
-	sbuf_printf(&heading, "Results: %s", s->world);
+	sbuf_printf(&heading, "Results: %s", name_of(s));
 	html_section(&p->out, id, sbuf_text(&heading));
 	sbuf_free(&heading);
+	if (is_folded(p))
+		sbuf_printf(&p->out, "<details><summary>%zu run%s: figures, table, differences, timelines</summary>\n", s->n,
+			s->n == 1 ? "" : "s");
 	page_points(&p->out, s);
 	sbuf_puts(&p->out, "<h3>Table of runs</h3>\n");
 	put_results_table(p, s);
+	page_pairs(&p->out, s, p->s);
 	put_all_metrics(p, s);
-	return put_rows(p, s);
+	if (p->out.len < MOST_BYTES || p->q->run)
+		code = put_rows(p, s);
+	else
+		sbuf_puts(&p->out, "<p class=\"note\">The page is long, so distributions, timelines and rows of these runs are left out; "
+				   "--run N adds those of one run.</p>\n");
+	sbuf_puts(&p->out, is_folded(p) ? "</details>\n" : "");
+	return code;
 }
 
 /* ---- assumptions and remarks ---- */
@@ -408,7 +598,7 @@ static void put_scenario(struct page *p, const struct page_set *s)
 {
 	char *text = cJSON_Print(s->run[0].scenario);
 	sbuf_printf(&p->out, "<details><summary>Scenario of run %" PRId64 " (", s->run[0].stored->run);
-	html_text(&p->out, s->world);
+	html_text(&p->out, name_of(s));
 	sbuf_puts(&p->out, "), with all defaults</summary>\n<pre tabindex=\"0\">");
 	html_text(&p->out, text ? text : s->run[0].r->scenario);
 	sbuf_puts(&p->out, "</pre></details>\n");
@@ -462,6 +652,11 @@ static int put_page(struct page *p)
 {
 	int code = ORR_OK;
 	put_head(p);
+	if (p->book && p->book->has_results) {
+		code = page_figures(&p->out, p->book, p->err);
+		if (!code)
+			code = page_published(&p->out, p->book, p->err);
+	}
 	for (size_t k = 0; k < p->n_sets && !code; k++)
 		code = put_set(p, k);
 	html_section(&p->out, "assumptions", "Assumptions and remarks");
@@ -486,6 +681,13 @@ int page_write(const struct page_request *q, struct orr_error *err)
 	store_list_free(p.list, p.n_list);
 	failed_runs_free(&p.failed);
 	cJSON_Delete(p.study);
+	book_free(p.book);
+	for (size_t i = 0; i < p.n_list && p.run; i++) {
+		result_free(p.run[i].r);
+		mem_free(p.run[i].text);
+	}
+	mem_free(p.run);
+	mem_free(p.by_text);
 	sbuf_free(&p.out);
 	if (p.s)
 		store_close(p.s, NULL);

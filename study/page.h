@@ -18,8 +18,8 @@ struct page_request {
 	const char *db, *study;       /* study: a study file or the figures.json of a book, for title and question; NULL: none */
 	const char *title, *question; /* NULL: those of the study */
 	const char *out;              /* file to write */
-	size_t rows;                  /* most rows of the table of jobs or requests */
-	int64_t run;                  /* draws rows of this run alone; 0: of the first runs */
+	size_t rows;                  /* largest number of rows of the table of jobs or requests */
+	int64_t run;                  /* draws the rows of this run; 0: of the first runs */
 };
 
 /* Writes the page. ORR_EINPUT: no database of orrery, no runs, or no such run; ORR_EFAIL: the file cannot be written. */

@@ -17,8 +17,8 @@ struct metric_view {
 	const struct page_set *s;
 	const struct report_column *c;
 	struct report_scale unit;
-	char *title;            /* with the unit */
-	struct interval *value; /* by point, in the unit */
+	char *title;            /* title of the column, with the unit */
+	struct interval *value; /* of each point, in this unit */
 };
 
 static const struct page_run *run_of(const struct page_set *s, size_t point)
@@ -244,7 +244,7 @@ static void put_metric(struct sbuf *out, const struct metric_view *v, size_t x, 
 {
 	const struct page_set *s = v->s;
 	if (!s->n_axes && s->n_points == 1)
-		return; /* the table says as much */
+		return; /* the table has the same values */
 	if (!s->n_axes)
 		put_dots(out, v);
 	else if (n > MOST_PANELS)

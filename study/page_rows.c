@@ -432,9 +432,8 @@ static void place_lanes(const struct lanes *l, size_t *place)
 	}
 }
 
-static void put_spans(const struct rows_view *w, size_t which, struct kinds *kinds)
+static void put_spans(struct sbuf *out, const struct run_result *r, const char *run_name, struct kinds *kinds)
 {
-	const struct run_result *r = w->run[which];
 	struct lanes l = { .n = 0 };
 	struct svg_bar *bar = mem_zalloc(MOST_SPANS, sizeof *bar);
 	size_t n = 0;
@@ -461,14 +460,20 @@ static void put_spans(const struct rows_view *w, size_t which, struct kinds *kin
 		name[place[i]] = l.name[i];
 	struct sbuf label = { 0 }, title = { 0 };
 	page_put_title(&label, "time since the first operation shown", unit.unit);
-	sbuf_printf(&title, "Operations of devices under %s, last iterations", w->name[which]);
+	sbuf_printf(&title, "Operations of devices under %s, last iterations", run_name);
 	struct svg_rows rows = { name, l.n, bar, n, kinds->name, kinds->n, sbuf_text(&label) };
-	svg_gantt(w->out, sbuf_text(&title), &rows);
+	svg_gantt(out, sbuf_text(&title), &rows);
 	for (size_t i = 0; i < l.n; i++)
 		mem_free(l.name[i]);
 	sbuf_free(&title);
 	sbuf_free(&label);
 	mem_free(bar);
+}
+
+void page_spans(struct sbuf *out, const struct run_result *r, const char *name)
+{
+	struct kinds kinds = { .n = 0 };
+	put_spans(out, r, name, &kinds);
 }
 
 /* ---- instances ---- */
@@ -631,7 +636,7 @@ bool page_rows(struct sbuf *out, const struct run_result *const *runs, const cha
 	put_all_series(&w);
 	for (size_t i = 0; i < n; i++) {
 		put_gantt(&w, i);
-		put_spans(&w, i, &kinds);
+		put_spans(out, runs[i], name[i], &kinds);
 		put_nodes(&w, i);
 	}
 	bool has_any = out->len > before || jobs || requests;

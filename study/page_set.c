@@ -306,26 +306,17 @@ void page_set_free(struct page_set *s)
 
 /* ---- values ---- */
 
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
-
 bool page_set_scale(const struct page_set *s, const struct report_column *c, struct report_scale *unit)
 {
-	double *v = mem_zalloc(s->n + 1, sizeof *v);
-	size_t n = 0;
+	const struct metric **m = mem_zalloc(s->n + 1, sizeof *m);
+	bool has_any = false;
 	for (size_t i = 0; i < s->n; i++) {
-		const struct metric *m = result_find(s->run[i].r, c->metric);
-		if (m && isfinite(m->value))
-			v[n++] = fabs(m->value);
+		m[i] = result_find(s->run[i].r, c->metric);
+		has_any |= m[i] && isfinite(m[i]->value);
 	}
-	qsort(v, n, sizeof *v, by_size);
-	if (n)
-		*unit = report_scale_for(c->kind, v[n / 2]);
-	mem_free(v);
-	return n > 0;
+	*unit = report_scale_of(c->kind, m, s->n);
+	mem_free(m);
+	return has_any;
 }
 
 struct interval page_set_value(const struct page_set *s, size_t point, const char *metric)

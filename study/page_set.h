@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * page_set.h - the runs of one world of a database, and the axes in which their scenarios differ
+ * page_set.h - the runs of one world of a database, or of one run of a book, and the axes in which their scenarios differ
  *
  * An axis is a path of the scenario whose value differs between runs. The seed is no axis: runs that differ in the seed alone are
  * replications of one point. Values under "policy" are an axis if they differ between runs of one label.
@@ -35,6 +35,7 @@ struct page_axis {
 
 struct page_set {
 	const char *world;
+	const char *name; /* of the book's run that these runs belong to; NULL: no book, or none */
 	struct page_run *run;
 	size_t n, cap;
 	const char **label; /* names in order of first use */
@@ -52,7 +53,7 @@ void page_set_add(struct page_set *s, const struct stored_run *stored, struct ru
 void page_set_arrange(struct page_set *s);
 void page_set_free(struct page_set *s);
 
-/* Sets *unit for a column so that the median of its values is readable. Returns false if no run has a value. */
+/* Sets *unit to the unit that the column has in the printed table. Returns false if no run has a value. */
 bool page_set_scale(const struct page_set *s, const struct report_column *c, struct report_scale *unit);
 /* Returns the metric at a point: of its run, or the mean over its replications. */
 struct interval page_set_value(const struct page_set *s, size_t point, const char *metric);

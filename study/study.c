@@ -26,6 +26,7 @@ struct one_run {
 	struct run_result *result;
 	char hash[65];
 	char *text;
+	int64_t number;                            /* in the database, of study_take(); 0: none */
 	bool is_done, is_reused, is_lost, is_told; /* is_lost: the run ended, but could not be stored */
 	struct orr_error err;
 	struct trial *trial;
@@ -61,6 +62,7 @@ struct study {
 	void *ended_ctx;
 	size_t n_stored; /* number of the first run that is not yet stored */
 	double stored_s; /* time of the last transaction */
+	bool is_storing; /* a thread stores runs; the others go on */
 	int threads;
 	bool has_results; /* all runs have ended, possibly with errors */
 };
@@ -124,7 +126,6 @@ static void end(struct one_run *x)
 	x->trial = NULL;
 	x->result->wall_s = x->ended - x->begun;
 	x->result->cpu_s = x->cpu_s;
-	x->is_done = true;
 }
 
 /* Tells the caller of the study that a run is done, once. */
@@ -141,39 +142,65 @@ static double size_of(const struct study *t, size_t i)
 	return s->world->size ? s->world->size(s) : 0;
 }
 
-/* Stores the runs from the first on up to n_stored one by one, after a transaction of all of them has failed. */
-static void store_each(struct study *t, size_t first)
+/* Runs that are stored in one transaction: `first` to `end`, of which those in `result` have rows. */
+struct batch {
+	size_t first, end, n;
+	const struct run_result *result[256];
+};
+static const double short_s = 0.1; /* shorter runs share a transaction */
+
+/* Returns whether the calling thread is to store finished runs. Called within the critical section. last: the run that has just finished;
+ * NULL: the study ends. */
+static bool begin_storing(struct study *t, const struct one_run *last)
 {
-	for (size_t i = first; i < t->n_stored; i++) {
+	double now = clock_s(CLOCK_MONOTONIC);
+	if (t->is_storing || (last && last->ended - last->begun < short_s && now - t->stored_s < short_s))
+		return false;
+	t->stored_s = now;
+	return t->is_storing = true;
+}
+
+/* Takes the next runs to store, in order, as far as all previous runs are done. Called within the critical section. */
+static bool take_batch(struct study *t, struct batch *b)
+{
+	bool is_short = true;
+	b->first = t->n_stored;
+	b->n = 0;
+	for (; is_short && b->n < sizeof b->result / sizeof *b->result && t->n_stored < t->n_runs && t->run[t->n_stored].is_done;
+		t->n_stored++) {
+		const struct one_run *x = &t->run[t->n_stored];
+		is_short = x->is_reused || x->ended - x->begun < short_s;
+		if (t->store && !x->err.code && !x->is_reused)
+			b->result[b->n++] = x->result;
+	}
+	b->end = t->n_stored;
+	t->is_storing = b->end > b->first;
+	return t->is_storing;
+}
+
+static void store_batch(struct study *t, const struct batch *b)
+{
+	struct orr_error err = { 0 };
+	if (!b->n || !store_write_all(t->store, b->result, b->n, &err))
+		return;
+	/* One by one, after a transaction of all of them has failed. */
+	for (size_t i = b->first; i < b->end; i++) {
 		struct one_run *x = &t->run[i];
 		if (!x->err.code && !x->is_reused)
 			x->is_lost = store_write(t->store, x->result, &x->err) != ORR_OK;
 	}
 }
 
-/* Stores finished runs as soon as all previous runs are stored, so the order does not depend on -j. Short runs share a transaction.
- * last: the run that has just finished; NULL: the study ends. */
-static void store_finished(struct study *t, const struct one_run *last)
+/* Stores finished runs as soon as all previous runs are stored, so the order does not depend on -j. One thread does so at a time, outside
+ * the critical section, so that the others go on. */
+static void store_finished(struct study *t)
 {
-	enum { BATCH = 256 };
-	static const double short_s = 0.1;
-	const struct run_result *result[BATCH];
-	double now = clock_s(CLOCK_MONOTONIC);
-	if (last && last->ended - last->begun < short_s && now - t->stored_s < short_s)
-		return;
-	t->stored_s = now;
-	while (t->n_stored < t->n_runs && t->run[t->n_stored].is_done) {
-		size_t first = t->n_stored, n = 0;
-		bool is_short = true;
-		for (; is_short && n < BATCH && t->n_stored < t->n_runs && t->run[t->n_stored].is_done; t->n_stored++) {
-			const struct one_run *x = &t->run[t->n_stored];
-			is_short = x->is_reused || x->ended - x->begun < short_s;
-			if (t->store && !x->err.code && !x->is_reused)
-				result[n++] = x->result;
-		}
-		struct orr_error err = { 0 };
-		if (n && store_write_all(t->store, result, n, &err))
-			store_each(t, first);
+	struct batch b;
+	bool has_more = true;
+	while (has_more) {
+#pragma omp critical(orr_store)
+		has_more = take_batch(t, &b);
+		store_batch(t, &b);
 	}
 }
 
@@ -268,16 +295,25 @@ static void carry_out(struct study *t, size_t task)
 	double wall = clock_s(CLOCK_MONOTONIC), cpu = clock_s(CLOCK_THREAD_CPUTIME_ID);
 	double other_s = trial_run(x->trial, x->n_begun + (uint32_t)(task - x->first_task), has_own ? report : NULL, &reporter);
 	cpu = clock_s(CLOCK_THREAD_CPUTIME_ID) - cpu + other_s;
+	bool is_last, stores;
 #pragma omp critical(orr_store)
 	{
 		note_time(t, x, wall, cpu);
-		if (x->n_done == x->n_wanted && !is_adaptive(t, x)) {
-			pace_learn(t->pace, policy_of(t, i)->label, size_of(t, i), x->cpu_s / x->n_done);
-			end(x); /* other threads read is_done only within this section */
-			store_finished(t, x);
-			tell(t, x);
-		}
+		is_last = x->n_done == x->n_wanted && !is_adaptive(t, x);
 	}
+	if (!is_last)
+		return;
+#pragma omp critical(orr_end)
+	end(x);
+#pragma omp critical(orr_store)
+	{
+		pace_learn(t->pace, policy_of(t, i)->label, size_of(t, i), x->cpu_s / x->n_done);
+		x->is_done = true; /* other threads read it only within this section */
+		tell(t, x);
+		stores = begin_storing(t, x);
+	}
+	if (stores)
+		store_finished(t);
 }
 
 static void run_round(struct study *t)
@@ -299,7 +335,7 @@ static void end_adaptive(const struct scenario *s, struct one_run *x)
 	for (size_t i = 0; i < s->n_policies; i++) {
 		if (!x[i].is_done) {
 			end(&x[i]);
-			is_new = true;
+			x[i].is_done = is_new = true;
 		}
 		if (!x[i].err.code)
 			runs[n++] = x[i].result;
@@ -358,7 +394,7 @@ static void run_all(struct study *t)
 	do
 		run_round(t);
 	while (extend_all(t));
-	store_finished(t, NULL);
+	store_finished(t);
 }
 
 /* ---- the study ---- */
@@ -510,12 +546,6 @@ size_t study_runs(const struct study *t)
 	return t->n_runs;
 }
 
-void study_say_reused(const struct world_output *o, size_t reused, size_t runs)
-{
-	if (reused && !o->quiet)
-		fprintf(stderr, "orrery: %zu of %zu runs are taken from %s (--fresh repeats them)\n", reused, runs, utf8_shown(o->db));
-}
-
 static int finish_parts(struct study *t, struct orr_error *err)
 {
 	int rc = ORR_OK;
@@ -562,6 +592,28 @@ int study_carry_out(struct study *t, const char *what, struct orr_error *err)
 		return rc;
 	t->has_results = true;
 	return first_error(t, err);
+}
+
+int study_take(struct study *t, const struct study_source *from, size_t *missing, struct orr_error *err)
+{
+	int rc = ORR_OK;
+	for (size_t i = *missing = 0; i < t->n_runs && !rc; i++) {
+		struct one_run *x = &t->run[i];
+		struct scenario *s = t->part[x->part].scenario;
+		x->number = from->find(from->ctx, x->hash, x->text, policy_of(t, i)->label);
+		*missing += !x->number;
+		rc = x->number ? store_read_run(from->store, x->number, &x->result, err) : ORR_OK;
+		x->is_done = x->is_reused = x->result != NULL;
+		if (x->is_done && s->world->reused)
+			s->world->reused(s, x->policy, x->result);
+	}
+	t->has_results = !rc && !*missing && !(rc = finish_parts(t, err));
+	return rc;
+}
+
+int64_t study_number(const struct study *t, size_t k, size_t policy)
+{
+	return t->run[t->part[k].first + policy].number;
 }
 
 struct run_result *const *study_results(const struct study *t, size_t k, size_t *n)

@@ -38,6 +38,19 @@ void study_watch(struct study *s, void (*ended)(void *ctx, bool has_failed), voi
 /* Executes all runs; call it once. what: text of the progress bar. If a run fails, the results of the others are kept and stored,
  * and its error is that of the study. */
 int study_carry_out(struct study *s, const char *what, struct orr_error *err);
+/* Runs that a caller finds in a database: by hash and label or, if the program has changed since, by text and label. find() returns the
+ * number of the run; 0: none. */
+struct store;
+struct study_source {
+	struct store *store;
+	int64_t (*find)(void *ctx, const char *hash, const char *text, const char *label);
+	void *ctx;
+};
+/* Takes all runs from a database instead of study_carry_out(). *missing: number of runs that it lacks; unless it is 0, the study has no
+ * results. */
+int study_take(struct study *s, const struct study_source *from, size_t *missing, struct orr_error *err);
+/* Returns the number in that database of a policy's run of scenario k; 0: none. */
+int64_t study_number(const struct study *s, size_t k, size_t policy);
 /* Returns the runs of scenario k without an error, in the order of its policies; valid until study_free(). */
 struct run_result *const *study_results(const struct study *s, size_t k, size_t *n);
 /* Returns the comparisons of these runs over replications (study/compare.h); NULL before study_carry_out(). */

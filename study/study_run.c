@@ -11,6 +11,12 @@
 
 #include <stdio.h>
 
+void study_say_reused(const struct world_output *o, size_t reused, size_t runs)
+{
+	if (reused && !o->quiet)
+		fprintf(stderr, "orrery: %zu of %zu runs are taken from %s (--fresh repeats them)\n", reused, runs, utf8_shown(o->db));
+}
+
 static int show_results(const struct world_output *o, const struct run_result *const *runs, size_t n, const struct report_comparisons *x,
 	struct orr_error *err)
 {

@@ -667,7 +667,7 @@ int sweep_print(const struct sweep_rows *w, const struct book *b, const struct w
 		if (o->db && w->n_failed)
 			sbuf_puts(&out, "failed runs are not tried again with this database: --retry repeats them\n");
 		if (o->db)
-			sbuf_printf(&out, "a row again: orrery run --from %s --run N, N being its stored run\n", o->db);
+			sbuf_printf(&out, "to repeat a row: orrery run --from %s --run N, where N is its stored run\n", o->db);
 		grid_put_notes(&table, sbuf_text(&out), style.format, style.width);
 		sbuf_free(&out);
 		out = table;

@@ -4,7 +4,7 @@
 #define ORR_STUDY_SWEEP_REPORT_H
 
 #include "study/figures.h"
-#include "study/search.h"
+#include "base/search.h"
 
 /* A run, or one that failed. */
 struct sweep_row {
@@ -35,7 +35,7 @@ struct sweep_rows {
 	size_t n_axes; /* metrics of the study */
 	char **name;   /* of metrics */
 	size_t n_names, cap_names;
-	bool keeps_all; /* the metrics of the rows; else those of the table alone, so that long studies need little memory */
+	bool keeps_all; /* keeps all metrics of a row; false: those of the table, which saves memory in long studies */
 };
 
 /* Add a row for a run at the bound axes. */

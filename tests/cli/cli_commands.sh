@@ -23,7 +23,7 @@ is "$(refused devicer)" 'orrery: unknown command "devicer": did you mean:
   orrery device' "or the nearest other command"
 is "$(refused qqqqqqqq)" "orrery: unknown command \"qqqqqqqq\": 'orrery --help' lists all commands" "or none"
 commands=$(o help | sed -n 's/^  \([a-z]*\) .*/\1/p')
-is "$(echo "$commands" | sort | tr '\n' ' ')" "calib db device explain figures jobs model net plan policy report run scenario serve spot step sweep trace " "all commands are listed"
+is "$(echo "$commands" | sort | tr '\n' ' ')" "calib db device doctor explain figures goodput jobs model net plan policy report run scenario serve spot step sweep trace " "all commands are listed"
 for c in $commands; do
   is "$(o "$c" --help | head -n 1 | cut -d ' ' -f 1-3) $(o "$c" x -h | cksum)" "usage: orrery $c $(o "$c" --help | cksum)" "$c --help, or -h anywhere"
 done
@@ -193,7 +193,7 @@ sample 0 a probability above 0 and at most 1
 sample 1.5 a probability above 0 and at most 1
 EOT
 is "$(refused trace)" "orrery: trace: expected a verb, such as \"info\"; 'orrery trace --help' shows the forms" "trace alone"
-is "$(refused trace qqqqqqq)" 'orrery: trace: unknown verb "qqqqqqq": expected info, convert, slice, synth or list' "an unknown verb"
+is "$(refused trace qqqqqqq)" 'orrery: trace: unknown verb "qqqqqqq": expected info, convert, slice, synth, get or list' "an unknown verb"
 is "$(refused trace list x)" 'orrery: trace list: unexpected argument "x": expected none' "list takes nothing"
 is "$(refused trace synth)" "orrery: trace synth: expected one model that 'orrery trace list' shows" "synth alone"
 is "$(refused trace convert)" "orrery: trace convert: expected the name of one file; 'orrery trace --help' shows the forms" "convert alone"

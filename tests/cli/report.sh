@@ -52,6 +52,71 @@ value=$(sqlite3 study.db "SELECT printf('%.4g', value / 3600) FROM metrics WHERE
 like "$(grep -A 1 '<tr><td class="number">1</td><td>fifo</td>' study.html | head -n 1)" "<td class=\"number\">$value" 'the table has the stored value'
 is "$(grep -c 'Operations of devices under allreduce' step.html)" 2 'a timeline of devices, in caption and title'
 
+# ---- units and differences are those of the printed table ----
+run() { "$ORRERY" jobs philly-like:n=60 --seed 3 --cluster 4x8 --policy 'fifo,las,srtf' "$@"; }
+headings() { sed -n '/<thead>/{s/<\/button>/\n/g;p}' "$1" | sed 's/.*>//' | grep . ; }
+run --table markdown --db one.db 2>/dev/null | head -n 1 | tr '|' '\n' | sed 's/^ *//; s/ *$//' | grep '(' >printed
+"$ORRERY" report one.db -o one.html
+headings one.html >shown
+is "$(wc -l <printed | awk '{ print ($1 > 3) }') $(grep -cvxFf shown printed)" '1 0' 'each column has the unit of the printed table'
+difference=$(run --db one.db 2>/dev/null | sed -n '/job by job/,$s/^  las  *\([-+0-9.]*\) .*/\1/p')
+like "$difference" '^[-+]?[0-9.]+$' 'the printed table has a difference'
+is "$(grep -A 4 '<caption>Mean JCT against fifo, job by job</caption>' one.html | grep -cF "<td>las</td><td class=\"number\">$difference")" 1 \
+  'and so does the page, with the same numbers'
+"$ORRERY" jobs 'philly-like:n=60' --cluster 4x8 --policy fifo,las --replications 12 --db many.db >many.txt 2>/dev/null
+"$ORRERY" report many.db -o many.html
+line=$(grep -A 1 'JCT mean against fifo, paired over 12 replications' many.txt | tail -n 1)
+number=$(echo "$line" | sed 's/^ *las *\([-+0-9.]*\) [a-z]* \(\[[^]]*\]\).*/\1 \2/')
+is "$(grep -A 4 '<caption>JCT mean against fifo, paired over 12 replications' many.html | grep -cF "<td>las</td><td class=\"number\">$number<")" 1 \
+  'differences over replications, with their intervals'
+is "$(grep -c '<caption>Order by JCT mean over 12 replications</caption>' many.html)" 1 'and the order of the policies'
+cat >seeds.json <<'JSON'
+{ "title": "Seeds", "seeds": 12, "runs": { "month": { "scenario": { "world": "jobs", "trace": "philly-like:n=60", "cluster": "8x8", "policies": ["fifo", "las"] } } } }
+JSON
+"$ORRERY" sweep ./seeds.json --db seeds.db -q >/dev/null
+"$ORRERY" report seeds.json --db seeds.db -o seeds.html
+is "$(grep -c '<caption>JCT mean against fifo, paired over 12 seeds</caption>' seeds.html)" 1 'the seeds of a study pair the policies'
+# The share is the difference of the stored means, in per cent of the first.
+mean() { sqlite3 seeds.db "SELECT avg(value) FROM metrics JOIN runs USING(run) WHERE name = 'jct_mean' AND label = '$1'"; }
+share=$(awk -v a="$(mean fifo)" -v b="$(mean las)" 'BEGIN { printf "%+.1f", 100 * (b - a) / a }')
+is "$(grep -A 3 '<caption>JCT mean against fifo, paired' seeds.html | grep -cF "<td class=\"number\">$share</td>")" 1 'their difference is that of the means'
+
+# ---- a book ----
+mkdir -p mine
+cat >mine/figures.json <<'JSON'
+{ "title": "A small book", "about": "What does a book look like?",
+  "axes": { "gpus": [2, 4] },
+  "runs": {
+    "one": { "axes": ["gpus"], "scenario": { "world": "step", "model": "vgg16", "cluster": "${gpus}x1:v100", "policies": ["allreduce", "parameter-server"] } },
+    "other": { "axes": ["gpus"], "scenario": { "world": "step", "model": "resnet50", "cluster": "${gpus}x1:v100", "policies": ["allreduce"] } } },
+  "figures": [
+    { "name": "speed", "kind": "lines", "x": { "axis": "gpus", "label": "GPUs" }, "y": { "label": "samples/s" }, "series": [
+      { "label": "all-reduce", "y": "{one.allreduce.samples_per_s}" },
+      { "label": "published", "y": "{published:speed-${gpus}}", "marks": true } ] },
+    { "name": "bars", "kind": "bars", "x": { "axis": "gpus" }, "y": { "label": "samples/s" }, "series": [
+      { "label": "all-reduce", "y": "{one.allreduce.samples_per_s}" }, { "label": "other", "y": "{other.allreduce.samples_per_s}" } ] } ],
+  "table": [ { "id": "speed-${gpus}", "each": ["gpus"], "simulated": "{one.allreduce.samples_per_s}" } ] }
+JSON
+printf 'id,what,value,low,high,source\nspeed-2,speed of 2,100,1,10000,"made up"\nspeed-4,speed of 4,200,1,2,"made up"\n' >mine/published.csv
+"$ORRERY" figures ./mine --db mine.db --no-figures --out out -q
+"$ORRERY" report mine/figures.json --db mine.db -o mine.html
+is "$?" 0 'a page of a book'
+is "$(grep -c '<caption>Published and simulated values</caption>' mine.html) $(grep -c 'made up' mine.html)" '1 2' 'published values, with their sources'
+simulated=$(tr -d '"' <out/table.csv | awk -F, '$1 == "speed-2" { printf "%.6g", $7 }')
+is "$(grep -c "<td class=\"number\">$simulated</td>" mine.html)" 1 'beside the simulated value of the printed table'
+is "$(grep -c '2 have bounds; 1 lies outside' mine.html) $(grep -c '\[1, 2\] no<' mine.html)" '1 1' 'a value outside its bounds is marked'
+is "$(grep -c '<figcaption>speed: samples/s</figcaption>' mine.html) $(grep -c 'class="bar"' mine.html) $(grep -c 'fill="#ffffff" stroke=' mine.html)" \
+  '1 4 2' 'the figures of the book, with bars and hollow marks for published values'
+is "$(grep -o '<h2 id="results-[0-9]*">[^<]*' mine.html | sed 's/.*>//' | paste -sd,)" 'Results: one,Results: other' 'runs are grouped by the runs of the book'
+mv mine yours
+"$ORRERY" report yours/figures.json --db mine.db -o yours.html
+is "$(grep -c 'made up' yours.html)" 2 'a book that has moved keeps its runs'
+sed -i 's/\[2, 4\]/[2, 4, 8]/' yours/figures.json
+echo 'speed-8,speed of 8,400,,,"made up"' >>yours/published.csv
+"$ORRERY" report yours/figures.json --db mine.db -o lacks.html
+is "$? $(grep -c 'The database lacks 3 of the 9 runs of this book' lacks.html) $(grep -c 'made up' lacks.html)" '0 1 0' \
+  'a database that lacks runs of the book: the page says so'
+
 # ---- hostile texts ----
 is "$(grep -c '<script>' long.html)" 1 'no text becomes a script'
 is "$(LC_ALL=C grep -c $'\033' long.html)" 0 'no control characters'
@@ -61,7 +126,7 @@ is "$(grep -c '<script>' few.html) $(grep -c '>]]&gt;' few.html)" '1 1' 'also wi
 is "$(wc -c <long.html | awk '{ print ($1 < 5000000) }')" 1 'at most 5 MB'
 
 # ---- the same without python ----
-for page in long study step; do
+for page in long study step one many seeds mine lacks; do
   is "$(grep -c '<h1>' $page.html) $(grep -c '</html>' $page.html) $(grep -cE '(src|href)="https?:|@import|url\(' $page.html)" '1 1 0' "$page: one h1, whole, and loads nothing"
 done
 
@@ -86,11 +151,11 @@ for p in python3 /usr/bin/python3; do
   command -v $p >/dev/null && python=${python:-$p}
 done
 if [ -n "$python" ]; then
-  for page in long few study step; do
+  for page in long few study step one many seeds mine lacks; do
     is "$($python "$tests/report_page.py" $page.html)" '' "$page: balanced elements, headings in order, a title per figure, nothing to load"
   done
 else
-  skip 'no python3: elements and headings are not checked' 4
+  skip 'no python3: elements and headings are not checked' 9
 fi
 browser=
 for p in python3 /usr/bin/python3; do
@@ -100,7 +165,9 @@ if [ -n "$browser" ] && [ "${ORR_SANITIZED:-}" != 1 ]; then
   export HOME=$work XDG_RUNTIME_DIR=$work
   is "$("$browser" "$tests/report_browser.py" long.html 20000 2>&1)" '' 'long: opens, sorts, filters, zooms, prints; contrast, keys and widths'
   is "$("$browser" "$tests/report_browser.py" study.html 16 2>&1)" '' 'study: the same'
+  is "$("$browser" "$tests/report_browser.py" seeds.html 24 2>&1)" '' 'study with differences over seeds: the same'
+  is "$("$browser" "$tests/report_browser.py" mine.html 6 2>&1)" '' 'book: the same'
 else
-  skip 'no chromium, chromium-driver or python3-selenium: the page is not opened' 2
+  skip 'no chromium, chromium-driver or python3-selenium: the page is not opened' 4
 fi
 tap_done

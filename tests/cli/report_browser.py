@@ -12,6 +12,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.chrome.service import Service
 
+NOT_FOLDED = ":not(details:not([open]) *)"
 CONTRAST = """
 const parse = c => c.match(/[0-9.]+/g).map(Number);
 const light = c => { const [r, g, b] = c.slice(0, 3).map(v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
@@ -121,13 +122,17 @@ def main():
             fault("opening takes %.1f s, expected less than 3 s" % took)
         if os.path.getsize(path) > 5e6:
             fault("%d bytes, expected at most 5 MB" % os.path.getsize(path))
-        boxes = [b for b in driver.find_elements(By.CSS_SELECTOR, "div.table") if b.is_displayed()]
+        boxes = driver.find_elements(By.CSS_SELECTOR, "div.table" + NOT_FOLDED)
         if not any(str(longest) + " rows" in b.find_element(By.CSS_SELECTOR, "[role=status]").text for b in boxes):
             fault("no table with %d rows" % longest)
         for box in boxes:
             check_table(driver, box, fault)
-        for figure in driver.find_elements(By.CSS_SELECTOR, "figure.zoom")[:3]:
+        for figure in driver.find_elements(By.CSS_SELECTOR, "figure.zoom" + NOT_FOLDED)[:3]:
             check_zoom(driver, figure, fault)
+        for summary in driver.find_elements(By.TAG_NAME, "summary")[:1]:
+            summary.send_keys(Keys.ENTER)
+            if summary.find_element(By.XPATH, "..").get_attribute("open") is None:
+                fault("Enter does not unfold: %s" % summary.text)
         worst = driver.execute_script(CONTRAST)
         if worst < 4.5:
             fault("contrast %.2f, expected at least 4.5" % worst)

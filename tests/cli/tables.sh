@@ -92,7 +92,7 @@ if command -v pdflatex >/dev/null; then
 	for f in out sweep; do
 		printf '\\documentclass{article}\\usepackage[utf8]{inputenc}\\begin{document}\\footnotesize\n\\input{%s.tex}\n\\end{document}\n' \
 			$f >whole-$f.tex
-		holds "pdflatex compiles $f.tex" pdflatex -interaction=nonstopmode -halt-on-error whole-$f.tex >/dev/null
+		holds "pdflatex compiles $f.tex" sh -c "pdflatex -interaction=nonstopmode -halt-on-error whole-$f.tex >/dev/null"
 	done
 else
 	skip "pdflatex is not installed: LaTeX is not compiled" 2

@@ -107,17 +107,17 @@ static void test_charts(void)
 			"$data << EOD\n1 2 NaN NaN \n2.5 NaN 1 NaN \n\n\n1 -3 0 4 \n\n\nNaN NaN NaN NaN\n\n\n3 4 5 6 \n\n\nEOD\n",
 			"n = 4\narray label[4]\narray marks[4]\nlabel[1] = 'one'\nmarks[1] = 0\nlabel[2] = 'two'\nmarks[2] = 0\nlabel[3] = "
 			"''\nmarks[3] = 1\n",
-			"slots = 2\narray shade[4]\nshade[1] = 1\nshade[2] = 2\nshade[3] = 1\nshade[4] = 2\n",
-			"x_label = 'x'\ny_label = 'y'\nlog_x = 0\nlog_y = 0\n",
-			"categories = 0\ntics_turned = 0\ny_min = '*'\ny_max = '*'\ny_min = '0'\nkey_rows = 1\n", NULL },
+			"slots = 2\narray shade[4]\n", "\nshade[1] = 1\n", "\nshade[2] = 2\n", "\nshade[3] = 1\n", "\nshade[4] = 2\n",
+			"\nshape[4] = 2\npaint[4] = '#D55E00'\n", "x_label = 'x'\ny_label = 'y'\nlog_x = 0\nlog_y = 0\n",
+			"categories = 0\ntics_turned = 0\ny_min = '*'\ny_max = '*'\ny_min = '0'\nis_bars = 0\narray key_x", NULL },
 		"lines and marks: the k-th marks have the shade of the k-th line");
 	c.log_y = true;
 	c.y_max = 7.5;
-	chart_has(&c, (const char *const[]){ "log_x = 0\nlog_y = 1\n", "y_min = '*'\ny_max = '*'\ny_max = '7.5'\nkey_rows", NULL },
+	chart_has(&c, (const char *const[]){ "log_x = 0\nlog_y = 1\n", "y_min = '*'\ny_max = '*'\ny_max = '7.5'\nis_bars", NULL },
 		"a log axis begins at the data");
 	c.y_min = 0.25;
 	c.log_x = true;
-	chart_has(&c, (const char *const[]){ "log_x = 1\nlog_y = 1\n", "y_min = '0.25'\ny_max = '7.5'\nkey_rows", NULL },
+	chart_has(&c, (const char *const[]){ "log_x = 1\nlog_y = 1\n", "y_min = '0.25'\ny_max = '7.5'\nis_bars", NULL },
 		"or at the given value");
 
 	const char *names[] = { "10 %", "b", "c" };
@@ -135,12 +135,12 @@ static void test_charts(void)
 		.n_series = 3 };
 	chart_has(&b,
 		(const char *const[]){ "$data << EOD\n1 1 NaN NaN \n2 2 1 3 \n3 3 NaN NaN \n\n\n1 1 NaN NaN \n\n\n1 2 NaN NaN \n\n\nEOD\n",
-			"slots = 3\narray shade[3]\nshade[1] = 1\nshade[2] = 1\nshade[3] = 3\n",
-			"categories = 3\narray category[3]\ncategory[1] = '10 %%'\n", "category[3] = 'c'\ntics_turned = 0\n",
-			"set output 'f.svg.tmp'\n", NULL },
+			"slots = 3\narray shade[3]\n", "\nshade[1] = 1\nshape[1] = 1\n", "\nshade[2] = 1\nshape[2] = 1\n",
+			"\nshade[3] = 3\nshape[3] = 2\n", "categories = 3\narray category[3]\ncategory[1] = '10 %%'\n",
+			"category[3] = 'c'\ntics_turned = 0\n", "set output 'f.svg.tmp'\n", NULL },
 		"bars: positions are counted from 1; more marks than bars have their own slots");
 	b.n_series = 2;
-	chart_has(&b, (const char *const[]){ "slots = 1\narray shade[2]\nshade[1] = 1\nshade[2] = 1\n", NULL },
+	chart_has(&b, (const char *const[]){ "slots = 1\narray shade[2]\n", "\nshade[1] = 1\n", "\nshade[2] = 1\n", NULL },
 		"as many marks as bars share theirs");
 
 	/* A piece of a stack begins where the piece below ends. Values below 0 and missing values have no height. */
@@ -206,19 +206,20 @@ static void test_labels(void)
 			.y_max = NAN,
 			.series = &one,
 			.n_series = 1 };
-		snprintf(want, sizeof want, "\nx_label = %s\ny_label = %s\n", labels[i].want, labels[i].want);
+		/* The label of x, which is as wide as the page, has 46 characters in a row. */
+		snprintf(want, sizeof want, "\nx_label = '%s'\ny_label = %s\n", labels[i].text, labels[i].want);
 		chart_has(&c, (const char *const[]){ want, NULL }, labels[i].text);
 	}
 }
 
-/* Tests the width of labels on the axis: 5.4 points for each character of the longest name and for one additional character, on a
+/* Tests the width of labels on the axis: 5 points for each "x" of the longest name and 5 points between names, on a
  * page of 210 points. */
 static void test_tics(void)
 {
 	static const struct {
 		size_t n, longest;
 		int turned;
-	} tics[] = { { 2, 18, 0 }, { 2, 19, 1 }, { 3, 11, 0 }, { 3, 12, 1 }, { 1, 37, 0 }, { 1, 38, 1 } };
+	} tics[] = { { 2, 20, 0 }, { 2, 21, 1 }, { 3, 13, 0 }, { 3, 14, 1 }, { 1, 41, 0 }, { 1, 42, 1 } };
 	static const char all[] = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
 	struct chart_series one = { "a", NUMBERS({ 1, 2, NAN, NAN }), 1, false };
 	for (size_t i = 0; i < sizeof tics / sizeof *tics; i++) {
@@ -238,12 +239,12 @@ static void test_tics(void)
 		snprintf(want, sizeof want, "\ntics_turned = %d\n", tics[i].turned);
 		chart_has(&c, (const char *const[]){ want, NULL }, "names of positions that do not fit are turned");
 	}
-	/* The legend counts labels that are not empty, and at most 40 characters of each. */
-	struct chart_series three[] = { { "123456789012345", NUMBERS({ 1, 2, NAN, NAN }), 1, false }, { "b", NULL, 0, false },
+	/* The legend places labels that are not empty side by side: 26 points for the sample, 5 for a digit, and gaps of 9. */
+	struct chart_series three[] = { { "123456789012345", NUMBERS({ 1, 2, NAN, NAN }), 1, false }, { "123456789012345", NULL, 0, false },
 		{ "", NULL, 0, false } };
 	struct chart c = { .file = "f", .x_label = "", .y_label = "", .y_min = NAN, .y_max = NAN, .series = three, .n_series = 3 };
 	chart_has(&c, (const char *const[]){ "\nkey_rows = 1\n", NULL }, "two labels of 15 characters fit into a row");
-	three[2].label = "c";
+	three[2].label = "123456789012345";
 	chart_has(&c, (const char *const[]){ "\nkey_rows = 2\n", NULL }, "a third does not");
 }
 

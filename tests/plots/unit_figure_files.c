@@ -342,7 +342,7 @@ static void test_profile(void)
 	p.law = &laws[2];
 	p.n_laws = 1;
 	ok(profile_figures(&p, &d, dir, &err) == ORR_EINPUT, "a profile without products and points has no figures");
-	same_text(err.text, "made: the profile gives no figures: expected a profile with GEMM laws or points", "which is said");
+	same_text(err.text, "made: the profile gives no figures: expected a profile with GEMM laws or points", "which is reported");
 	p.n_laws = 0;
 	ok(profile_figures(&p, NULL, dir, &err) == ORR_EINPUT, "nor has an empty one");
 	p.law = &laws[1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Merge patches of canonical texts: the cases of RFC 7396, appendix A, that have objects; what they restore; hostile texts. */
+/* Merge patches of canonical texts: the cases of RFC 7396, appendix A, that have objects; the texts that patches restore; hostile texts. */
 #include "results/overrides.h"
 
 #include "tests/tap.h"

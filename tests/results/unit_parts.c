@@ -105,7 +105,7 @@ static void many_causes(void)
 	result_free(r);
 }
 
-/* Above the limit the rows of every second subject go, and what remains is complete. */
+/* Above the limit the rows of every second subject are dropped; the others keep all of theirs. */
 static void limit(void)
 {
 	struct run_result *r = result_new();

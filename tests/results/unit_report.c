@@ -349,7 +349,7 @@ static void figures_on_full_disk(const struct run_result *const *v, size_t n)
 
 static void figures(void)
 {
-	/* Labels that do harm if a shell or gnuplot runs them. */
+	/* Labels with commands that create a file if a shell or gnuplot runs them. */
 	static const char evil[] = "x'; system(\"touch pwned\"); `touch pwned` _{2}^|%s\n\\";
 	struct run_result *runs[2] = { sample_run("fifo", 200, 1), sample_run(evil, 1500, 2) };
 	const struct run_result *const *v = (const struct run_result *const *)runs;

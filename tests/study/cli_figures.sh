@@ -22,7 +22,7 @@ is "$(awk -F, 'NR > 1 && $1 ~ /W-/ { d = $7 / $6 - 1; print $1, d * d < 0.0004 }
 W-0.5 1
 W-0.7 1" "simulated waits are near the closed form"
 is "$(awk -F, '$1 ~ /worst/ { printf "%.1f", $7 }' o/table.csv)" "0.7" "argmax over an axis gives its value"
-is "$(awk -F, '$1 ~ /W-0.3/ { print $10 }' o/table.csv)" yes "what lies within its bounds is said to"
+is "$(awk -F, '$1 ~ /W-0.3/ { print $10 }' o/table.csv)" yes "a value within its bounds is marked yes"
 # The speed-up is a ratio of two points of wait.csv.
 ratio=$(awk -F, '$2 ~ /0.7/ && $3 { print $3 }' o/speed-up.csv)
 is "$(awk -F, -v r="$ratio" '/^"first in/ { w[$(NF - 3)] = $(NF - 2) }

@@ -21,5 +21,5 @@ done
 is "$(printf '%.6f %.6f' "$(table K4-rate-64 3)" "$(table K4-rate-16 3)")" "0.828125 0.812500" "K4: the share of nodes that are not servers"
 # Ako's staleness in steps is (1 - 1/n) ((p - 1) / 2 + 2 - 1/n), and lower at the start of a run.
 is "$(awk -v s="$(table stale-ako-64 3)" 'BEGIN { w = 63 / 64 * (8 - 1 / 64); print (s < w && s > 0.9 * w) }')" 1 "staleness is that of p = 13"
-is "$(table K4-64 0)" no "K4 is said to be missed under our model"
+is "$(table K4-64 0)" no "K4 is reported as missed under our model"
 tap_done

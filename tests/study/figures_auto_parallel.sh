@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery figures auto-parallel, with fewer models and servers: the published planner's arithmetic, and values that are said to be missed.
+# orrery figures auto-parallel, with fewer models and servers: the published planner's arithmetic, and published values that are
+# reported as missed.
 . "${srcdir:-.}/tests/tap.sh"
 folder=$work/auto-parallel
 cp -r "$srcdir/scenarios/auto-parallel" "$folder" && chmod -R u+w "$folder"
@@ -22,9 +23,9 @@ is "$(between "$(table pipedream-bert48-0.125 3)" 2.5 3.5)" inside "BERT-48, fou
 is "$(table W1-bert-large 0) $(table W1-resnet50 0)" "yes yes" "W1: shares by speed gain 1.2 to 1.4"
 # 90 % of the gradients belong to the split layer: without features the ratio is 913 / 94 = 9.7.
 is "$(between "$(table W4-traffic-8 3)" 9 9.72)" inside "W4: traffic alone gives less than 9.8"
-is "$(table W4-best-1.25 0)" no "W4: 14.8 is said to be missed"
+is "$(table W4-best-1.25 0)" no "W4: 14.8 is reported as missed"
 is "$(between "$(table W3-1024 3)" 0.88 0.94)" inside "W3: 91 % with 1,024 samples per pipeline"
-is "$(table W3-64 0)" no "W3: 91 % is said to be missed with 64 samples"
+is "$(table W3-64 0)" no "W3: 91 % is reported as missed with 64 samples"
 for size in 22b 175b; do
   is "$(table "selene-$size" 0) $(between "$(table "selene-gain-$size" 3)" 0.97 2)" "yes inside" "$size: the plan found is at most 3 % slower than the published one"
 done

@@ -43,7 +43,7 @@ if printf '%s\n' "$rows" | grep -q '^B2-'; then
     "throughput over checkpoints is near 3.7 only on p3 with a restart of ten minutes"
 else
   skip "p3-trace.csv (ORRERY_DATA_PATH)" 7
-  like "$(cat "$work/err")" "SKIPPED: p3: .*p3-trace.csv does not exist" "what stands in is said"
+  like "$(cat "$work/err")" "SKIPPED: p3: .*p3-trace.csv does not exist" "the skipped trace is reported"
 fi
 drawn value throughput cost fatal p3-replay p3-nodes p3-throughput p3-hours p3-dollars p3-dollars-per-sample p3-value against-on-demand against-checkpointing alike-value alike-throughput \
   value-by-trace strawman placement

@@ -23,5 +23,5 @@ is "$(between "$(table X3-hardware-resnet50 3)" 1.05 1.25)" inside "ResNet-50 at
 # GPU.
 is "$(between "$(table X3-hardware-resnet32_cifar 3)" 1.5 2.5)" inside "ResNet-32: two learners give at most twice the throughput, and hide the all-reduce"
 is "$(between "$(table X5-equal-logistic 3)" 1 1.5)" inside "X5: averaging needs more samples than SGD at an equal rate"
-is "$(table X3-resnet50-mlp 0)" no "X3 is said to be missed by ResNet-50"
+is "$(table X3-resnet50-mlp 0)" no "X3 is reported as missed by ResNet-50"
 tap_done

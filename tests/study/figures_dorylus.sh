@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery figures dorylus: dense graphs favour GPUs, sparse graphs functions; misses are reported as missed.
+# orrery figures dorylus: dense graphs favour GPUs, sparse graphs serverless functions; missed published values are reported.
 . "${srcdir:-.}/tests/tap.sh"
 folder=$work/dorylus
 cp -r "$srcdir/scenarios/dorylus" "$folder" && chmod -R u+w "$folder"
@@ -16,7 +16,7 @@ between() { awk -v x="$1" -v low="$2" -v high="$3" 'BEGIN { print((x != "" && x 
 for id in D5-time D5-cost D5-value; do
   is "$(table $id 0)" yes "$id is within a factor of 1.5"
 done
-is "$(table D4-amazon 0) $(table D4-friendster 0)" "no no" "D4 is said to be missed"
+is "$(table D4-amazon 0) $(table D4-friendster 0)" "no no" "D4 is reported as missed"
 is "$(between "$(table D7-reddit_small 3)" 0 0.1) $(between "$(table D7-reddit_large 3)" 0 0.3)" "inside inside" "Reddit: GPUs have the higher value"
 is "$(between "$(table D7-friendster 3)" 3 8)" inside "Friendster: functions have the higher value"
 is "$(between "$(table D6-tuned 3)" 60 120) $(between "$(table D6-limit 3)" 60 160) $(between "$(table D6-tuned-friendster 3)" 80 320)" "inside inside inside" "the tuner ends near the best number"

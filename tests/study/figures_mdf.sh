@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery figures mdf over fewer seeds: identities of the cost model, the spilled sets worked out by hand, and what each stop rule loses.
+# orrery figures mdf over fewer seeds: identities of the cost model, the spilled sets worked out by hand, and the loss of each stop rule.
 . "${srcdir:-.}/tests/tap.sh"
 . "$srcdir/tests/study/figures.sh"
 small mdf 's/"seed": \[1, 2, .*\]/"seed": [1, 2]/; s/"problem": \[\(.*\), {"value": "mlp".*/"problem": [\1],/'

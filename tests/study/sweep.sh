@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery sweep: points of a study, searches, failed and interrupted studies, and the run of a row again
+# orrery sweep: points of a study, searches, failed and interrupted studies, and repeating the run of a row
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$(realpath "$ORRERY")
 tree=$(cd "$srcdir" && pwd)
@@ -43,7 +43,7 @@ sed 's/latin/random/' latin.json >random.json
 is "$(values random.out load | tr ' ' '\n' | awk 'NR % 2 && $1 >= 0.5 && $1 < 2.5' | sort -u | wc -l)" 8 'eight random points within the range'
 "$orrery" sweep random.json --json -j 1 | cmp -s - random.out; ok $? 'the same points and results again, on one thread'
 
-# ---- the table, the CSV file, and a row again ----
+# ---- the table, the CSV file, and repeating the run of a row ----
 
 "$orrery" sweep zip.json --db zip.db --out out >zip.txt; ok $? 'a study is stored'
 is "$(head -n 1 zip.txt | tr -s ' ')" 'load seed nodes policy makespan wait p99 stored run' 'the table has the axes, the policy, the metrics and the stored run'
@@ -52,8 +52,8 @@ is "$(head -n 1 out/study.csv)" 'run,load,seed,nodes,policy,metric,value,ci_low,
 is "$(grep -c ',makespan,' out/study.csv)" 8 'of every run'
 "$orrery" run --from zip.db --run 6 --db again.db -q; ok $? 'the run of a row runs again'
 is "$("$orrery" db runs again.db | tail -n 1 | grep -o '[0-9a-f]\{12,64\}$')" "$("$orrery" db runs zip.db | sed -n 7p | grep -o '[0-9a-f]\{12,64\}$')" 'and has the same hash'
-is "$("$orrery" run --from zip.db --run 6 --json 2>&1 >/dev/null | grep -c 'differs from run')" 0 'so nothing is said'
-like "$("$orrery" run --from zip.db --run 6 --set seed=99 2>&1 >/dev/null)" 'this run differs from run 6 of zip.db' 'a change is said'
+is "$("$orrery" run --from zip.db --run 6 --json 2>&1 >/dev/null | grep -c 'differs from run')" 0 'so there is no remark'
+like "$("$orrery" run --from zip.db --run 6 --set seed=99 2>&1 >/dev/null)" 'this run differs from run 6 of zip.db' 'a change of the scenario is reported'
 like "$("$orrery" run --from zip.db --run 99 2>&1)" 'zip.db has no run 99: expected the number' 'a number that no run has is an error'
 like "$("$orrery" run --from zip.db 2>&1)" 'expected --run N' 'as is none'
 text=$("$orrery" sweep zip.json --dry-run --db zip.db)

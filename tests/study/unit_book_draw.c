@@ -401,7 +401,7 @@ static void test_figure_refusals(void)
 		snprintf(text, sizeof text, "{" RUNS "}, 'figures': %s}", wrong[i].figures);
 		struct book *book = book_ran(text, &err);
 		if (book)
-			book_draw(book, book_dir, true, &err);
+			book_draw(book, book_dir, true, &(struct look){ 0 }, &err);
 		refusal(&err, wrong[i].said, wrong[i].figures);
 		book_free(book);
 	}
@@ -420,7 +420,7 @@ int main(void)
 	snprintf(out, sizeof out, "%s/o", book_dir);
 	mkdir(out, 0777);
 	b = book_ran(charts, &err);
-	ok(b && !book_draw(b, out, false, &err), "figures are drawn: %s", err.text);
+	ok(b && !book_draw(b, out, false, &(struct look){ 0 }, &err), "figures are drawn: %s", err.text);
 	book_free(b);
 	test_data();
 	test_script();

@@ -76,7 +76,7 @@ static void test_rows(void)
 	/* The expected layout was checked by eye: texts are left-aligned, numbers are right-aligned, and `no` marks violated bounds. */
 	same_text(txt,
 		"id       what                                                               published  simulated     error      bounds  "
-		"closed form  off it by\n"
+		"closed form  deviation\n"
 		"W-1      mean wait                                                                  8          6  -25.00 %  [5.5, 6.5]    "
 		"        6        0 %\n"
 		"W-2      mean wait                                                                  4          -         -           -    "

@@ -53,7 +53,7 @@ static const char *try(const cJSON *json, int *done_well)
 	if (!rc)
 		rc = book_tables(b, dir, (struct report_style){ 0 }, &table, &err);
 	if (!rc)
-		rc = book_draw(b, dir, true, &err);
+		rc = book_draw(b, dir, true, &(struct look){ 0 }, &err);
 	*done_well += !rc;
 	book_free(b);
 	sbuf_free(&table);

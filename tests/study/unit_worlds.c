@@ -50,7 +50,7 @@ static void flags_of(const struct world *w)
 	bool good = true;
 	for (const struct world_flag *f = w->flags; f && f->name; f++) {
 		bool is_extra = f->kind == WORLD_FLAG_EXTRA || f->kind == WORLD_FLAG_VERB || f->kind == WORLD_FLAG_SCENARIO;
-		bool is_sound = f->doc && (f->arg || f->value) && (is_extra ? !f->key : f->key && is_path(w, f->key));
+		bool is_sound = (f->doc || f->put_doc) && (f->arg || f->value) && (is_extra ? !f->key : f->key && is_path(w, f->key));
 		if (!is_sound)
 			printf("# --%s\n", f->name);
 		good &= is_sound;

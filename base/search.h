@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * search.h - which values of an axis a study tries: a bisection to a limit, or points where a curve bends
+ * search.h - which values of an axis a search tries: a bisection to a limit, or points where a curve bends
  *
  * A search names the next value (search_next()), gets the result there (search_put()), and so on until it is done. It runs nothing itself
  * and has no randomness, so the values depend on the results alone.
@@ -8,13 +8,13 @@
  * Find: the values are from, from + step, .. to, where step is `tolerance` times the range, or, on a logarithmic scale, from, from (1 +
  * tolerance), ..: the result is a point of that grid. The bisection assumes that the limit holds below one point and not above it. This is
  * checked at distances of 1, 2, 4 and 8 points on both sides; if it does not hold, all points between the smallest one that misses the
- * limit and the largest one that keeps it are tried, and those above until 8 in a row miss it.
+ * limit and the largest one that meets it are tried, and those above until 8 in a row miss it.
  *
  * Refine: `start` points at equal distances, then, one at a time, the middle of the longer of the two intervals beside the point where the
  * curve bends most. The bend at a point is the area of the triangle that it forms with its neighbours, both axes scaled to 0..1.
  */
-#ifndef ORR_STUDY_SEARCH_H
-#define ORR_STUDY_SEARCH_H
+#ifndef ORR_BASE_SEARCH_H
+#define ORR_BASE_SEARCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,8 +34,9 @@ struct search_answer {
 	enum search_outcome outcome;
 	double value, result; /* the largest value tried at which the limit holds, and the result there; NAN: none */
 	double above;         /* the smallest value tried at which the limit does not hold; NAN: none */
-	/* Values at which the intervals of the results hold the limit: all values tried up to `low` keep it and all from `high` on miss it,
-	 * each by its whole interval. The start or the end of the axis if no value does. NAN: a result has no interval. */
+	/* Interval of `value`. At all values tried up to `low` the whole interval of the result meets the limit, and at all values tried
+	 * from `high` on the whole interval misses it. The start or the end of the axis if there is no such value. NAN: a result has no
+	 * interval. */
 	double low, high;
 	bool is_scanned; /* the limit is crossed more than once, so the points between were tried (see above) */
 	size_t tried;

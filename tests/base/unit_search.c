@@ -2,7 +2,7 @@
 /* Searches of studies: a bisection finds the point of a scan, and tries few values; a refinement adds points at bends. */
 #include "base/mem.h"
 #include "base/rng.h"
-#include "study/search.h"
+#include "base/search.h"
 #include "tests/tap.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ static double falling(double x)
 {
 	return limit_at - x;
 }
-/* Holds up to 4, not from 4 to 4.1, again up to 4.3. */
+/* Meets the limit up to 4 and from 4.1 to 4.3, and misses it elsewhere. */
 static double twice(double x)
 {
 	return x <= 4 || (x > 4.1 && x <= 4.3) ? -1 : 1;
@@ -43,7 +43,7 @@ static double none(double x)
 	return NAN;
 }
 
-/* Returns the largest point of the grid that keeps the limit, found by a scan. */
+/* Returns the largest point of the grid that meets the limit, found by a scan. */
 static double scan(const struct search_axis *a, double tolerance, curve f)
 {
 	double found = NAN;
@@ -110,7 +110,7 @@ static void check_scan(void)
 	follow(s, twice);
 	struct search_answer x = search_answer(s);
 	ok(x.is_scanned && x.outcome == SEARCH_FOUND, "a second crossing near the first is noticed");
-	near_to(x.value, 4.3, 1e-9, "the largest value that keeps the limit");
+	near_to(x.value, 4.3, 1e-9, "the largest value that meets the limit");
 	near_to(x.above, 4.05, 1e-9, "the least that misses it");
 	search_free(s);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "study/search.h"
+#include "base/search.h"
 
 #include "base/mem.h"
 
@@ -211,7 +211,7 @@ void search_put_interval(struct search *s, double result, double low, double hig
 		narrow(s, &t);
 }
 
-/* Returns whether the whole interval of a result keeps the limit, or misses it. */
+/* Returns whether the whole interval of a result meets the limit, or misses it. */
 static bool is_sure(const struct search *s, const struct tried *t, bool keeps)
 {
 	if (isnan(t->result))

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The look of figures: panels, labels that stay inside and apart, the share of the data, --size, --font and --style. The structure of
+# the SVG is checked, because pixels depend on the fonts of a machine.
+. "${srcdir:-.}/tests/tap.sh"
+tests=$(cd "$srcdir/tests/cli" && pwd)
+export ORRERY_DATADIR=${ORRERY_DATADIR:-$(cd "$srcdir" && pwd)}
+cd "$work" || exit 1
+
+# book NAME KIND SERIES LABEL LOG: a book of a figure that needs no runs
+book() {
+  mkdir -p "$1"
+  awk -v name="$1" -v kind="$2" -v n="$3" -v label="$4" -v scale="$5" 'BEGIN {
+    printf "{ \"title\": \"t\", \"axes\": { \"x\": [1, 2, 3, 4, 5, 10], \"s\": ["
+    for (i = 1; i <= n; i++) printf "%s{ \"value\": %d, \"label\": \"%s %d\" }", (i > 1 ? ", " : ""), i, label, i
+    printf "] }, \"runs\": {}, \"figures\": [ { \"name\": \"%s\", \"kind\": \"%s\", \"x\": { \"axis\": \"x\", \"label\": \"position (m)\", \"log\": %s }, ", name, kind, scale
+    printf "\"y\": { \"label\": \"mass of the load (kg)\", \"log\": %s }, \"series\": [ { \"label\": \"${s.label}\", \"each\": [\"s\"], \"y\": \"x * s + 3\" }, ", scale
+    printf "{ \"label\": \"least\", \"y\": \"x * 2\", \"marks\": true }, { \"label\": \"largest\", \"y\": \"x * 3\", \"marks\": true } ] } ] }\n" }' >"$1/figures.json"
+}
+draw() { local name=$1; shift; "$ORRERY" figures "./$name" --out out -q "$@"; }
+value() { python3 "$tests/figure_svg.py" "out/$1.svg" | sed -n "s/^$2 //p"; }
+faults() { python3 "$tests/figure_svg.py" "out/$1.svg" | grep '^fault'; }
+
+# ---- refusals need no gnuplot ----
+book one lines 1 policy false
+refuse() {
+  local pattern=$1 text rc; shift
+  text=$(draw one --no-figures "$@" 2>&1 >/dev/null); rc=$?
+  is "$rc" 2 "$* exits with 2"
+  like "$text" "$pattern" 'the message says what is expected'
+}
+refuse 'size: expected WIDTHxHEIGHT in inches, from 2x1 to 30x30, such as 3.5x2.4, found "3"' --size 3
+refuse 'size: expected' --size 1x1
+refuse 'size: expected' --size 3x2x1
+refuse 'font: expected a family .* such as "Sans,8", found "a.;b' --font "a';b"
+refuse 'font: expected' --font Sans,200
+refuse 'style: expected paper or slides, found "book"' --style book
+
+if ! command -v gnuplot >/dev/null || ! command -v python3 >/dev/null; then
+  skip 'no gnuplot or no python3: figures are not drawn' 30
+  tap_done
+fi
+
+# ---- series: panels beyond seven ----
+for kind in lines bars; do
+  for n in 1 7 12 20; do
+    book "$kind$n" $kind $n policy false
+    draw "$kind$n"
+    want=1
+    [ $n -gt 7 ] && want=$n
+    is "$(value "$kind$n" panels) $(faults "$kind$n")" "$want " "$n series of $kind: $want panel(s); labels are inside and apart"
+    is "$(python3 "$tests/figure_svg.py" "out/$kind$n.svg" | grep -c '^text policy')" "$n" 'a label for each series'
+    least=0.6
+    [ $n -gt 7 ] && least=0.48
+    is "$(value "$kind$n" share | awk -v least=$least '{ print ($1 >= least) }')" 1 "the data have at least $least of the figure"
+  done
+done
+book points lines 7 policy false
+draw points
+is "$(value points points)" 9 'seven series and two kinds of published values: nine marks'
+for kind in lines bars; do
+  book "log$kind" $kind 7 policy true
+  draw "log$kind"
+  is "$(faults "log$kind") $(value "log$kind" panels)" ' 1' "log axes of $kind: labels are apart"
+  is "$(python3 "$tests/figure_svg.py" "out/log$kind.svg" | sed -n 's/^text //p' | grep -cxE '1|10|100')" "$([ $kind = lines ] && echo 5 || echo 5)" \
+    'their tics are powers of ten'
+done
+book long lines 7 'a label of nearly forty characters' false
+draw long
+is "$(faults long) $(value long panels)" ' 1' 'long labels are inside and apart'
+book longer lines 9 'a label of nearly forty characters' false
+draw longer
+is "$(faults longer) $(value longer panels)" ' 9' 'also as titles of panels'
+
+# ---- size, font, style ----
+cp out/lines12.csv data.csv
+for options in '--size 5x3' '--style slides' '--font Serif,10'; do
+  # shellcheck disable=SC2086
+  draw lines7 $options
+  echo "$options: $(value lines7 size), $(sed -n 's/.*font-family="\([^"]*\)" font-size="\([^"]*\)".*/\1 \2/p' out/lines7.svg | sort -u)"
+done >looks
+is "$(cat looks)" "--size 5x3: 480 288, Sans 10.67
+--style slides: 768 432, Sans 21.33
+--font Serif,10: 336 $(sed -n 's/^--font Serif,10: 336 \([0-9]*\),.*/\1/p' looks), Serif 13.33" 'size, font and style'
+draw lines12 --style slides
+is "$(value lines12 panels) $(value lines12 size | cut -d' ' -f1)" '12 768' 'panels on a slide'
+is "$(cmp out/lines12.csv data.csv && echo same)" same 'the data do not depend on the look'
+tap_done
