@@ -222,7 +222,8 @@ static int fit_slowdown(const struct groups *g, const struct group *self, struct
 		if (is_same_kind(g->v[i].first, self->first) && !strcmp(g->v[i].variant, "alone"))
 			alone = &g->v[i];
 	if (!alone || alone == self)
-		return orr_fail(err, ORR_EINPUT, "no points of the kernel alone: expected such points");
+		return orr_fail(err, ORR_EINPUT,
+			"the kernel was not measured alone: expected points of the same kernel with the variant \"alone\"");
 	struct law base;
 	int rc = fit_law(FORM_FACTOR, alone->x, alone->n, &base, err);
 	if (!rc)

@@ -75,7 +75,8 @@ int fit_cross_validate(enum profile_form form, const struct point *const *x, siz
 	struct member *m = mem_zalloc(n + 1, sizeof *m);
 	const struct point **rest = mem_zalloc(n + 1, sizeof *rest);
 	uint32_t folds = deal(x, n, m);
-	int rc = folds < 2 ? orr_fail(err, ORR_EINPUT, "all points have one shape: cross-validation needs at least two") : ORR_OK;
+	int rc = folds < 2 ? orr_fail(err, ORR_EINPUT, "all points have one shape: expected at least two shapes for cross-validation")
+			   : ORR_OK;
 	for (uint32_t fold = 0; !rc && fold < folds; fold++) {
 		struct law law;
 		size_t k = 0;

@@ -344,7 +344,9 @@ static int make_table(const struct point *const *x, size_t n, struct law *out, s
 	}
 	mem_free(sorted);
 	mem_free(same);
-	return out->n_table ? ORR_OK : orr_fail(err, ORR_EINPUT, "a table: expected points with a size");
+	return out->n_table
+		       ? ORR_OK
+		       : orr_fail(err, ORR_EINPUT, "a law of the form table: no point has a size: expected points with a size above 0");
 }
 
 /* Sets the range of each feature. The range is NAN for a feature that is 0 at all points. */
@@ -481,7 +483,7 @@ int fit_law(enum profile_form form, const struct point *const *x, size_t n, stru
 		.held_out_median = NAN,
 		.held_out_p90 = NAN };
 	if (n == 0)
-		return orr_fail(err, ORR_EINPUT, "a law: expected points");
+		return orr_fail(err, ORR_EINPUT, "a law: no points: expected at least one");
 	int rc = ORR_OK;
 	if (form == FORM_TABLE)
 		rc = make_table(x, n, out, err);

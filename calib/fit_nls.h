@@ -27,7 +27,7 @@ struct nls_fit {
 
 /* Returns the log of the law at point i. Writes the derivatives by all thetas to g, unless it is NULL. */
 double nls_model(const struct nls *q, const double *theta, size_t i, double *g);
-/* Minimises from f->theta at scale c and sets theta, loss and sigma. NLS_LOOK takes a few steps, to compare starts. */
+/* Minimises the loss at scale c, starting at f->theta, and sets theta, loss and sigma. NLS_LOOK takes a few steps, to compare starts. */
 enum nls_effort { NLS_LOOK, NLS_FULL };
 void nls_descend(const struct nls *q, struct nls_fit *f, double c, enum nls_effort effort);
 /* Computes the sandwich covariance at f->theta; returns false if it is singular. */

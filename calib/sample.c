@@ -99,7 +99,8 @@ static int warm_up(const struct sample_source *s, const struct sampling *how, ui
 	for (uint32_t i = 0;; i++) {
 		struct timing t;
 		double spent = source_now(s) - start;
-		/* The warm-up ends after the minimum time and number of batches, or after twice the time if calls are long. */
+		/* The warm-up ends after the minimum time and the minimum number of batches, or after twice that time if calls
+		 * are long. */
 		if (spent >= seconds && (i >= how->warmup_batches || spent >= 2 * seconds))
 			return ORR_OK;
 		int rc = s->run(s->task, calls, &t, err);

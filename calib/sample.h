@@ -29,7 +29,8 @@ struct sampling {
 	double idle;          /* burst: idle time after a batch, as a multiple of its time; 0: none */
 };
 
-/* Defaults of the protocol: 1 ms, 5 batches or 0.2 s, 1 %, 0.5 s + warm-up, 200 batches. */
+/* Defaults: batches of at least 1 ms; a warm-up of 5 batches and 0.2 s; precision 1 %; at most 0.5 s besides the
+ * warm-up, and 200 batches. */
 extern const struct sampling sampling_default;
 
 struct sample {
@@ -48,7 +49,7 @@ struct sample_source {
 	double (*now)(void *clock); /* clock in s; NULL: the monotonic clock */
 	void (*idle)(void *clock, double seconds);
 	void *clock;
-	bool (*is_throttled)(void *watch); /* NULL: never */
+	bool (*is_throttled)(void *watch); /* NULL: the device is never throttled */
 	void *watch;
 };
 

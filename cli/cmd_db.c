@@ -181,7 +181,7 @@ const struct cli_command cmd_db = {
 		"        count, row numbers and the program's version and sources are not hashed, so equal\n"
 		"        results have equal hashes, regardless of machine, order and build. A run whose\n"
 		"        contents differ from its checksum is an error.\n"
-		"check   runs SQLite's integrity check and verifies the checksum of each run. Prints each damage\n"
+		"check   runs SQLite's integrity check and verifies the checksum of each run. Prints each finding\n"
 		"        with run and table; exit status 1 if there is any.\n"
 		"diff    lists the runs that only one file has, and runs of equal hash (or, of other builds, of\n"
 		"        equal scenario) whose contents differ: tables, and metrics in order of their relative\n"

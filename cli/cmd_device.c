@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* orrery device list|show */
 #include "cli/cli.h"
+#include "cli/data_file.h"
 
 #include "base/mem.h"
 #include "hwmodel/device.h"
@@ -13,7 +14,7 @@
 #include <strings.h>
 
 static const char help[] = "usage: orrery device list\n"
-			   "       orrery device show NAME|FILE.json\n\n"
+			   "       orrery device show NAME|FILE.json [--json]\n\n"
 			   "  list   the devices included with the program: peaks, memory, links\n"
 			   "  show   one device: achievable shares of its peaks, the source of each value, published measurements\n\n"
 			   "A device is a JSON file: copy a file of hwmodel/devices/, edit the copy, and pass its name.\n\n"
@@ -133,20 +134,36 @@ static int show(const char *name, struct orr_error *err)
 	return rc;
 }
 
+/* Prints the file of the device; an alias counts as its device. */
+static int show_file(const char *name, struct orr_error *err)
+{
+	struct device *d = device_load(name, err);
+	if (!d)
+		return ORR_EINPUT;
+	bool is_file = strchr(name, '/') || strchr(name, ':') || (strlen(name) > 5 && !strcasecmp(name + strlen(name) - 5, ".json"));
+	int rc = data_file_put(embedded_devices, "device", "orrery device list", is_file ? name : d->name, err);
+	device_free(d);
+	return rc;
+}
+
 static int run(int argc, char **argv, struct orr_error *err)
 {
-	static const struct option longs[] = { { NULL, 0, NULL, 0 } };
+	static const struct option longs[] = { { "json", no_argument, NULL, 'j' }, { NULL, 0, NULL, 0 } };
+	bool as_json = false;
 	int opt;
 	optind = 1;
 	opterr = 0;
-	if ((opt = getopt_long(argc, argv, ":", longs, NULL)) != -1)
-		return cli_bad_option(argc, argv, opt, longs, err);
+	while ((opt = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
+		if (opt != 'j')
+			return cli_bad_option(argc, argv, opt, longs, err);
+		as_json = true;
+	}
 	int n = argc - optind;
 	const char *verb = n > 0 ? argv[optind] : "";
-	if (!strcmp(verb, "list") && n == 1)
+	if (!strcmp(verb, "list") && n == 1 && !as_json)
 		return list(err);
 	if (!strcmp(verb, "show") && n == 2)
-		return show(argv[optind + 1], err);
+		return as_json ? show_file(argv[optind + 1], err) : show(argv[optind + 1], err);
 	return orr_fail(err, ORR_EINPUT, "device: expected \"list\" or \"show NAME\"; 'orrery device --help' shows the forms");
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* orrery model list|show */
 #include "cli/cli.h"
+#include "cli/data_file.h"
 #include "cli/model_elastic.h"
 #include "cli/model_served.h"
 
@@ -31,7 +32,8 @@ static const char help[] = "usage: orrery model list [--served|--elastic] [--jso
 			   "Options:\n"
 			   "  --batch N         samples per device, for the memory (default 1)\n"
 			   "  --all             every layer; by default equal blocks are shown once\n"
-			   "  --json            everything as JSON\n\n"
+			   "  --json            everything as JSON\n"
+			   "  --file            the JSON file of the model, to edit and to use in its place\n\n"
 			   "Models as they are served (latencies of batches, or iterations of a language model):\n"
 			   "  --served          list or show served models; MODEL is a name from list --served, or a file\n"
 			   "  --device D        a language model's iterations on this device (default h100)\n"
@@ -326,16 +328,29 @@ static int show(const char *spec, double batch, bool all, bool as_json, struct o
 	return ORR_OK;
 }
 
+/* Prints the file of a model. */
+static int show_file(const char *name, bool is_served, bool is_elastic, struct orr_error *err)
+{
+	if (is_served)
+		return data_file_put(embedded_served, "served model", "orrery model list --served", name, err);
+	if (is_elastic)
+		return data_file_put(embedded_elastic, "elastic job", "orrery model list --elastic", name, err);
+	if (strchr(name, ':'))
+		return orr_fail(err, ORR_EINPUT, "--file: %.80s has no file: expected a name from 'orrery model list', or a file", name);
+	const char *known = dnn_catalogue_name(name);
+	return data_file_put(embedded_models, "model", "orrery model list", known ? known : name, err);
+}
+
 static int run(int argc, char **argv, struct orr_error *err)
 {
 	static const struct option longs[] = { { "batch", required_argument, NULL, 'b' }, { "all", no_argument, NULL, 'a' },
-		{ "json", no_argument, NULL, 'j' }, { "elastic", no_argument, NULL, 'e' }, { "served", no_argument, NULL, 's' },
-		{ "device", required_argument, NULL, 'd' }, { "profile", required_argument, NULL, 'p' },
-		{ "tp", required_argument, NULL, 'T' }, { "pp", required_argument, NULL, 'P' },
+		{ "json", no_argument, NULL, 'j' }, { "file", no_argument, NULL, 'f' }, { "elastic", no_argument, NULL, 'e' },
+		{ "served", no_argument, NULL, 's' }, { "device", required_argument, NULL, 'd' },
+		{ "profile", required_argument, NULL, 'p' }, { "tp", required_argument, NULL, 'T' }, { "pp", required_argument, NULL, 'P' },
 		{ "precision", required_argument, NULL, 'r' }, { "context", required_argument, NULL, 'c' }, { NULL, 0, NULL, 0 } };
 	int opt;
 	int64_t batch = 1;
-	bool all = false, as_json = false, elastic = false;
+	bool all = false, as_json = false, as_file = false, elastic = false;
 	struct model_served served = { .device = "h100", .tp = 1, .pp = 1, .context = 2048 };
 	optind = 1;
 	opterr = 0;
@@ -344,6 +359,8 @@ static int run(int argc, char **argv, struct orr_error *err)
 			all = true;
 		else if (opt == 'j')
 			as_json = true;
+		else if (opt == 'f')
+			as_file = true;
 		else if (opt == 'e')
 			elastic = true;
 		else if (opt && strchr("sdpTPrc", opt)) {
@@ -361,6 +378,10 @@ static int run(int argc, char **argv, struct orr_error *err)
 		return orr_fail(err, ORR_EINPUT, "--%s: expected this option only together with --served", served.needs_wanted);
 	if (served.is_wanted && elastic)
 		return orr_fail(err, ORR_EINPUT, "model: --served and --elastic exclude each other: expected only one of them");
+	if (as_file && (n != 2 || strcmp(verb, "show") != 0))
+		return orr_fail(err, ORR_EINPUT, "--file: expected this option only in 'orrery model show NAME'");
+	if (as_file)
+		return show_file(argv[optind + 1], served.is_wanted, elastic, err);
 	if (elastic && !strcmp(verb, "list") && n == 1)
 		return model_elastic_list(as_json, err);
 	if (elastic && !strcmp(verb, "show") && n == 2)

@@ -169,16 +169,17 @@ static int show_scenario(int argc, char **argv, struct orr_error *err)
 	size_t n = r.source ? strlen(r.source) : 0;
 	/* With --world the argument is that of the world's verb, even if it ends in .json. */
 	bool is_file = n > 5 && !strcmp(r.source + n - 5, ".json") && !cJSON_GetObjectItemCaseSensitive(r.scenario, "world");
-	if (!rc && !r.source)
-		rc = orr_fail(err, ORR_EINPUT,
-			"scenario show: expected the name of a scenario file or a trace; 'orrery scenario --help' shows the forms");
 	if (!rc && is_file)
 		rc = request_load_below(&r, r.source, err);
 	if (!rc)
 		rc = request_apply_sets(&r, err);
 	if (!rc)
 		rc = scenario_world(r.scenario, &w, err);
-	if (!rc && !is_file)
+	bool is_replaced = !rc && w->source_key && cJSON_GetObjectItemCaseSensitive(r.scenario, w->source_key);
+	if (!rc && !r.source && !is_replaced)
+		rc = orr_fail(err, ORR_EINPUT,
+			"scenario show: expected the name of a scenario file or a trace; 'orrery scenario --help' shows the forms");
+	if (!rc && !is_file && r.source)
 		request_put(&r, w->keys[0].name, r.source);
 	if (!rc)
 		rc = show(r.scenario, err);

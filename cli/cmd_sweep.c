@@ -15,7 +15,7 @@ static const char help[] =
 	"usage: orrery sweep STUDY.json [OPTIONS]\n\n"
 	"Runs a study: scenarios of any world at many points, with searches for a limit and for bends of a\n"
 	"curve. Prints a row per point and policy (docs/reference/studies.md).\n\n"
-	"  --db FILE            store the runs in this database; a study that was ended goes on there\n"
+	"  --db FILE            store the runs in this database; an interrupted study continues there\n"
 	"  --out DIR            folder for study.csv: all metrics of all runs\n"
 	"  --dry-run            print the number of points and runs, and the expected time and bytes\n"
 	"  --fresh              repeat runs that the database already has\n"

@@ -12,16 +12,17 @@ static const char help[] = "usage: orrery trace info FILE [--json]\n"
 			   "       orrery trace slice FILE -o OUT [--from T] [--until T] [--count N] [--sample P]\n"
 			   "                    [--queue Q] [--user U] [--gpus LO-HI] [--rebase] [--to FORMAT] [--sort]\n"
 			   "       orrery trace synth MODEL[:name=value,..] -o OUT [--seed N] [--to FORMAT]\n"
+			   "       orrery trace get [NAME|URL] [-o FILE] [--mirror URL] [--sha256 HASH]\n"
 			   "       orrery trace list\n"
 			   "\n"
 			   "Describes traces of jobs, of requests and of instance availability; converts formats,\n"
-			   "selects rows, generates synthetic traces. FILE may be compressed with gzip or zstd; '-' is\n"
-			   "standard input or output.\n"
+			   "selects rows, generates synthetic traces, downloads published ones (without a name: lists\n"
+			   "them). FILE may be compressed with gzip or zstd; '-' is standard input or output.\n"
 			   "\n"
 			   "  --format F      format of FILE (default: detected)\n"
 			   "  -O NAME=VALUE   an option of the format ('trace list' shows them)\n"
 			   "  --map LIST      columns of any CSV or TSV, OURS=THEIRS,..: submit=created_at,gpus=num_gpu,\n"
-			   "                  duration=elapsed (an unknown file is answered with the list to type)\n"
+			   "                  duration=elapsed (the error about an unknown file suggests a list)\n"
 			   "  --repair        leave wrong rows out and count them; without it they are errors\n"
 			   "  --json          info: everything as JSON, long lists in full\n"
 			   "  -o OUT          file to write; .gz and .zst are compressed (default: standard output)\n"
@@ -34,6 +35,8 @@ static const char help[] = "usage: orrery trace info FILE [--json]\n"
 			   "  --queue, --user, --gpus  keep rows of one queue, one user, a range of GPUs\n"
 			   "  --rebase        the first row kept is at time 0\n"
 			   "  --seed N        seed of random numbers (default 1)\n"
+			   "  --mirror URL    get: the folder of a server that has copies of the published files\n"
+			   "  --sha256 HASH   get URL: expected hash of the file; those of published traces are known\n"
 			   "\n"
 			   "Some models generate jobs or requests: 'synth poisson --to requests' and 'info poisson --format\n"
 			   "requests' select requests, which are written in order of arrival. A slice of instances starts at\ntime 0 with "
@@ -48,7 +51,7 @@ static int run_trace(int argc, char **argv, struct orr_error *err)
 		const char *name;
 		int (*run)(int argc, char **argv, struct orr_error *err);
 	} verbs[] = { { "info", trace_info }, { "convert", trace_convert }, { "slice", trace_convert }, { "synth", trace_synth },
-		{ "list", trace_list } };
+		{ "get", trace_get }, { "list", trace_list } };
 	const char *names[8] = { NULL };
 	if (argc < 2)
 		return orr_fail(err, ORR_EINPUT, "trace: expected a verb, such as \"info\"; 'orrery trace --help' shows the forms");
@@ -59,7 +62,7 @@ static int run_trace(int argc, char **argv, struct orr_error *err)
 	}
 	const char *near = nearest_name(argv[1], names);
 	return orr_fail(err, ORR_EINPUT, "trace: unknown verb \"%.60s\": %s%s%s", argv[1],
-		near ? "did you mean \"" : "expected info, convert, slice, synth or list", near ? near : "", near ? "\"?" : "");
+		near ? "did you mean \"" : "expected info, convert, slice, synth, get or list", near ? near : "", near ? "\"?" : "");
 }
 
-const struct cli_command cmd_trace = { "trace", "describe, convert, select and generate traces", help, run_trace, NULL };
+const struct cli_command cmd_trace = { "trace", "describe, convert, select, generate and download traces", help, run_trace, NULL };

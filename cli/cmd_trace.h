@@ -10,6 +10,7 @@
 int trace_info(int argc, char **argv, struct orr_error *err);
 int trace_convert(int argc, char **argv, struct orr_error *err); /* convert and slice */
 int trace_synth(int argc, char **argv, struct orr_error *err);
+int trace_get(int argc, char **argv, struct orr_error *err);  /* downloads published traces */
 int trace_list(int argc, char **argv, struct orr_error *err); /* formats, generators, their parameters */
 
 /* Reports an option that getopt_long() refused. */

@@ -169,7 +169,7 @@ static void print_json(const struct subject *s)
 struct request {
 	const char *source, *format;
 	struct trace_options options;
-	char *map; /* text of --map in options */
+	char *map; /* the text "map=.." in options, owned */
 	uint64_t seed;
 	bool is_json;
 };

@@ -55,7 +55,10 @@ static void usage(FILE *out)
 		fprintf(out, "  %-10s %s\n", (*c)->name, (*c)->doc);
 	fputs("\noptions of every command:\n", out);
 	put_limits(out);
-	fputs("\n'orrery COMMAND --help' gives details and an example.\n", out);
+	fputs("  -h, --help         the help of a command, also as 'orrery help COMMAND'; without a command: this text\n"
+	      "  -V, --version      the version and the hash of the sources\n"
+	      "\n'orrery COMMAND --help' gives details and an example; 'orrery doctor' shows what is installed.\n",
+		out);
 }
 
 static const struct cli_command *command_named(const char *name)
@@ -104,13 +107,30 @@ static int help(const struct world *w, const struct cli_command *c)
 	return 0;
 }
 
+/* Carries out 'orrery help COMMAND'. */
+static int help_named(const char *name)
+{
+	const struct world *w = world_named(name);
+	const struct cli_command *c = command_named(name);
+	bool is_verb = w && w->usage;
+	return is_verb || c ? help(is_verb ? w : NULL, c) : no_command(name);
+}
+
+static bool is_one_of(const char *text, const char *a, const char *b)
+{
+	return !strcmp(text, a) || !strcmp(text, b);
+}
+
 static int carry_out(int argc, char **argv, struct orr_error *err)
 {
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
+	bool is_help = !strcmp(argv[1], "help");
+	if (is_help && argc > 2 && !is_one_of(argv[2], "--help", "-h"))
+		return help_named(argv[2]);
+	if (is_help || is_one_of(argv[1], "--help", "-h")) {
 		usage(stdout);
 		return 0;
 	}
-	if (!strcmp(argv[1], "--version")) {
+	if (is_one_of(argv[1], "--version", "-V")) {
 		printf("%s (sources %.12s)\n", PACKAGE_STRING, sources_hash);
 		return 0;
 	}
@@ -153,7 +173,7 @@ int main(int argc, char **argv)
 	outfile_reserve_standard();
 	cleanup_on_signals();
 	mem_on_exhaustion(out_of_memory);
-	cJSON_InitHooks(&(cJSON_Hooks){ mem_alloc, mem_free }); /* JSON ends the program like other exhaustion */
+	cJSON_InitHooks(&(cJSON_Hooks){ mem_alloc, mem_free }); /* cJSON uses the allocator that ends the program when memory runs out */
 	int rc = limits_take_options(&argc, argv, &err);
 	if (rc) {
 		fprintf(stderr, "orrery: %s\n", err.text);

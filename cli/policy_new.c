@@ -4,6 +4,9 @@
 
 #include "base/mem.h"
 #include "base/sbuf.h"
+#include "world/registry.h"
+
+#include "paths.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,19 +41,36 @@ static int fill(int fd, const struct sbuf *b)
 	return failed;
 }
 
+/* Skips a mark of a template. */
+static bool is_at(const char **s, const char *mark)
+{
+	size_t n = strlen(mark);
+	bool is = !strncmp(*s, mark, n);
+	*s += is ? n : 0;
+	return is;
+}
+
 /* Creates a file from a template; a failure leaves no file. */
-static int write_new(const char *path, const struct embedded_file *template, const char *name, mode_t mode, struct orr_error *err)
+static int write_new(
+	const char *path, const struct embedded_file *template, const char *name, bool is_python, mode_t mode, struct orr_error *err)
 {
 	struct sbuf b = { 0 };
 	char *text = mem_strndup((const char *)template->text, template->n);
 	for (const char *s = text; *s;) {
-		if (!strncmp(s, "@NAME@", 6)) {
+		if (is_at(&s, "@NAME@")) {
 			sbuf_puts(&b, name);
-			s += 6;
-		} else if (!strncmp(s, "@IDENT@", 7)) {
+		} else if (is_at(&s, "@SUFFIX@")) {
+			sbuf_puts(&b, is_python ? "py" : "so");
+		} else if (is_at(&s, "@BUILD@")) {
+			if (!is_python)
+				sbuf_printf(&b,
+					"${CC:-cc} -std=c11 -Wall -Wextra -O2 -shared -fPIC ${ORRERY_CFLAGS-$(pkg-config --cflags orrery)} "
+					"\\\n"
+					"  -o %s.so %s.c\n",
+					name, name);
+		} else if (is_at(&s, "@IDENT@")) {
 			for (const char *c = name; *c; c++)
 				sbuf_putc(&b, *c == '-' ? '_' : *c);
-			s += 7;
 		} else {
 			sbuf_putc(&b, *s++);
 		}
@@ -75,31 +95,90 @@ static const struct embedded_file *template_of(const struct world *w, bool is_re
 	const struct embedded_file *t = w->template;
 	if (!is_reacting)
 		return t;
-	for (; t->name; t += 2)
+	for (; t->name; t++)
 		if (!strncmp(t->name, "template_reacting", 17))
 			return t;
 	orr_fail(err, ORR_EINPUT, "--reacting: expected --kind step, found --kind %s, whose policies always react to events", w->name);
 	return NULL;
 }
 
-int policy_new(const char *name, const struct world *w, bool is_reacting, struct orr_error *err)
+/* Refuses the names of built-in policies: NAME would mean that policy, ./NAME.so this one. */
+static int check_unused(const char *name, struct orr_error *err)
+{
+	char known[128], as_shown[128];
+	registry_display_name(name, as_shown, sizeof as_shown);
+	for (const struct world *const *w = worlds; *w; w++)
+		for (size_t i = 0; (*w)->policies && (*w)->policies[i]; i++) {
+			registry_display_name((*w)->policies[i]->name, known, sizeof known);
+			if (!strcmp(known, as_shown))
+				return orr_fail(err, ORR_EINPUT,
+					"policy new: \"%s\" is a built-in policy of orrery %s: expected another name, such as my-%s",
+					as_shown, (*w)->name, as_shown);
+		}
+	return ORR_OK;
+}
+
+/* Returns the compiler options that find the headers: those of pkg-config for an installed program, else the folder of the tree. */
+static const char *compiler_options(void)
+{
+	char self[4000] = "";
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	char *slash = n > 0 ? strrchr(self, '/') : NULL;
+	if (slash)
+		*slash = '\0';
+	bool is_installed = !strcmp(self, ORR_BINDIR) || access(ORR_SRCDIR "/include/orrery/policy.h", R_OK);
+	return is_installed ? "$(pkg-config --cflags orrery)" : "-I" ORR_SRCDIR "/include";
+}
+
+/* joint: the text between the example command and the file of the policy. */
+static int write_both(const char *name, const struct embedded_file *source_template, const struct embedded_file *test_template,
+	bool is_python, const char *example, const char *joint, struct orr_error *err)
 {
 	char source[80], test[80];
-	int rc = check_name(name, err);
-	const struct embedded_file *template = rc ? NULL : template_of(w, is_reacting, err);
-	if (!template)
-		return err->code;
-	snprintf(source, sizeof source, "%s.c", name);
+	snprintf(source, sizeof source, "%s.%s", name, is_python ? "py" : "c");
 	snprintf(test, sizeof test, "%s_test.sh", name);
-	rc = write_new(source, &template[0], name, 0644, err);
+	int rc = write_new(source, source_template, name, is_python, 0644, err);
 	if (!rc) {
-		if ((rc = write_new(test, &template[1], name, 0755, err)) != 0)
+		if ((rc = write_new(test, test_template, name, is_python, 0755, err)) != 0)
 			unlink(source);
 	}
+	if (rc)
+		return rc;
+	printf("wrote %s and %s; next:\n", source, test);
+	if (!is_python)
+		printf("  cc -shared -fPIC %s -o %s.so %s\n", compiler_options(), name, source);
+	printf("  orrery %s%s./%s.%s\n", example, joint, name, is_python ? "py" : "so");
+	return ORR_OK;
+}
+
+static const struct embedded_file *template_in_python(const struct world *w, struct orr_error *err)
+{
+	for (const struct embedded_file *t = w->template; t->name; t++)
+		if (!strcmp(t->name, "template.py.in"))
+			return t;
+	orr_fail(err, ORR_EINPUT, "--lang: there is no template in Python of kind %s: expected --lang c", w->name);
+	return NULL;
+}
+
+int policy_new(const char *name, const struct world *w, bool is_reacting, bool is_python, struct orr_error *err)
+{
+	int rc = check_name(name, err);
 	if (!rc)
-		printf("wrote %s and %s; next:\n"
-		       "  cc -shared -fPIC $(pkg-config --cflags orrery) -o %s.so %s\n"
-		       "  orrery %s,./%s.so\n",
-			source, test, name, source, w->example, name);
-	return rc;
+		rc = check_unused(name, err);
+	if (!rc && is_reacting && is_python)
+		rc = orr_fail(err, ORR_EINPUT, "--reacting: expected --lang c: the template in Python does not react");
+	const struct embedded_file *template = rc ? NULL : template_of(w, is_reacting, err);
+	const struct embedded_file *source = template && is_python ? template_in_python(w, err) : template;
+	return source ? write_both(name, source, &template[1], is_python, w -> example, ",", err) : err->code;
+}
+
+int policy_new_router(const char *name, const struct world_table *t, struct orr_error *err)
+{
+	struct registry_entry e;
+	struct orr_error none = { 0 };
+	int rc = check_name(name, err);
+	if (!rc && !registry_find_in(name, t, &e, &none))
+		rc = orr_fail(
+			err, ORR_EINPUT, "policy new: \"%s\" is a built-in router: expected another name, such as my-%s", e.name, e.name);
+	return rc ? rc : write_both(name, &t->template[0], &t -> template[1], false, t -> example, " ", err);
 }

@@ -12,7 +12,11 @@ static void put_flag(struct sbuf *out, const struct world_flag *f)
 {
 	char name[40];
 	snprintf(name, sizeof name, "--%.30s", f->name);
-	request_put_option(out, name, f->arg, f->doc);
+	struct sbuf doc = { 0 };
+	if (f->put_doc)
+		f->put_doc(&doc);
+	request_put_option(out, name, f->arg, f->put_doc ? sbuf_text(&doc) : f->doc);
+	sbuf_free(&doc);
 }
 
 static void put_set(struct sbuf *out, const struct world *w)
@@ -39,7 +43,8 @@ void verb_help(const struct world *w, struct sbuf *out)
 	sbuf_printf(out, "usage: %s\n       orrery %s [%s] --scenario FILE [OPTIONS]\n\n%s\n\n", w->usage, w->name, w->source, w->about);
 	request_put_option(out, w->source, NULL, w->source_doc);
 	request_put_option(out, "--policy", "LIST",
-		"names (orrery policy list) or plugins (./mine.so); NAME@LABEL runs\na policy again under another label");
+		"names (orrery policy list), plugins (./mine.so) or files of Python\n(./mine.py); NAME@LABEL runs a policy again under "
+		"another label");
 	for (const struct world_flag *f = w->flags; f && f->name; f++)
 		put_flag(out, f);
 	put_set(out, w);
@@ -91,7 +96,8 @@ int verb_run(const struct world *w, int argc, char **argv, struct orr_error *err
 	struct request r;
 	bool did = false;
 	int rc = request_parse(argc, argv, w, &r, err);
-	if (!rc && !r.source && !r.file)
+	bool is_replaced = !rc && w->source_key && cJSON_GetObjectItemCaseSensitive(r.scenario, w->source_key);
+	if (!rc && !r.source && !r.file && !is_replaced)
 		rc = orr_fail(err, ORR_EINPUT, "%s: expected %s (%s); --help shows the forms", w->name, w->source, w->source_hint);
 	if (!rc)
 		rc = complete(&r, w, err);

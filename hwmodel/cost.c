@@ -21,7 +21,7 @@ struct cost {
 	struct cost_options o;
 	double element_bytes;
 	double Bps;                        /* achieved memory bandwidth */
-	double ramp_s;                     /* per matrix product */
+	double ramp_s;                     /* start-up time per matrix product */
 	double relative_speed;             /* speed relative to the profiled device, of a model with measured layers */
 	struct laws *laws;                 /* NULL: no profile */
 	double conv_factor, memory_factor; /* factors on times in whole networks; 1: none */
@@ -70,12 +70,12 @@ static double product_rate(const struct cost *c, const struct dnn_layer *l, enum
 }
 
 /* Layers with weights: convolutions, linear and recurrent layers. A split by columns cuts the output, a split by rows the input.
- * The larger of the two is cut, as in transformer blocks (Shoeybi et al. 2019, section 3). */
+ * The larger of input and output is cut, as in transformer blocks (Shoeybi et al. 2019, section 3). */
 static void weighted_work(const struct cost *c, const struct dnn_layer *l, enum dnn_pass pass, double batch, double shards, struct work *w)
 {
 	bool by_columns = l->out_elems > l->in_elems;
 	double in = batch * l->in_elems / (by_columns ? 1 : shards), out = batch * l->out_elems / (by_columns ? shards : 1);
-	double weights = l->kind == ORR_LAYER_LINEAR ? l->n * l->k : l->params; /* includes a table that is tied to the layer */
+	double weights = l->kind == ORR_LAYER_LINEAR ? l->n * l->k : l->params; /* the weights include a table that is tied to the layer */
 	w->bytes = c->element_bytes * (in + out + weights / shards);
 	if (c->o.operand_bytes > 0)
 		w->bytes -= (c->element_bytes - c->o.operand_bytes) * (in + weights / shards);

@@ -135,7 +135,8 @@ static const struct law *law_for(const struct laws *x, const struct wish *w)
 	return l && l->form != FORM_FACTOR ? l : NULL;
 }
 
-/* A law over all classes of filters times classes without measurements only if its median held-out error is at most this. */
+/* A law fitted over all classes of filters applies to a class without measurements only if its median held-out error is at
+ * most this. */
 static const double most_pooled_error = 0.3;
 
 /*

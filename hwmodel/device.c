@@ -315,7 +315,7 @@ static struct device *embedded_device(size_t i, struct orr_error *err)
 	d->is_shared = true;
 	if (atomic_compare_exchange_strong(&parsed[i], &other, d))
 		return d;
-	d->is_shared = false; /* another thread was faster */
+	d->is_shared = false; /* another thread has stored the device first */
 	device_free(d);
 	return other;
 }

@@ -53,7 +53,8 @@ struct device {
 };
 
 /* Loads a device. name_or_file: a name or alias of the catalogue (case ignored), a file (contains '/' or ends in .json), or
- * "flat:flops=RATE": a device without launches, times of other kernels or a limit of memory (memory_bytes INFINITY), for identities. */
+ * "flat:flops=RATE": a device on which launches and other kernels take no time and memory is unlimited (memory_bytes INFINITY), for
+ * checks against closed forms. */
 struct device *device_load(const char *name_or_file, struct orr_error *err);
 struct device *device_parse(const char *path, const char *text, size_t n, struct orr_error *err);
 /* Frees a device. Devices of the catalogue are shared by all callers and stay. */

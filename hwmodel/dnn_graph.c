@@ -50,7 +50,7 @@ struct plan *graph_network(const char *name, const char *title, const struct gra
 		if (!z->has_attention)
 			continue;
 		struct dnn_layer *a = &p->layer[p->n - 1];
-		a->params += 2. * z->width[l + 1]; /* the vectors of the scores */
+		a->params += 2. * z->width[l + 1]; /* the vectors that give the edge scores */
 		a->tensors = 2;
 		edge_scores(p, l, degree);
 		gather(p, l, degree, z->width[l + 1]);

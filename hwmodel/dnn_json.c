@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define MAX_NUMBER 1e18 /* largest number of FLOPs or elements */
-#define MAX_COUNT 9e15  /* of parameters */
+#define MAX_COUNT 9e15  /* largest number of parameters */
 
 enum { MAX_REPEAT = 100000, MAX_TEXT = 300 };
 

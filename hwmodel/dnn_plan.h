@@ -91,10 +91,10 @@ struct transformer {
 	uint32_t positions; /* number of rows of the position table; unused by llama and vit */
 	bool is_tied;       /* the output layer shares the token table */
 	bool keeps_dropout; /* saved_elems includes the elements that backward needs because of dropout */
-	/* bert */
+	/* bert only */
 	enum transformer_head { HEAD_NONE, HEAD_POOLER, HEAD_PRETRAIN, HEAD_QA } head;
 	uint32_t types, predictions;
-	/* vit */
+	/* vit only */
 	uint32_t image, patch, classes;
 	bool is_distilled;
 };

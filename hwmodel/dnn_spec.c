@@ -52,7 +52,7 @@ static const struct key keys[] = {
 	KEY(dropout, GPT | BERT, 0, 0, 1),
 	KEY(types, BERT, 2, 0, MAX_DIMENSION),
 	KEY(predictions, BERT, -2, 1, 10000000),
-	KEY(head, BERT, HEAD_POOLER, 0, 0), /* given by name */
+	KEY(head, BERT, HEAD_POOLER, 0, 0), /* the value is a word */
 	KEY(image, VIT, 224, 1, 16384),
 	KEY(patch, VIT, 16, 1, 16384),
 	KEY(classes, VIT, 1000, 1, MAX_DIMENSION),
@@ -104,7 +104,7 @@ static int set(const char *spec, struct values *v, const struct key *k, const ch
 
 static int parse(const char *spec, enum family family, const char *text, struct values *v, struct orr_error *err)
 {
-	memset(v, 0xff, sizeof *v); /* UNSET */
+	memset(v, 0xff, sizeof *v); /* sets all values to UNSET */
 	while (*text) {
 		char pair[128];
 		size_t n = strcspn(text, ",");

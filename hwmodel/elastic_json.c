@@ -372,7 +372,7 @@ static int get_on_demand(const struct reader *r, const cJSON *v)
 		get_u32(r, v, "$.on_demand", "nodes", 1, MAX_NODES, true, &r->job->on_demand_nodes))
 		return ORR_EINPUT;
 	if (!item(v, "step_s") && r->job->step)
-		return ORR_OK; /* derived */
+		return ORR_OK; /* step time derived from the step world */
 	return get_ns(r, item(v, "step_s"), "$.on_demand.step_s", 1e9, false, &r->job->on_demand_step_ns);
 }
 

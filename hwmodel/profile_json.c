@@ -68,7 +68,7 @@ static int read_parameters(const struct reader *r, const cJSON *o, struct law *l
 		bool is_time = !strncmp(keys[i], "time", 4);
 		double x = 0;
 		rc = json_real(r->path, where, v, keys[i], is_time ? 0 : 1e-9, 1e18, !is_rate && !is_time, &x, r->err);
-		/* A line that is missing is never the minimum. */
+		/* a missing line has infinite time, so it is never the minimum */
 		l->param[i] = get(v, keys[i]) ? x * unit : is_rate || (l->form == FORM_ENVELOPE && i > 0) ? INFINITY : 0;
 	}
 	return rc;
@@ -377,7 +377,7 @@ static struct profile *embedded_profile(size_t i, struct orr_error *err)
 	p->is_shared = true;
 	if (atomic_compare_exchange_strong(&parsed[i], &other, p))
 		return p;
-	p->is_shared = false; /* another thread was faster */
+	p->is_shared = false; /* another thread has stored the profile first */
 	profile_free(p);
 	return other;
 }

@@ -5,10 +5,10 @@
  * A served model is a JSON file (docs/served-model.schema.json) or a name of the catalogue
  * (hwmodel/served/NAME.json). There are two kinds:
  *
- *  table  latency by batch size (from a file, or from the layers of a DNN and the device: served_network.c), and by length if the model
- * depends on it. A size that the table lacks is refused, unless the file allows padding to the next size ("between": "up") or linear
- * interpolation ("linear"). Memory by batch size, with the time of its peak. llm    a language model: the time of an iteration from what it
- * processes (struct llm_load), by
+ *  table  latency by batch size (from a file, or from the layers of a DNN and the device: served_network.c), and by length if the
+ *         model depends on it. A size that the table lacks is refused, unless the file allows padding to the next size
+ *         ("between": "up") or linear interpolation ("linear"). Memory by batch size, with the time of its peak.
+ *  llm    a language model: the time of an iteration from the work of the iteration (struct llm_load), by
  *          - closed  constant + per token + per context token + per pair of prompt tokens
  *                    (the form that the test oracle of microsoft/vidur uses);
  *          - curves  a curve over prompt tokens, one over the number of decodes, and a factor for mixed iterations
@@ -102,6 +102,7 @@ struct llm_load {
 	double prompt_tokens;  /* number of prompt tokens of this iteration, over all requests */
 	double decode_context; /* number of tokens in the KV cache, over all decodes */
 	double prompt_pairs;   /* sum over prompts: tokens in this iteration x (tokens done before + tokens in this iteration) */
+	double checked;        /* number of draft tokens that decodes check, over all decodes (serve.draft_tokens) */
 };
 
 /*
@@ -158,6 +159,9 @@ void served_on_free(struct served_on *x);
 double served_iteration(struct served_on *x, const struct llm_load *load);
 /* Like served_iteration(); also sets *stage_s to the busy time of the busiest pipeline stage (with pp = 1, the whole iteration). */
 double served_iteration_stage(struct served_on *x, const struct llm_load *load, double *stage_s);
+/* Returns the seconds of one pipeline stage of an iteration, with its hop to the next stage. The stages of an iteration sum to
+ * served_iteration(), except for rounding. docs/models/serve-pipeline.md, "Time of a stage". */
+double served_stage_s(struct served_on *x, const struct llm_load *load, uint32_t stage);
 /* Returns the bytes of an iteration that leave nodes, summed over nodes; 0 without served_place.net. */
 double served_network_bytes(struct served_on *x, const struct llm_load *load);
 /* Returns the DNN of a language model by layers or of a table by layers; NULL for other forms. */

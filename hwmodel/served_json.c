@@ -17,7 +17,7 @@
 #define MAX_BYTES 1e18
 #define MAX_TOKENS 1e12
 
-enum { MAX_BATCH = 1000000, MAX_KNOTS = 4096, MAX_TEXT = 600 };
+enum { MAX_BATCH = 1000000, MAX_KNOTS = 4096, MAX_FITS = 64, MAX_TEXT = 600 };
 
 /* State while a file is read. */
 struct reader {
@@ -293,12 +293,14 @@ static int get_network(const struct reader *r)
 
 static int get_closed(const struct reader *r, const cJSON *o)
 {
-	static const char *const keys[] = { "constant_ms", "token_ms", "context_ms", "pair_ms", NULL };
+	static const char *const keys[] = { "constant_ms", "token_ms", "context_ms", "pair_ms", "stage_ms", "hop_ms", "hop_token_ms",
+		NULL };
+	enum { NEEDED = 4 };
 	struct served_llm *f = r->m->llm;
-	double *const out[] = { &f->constant_ms, &f->token_ms, &f->context_ms, &f->pair_ms };
+	double *const out[] = { &f->constant_ms, &f->token_ms, &f->context_ms, &f->pair_ms, &f->stage_ms, &f->hop_ms, &f->hop_token_ms };
 	int rc = json_keys(r->path, "$.closed", o, keys, r->err);
 	for (int i = 0; !rc && keys[i]; i++)
-		rc = get_real(r, o, "$.closed", keys[i], 1, 0, MAX_MS, true, out[i]);
+		rc = get_real(r, o, "$.closed", keys[i], 1, 0, MAX_MS, i < NEEDED, out[i]);
 	if (!rc && !(f->constant_ms > 0 || f->token_ms > 0))
 		rc = orr_fail(r->err, ORR_EINPUT,
 			"%.200s: $.closed: expected \"constant_ms\" or \"token_ms\" above 0, so that an iteration takes time", r->path);
@@ -388,6 +390,63 @@ static int get_layers(const struct reader *r, const cJSON *o)
 	return ORR_OK;
 }
 
+/* Reads three numbers: a constant above 0, and two that are at least 0. */
+static int get_fit(const struct reader *r, const cJSON *o, const char *where, const char *key, double *out)
+{
+	struct bounds b = { .low = 0, .high = MAX_MS, .least = 3, .most = 3 };
+	struct list l = { 0 };
+	char at[64];
+	snprintf(at, sizeof at, "%s.%s", where, key);
+	int rc = get_list(r, cJSON_GetObjectItemCaseSensitive(o, key), at, &b, &l);
+	for (uint32_t i = 0; !rc && i < 3; i++)
+		out[i] = l.v[i];
+	if (!rc && !(out[0] > 0))
+		rc = orr_fail(r->err, ORR_EINPUT, "%.200s: %s[0]: expected a number above 0, so that an iteration takes time", r->path, at);
+	mem_free(l.v);
+	return rc;
+}
+
+/* Reads the fits of one degree of tensor parallelism. */
+static int get_fits_of(const struct reader *r, const cJSON *o, int i, struct served_fit *out)
+{
+	static const char *const keys[] = { "tp", "prefill_ms", "decode_ms", "large_ms", "large_from", NULL };
+	char where[48];
+	double tp = 0, from = 0;
+	snprintf(where, sizeof where, "$.fits.by_tp[%d]", i);
+	if (!cJSON_IsObject(o))
+		return wrong(r, where, "an object", o);
+	bool has_large = cJSON_HasObjectItem(o, "large_ms") || cJSON_HasObjectItem(o, "large_from");
+	if (json_keys(r->path, where, o, keys, r->err) || get_real(r, o, where, "tp", 1, 1, 4096, true, &tp) ||
+		get_real(r, o, where, "large_from", 1, 1, 1e9, has_large, &from) || get_fit(r, o, where, "prefill_ms", out->prefill_ms) ||
+		get_fit(r, o, where, "decode_ms", out->decode_ms) || (has_large && get_fit(r, o, where, "large_ms", out->large_ms)))
+		return ORR_EINPUT;
+	out->tp = (uint32_t)tp;
+	out->large_from = has_large ? (uint32_t)from : UINT32_MAX;
+	return ORR_OK;
+}
+
+static int get_fits(const struct reader *r, const cJSON *o)
+{
+	static const char *const keys[] = { "by_tp", "prompt_pp_ms", "first_ms", "first_token_ms", NULL };
+	struct served_llm *f = r->m->llm;
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "by_tp"), *v;
+	int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0, rc = json_keys(r->path, "$.fits", o, keys, r->err);
+	if (rc || get_real(r, o, "$.fits", "prompt_pp_ms", 1, 0, MAX_MS, false, &f->prompt_pp_ms) ||
+		get_real(r, o, "$.fits", "first_ms", 1, 0, MAX_MS, false, &f->first_ms) ||
+		get_real(r, o, "$.fits", "first_token_ms", 1, 0, MAX_MS, false, &f->first_token_ms))
+		return ORR_EINPUT;
+	if (n < 1 || n > MAX_FITS)
+		return wrong(r, "$.fits.by_tp", "a list of 1 to 64 objects", list);
+	f->fit = mem_zalloc((size_t)n, sizeof *f->fit);
+	cJSON_ArrayForEach(v, list)
+	{
+		if (!rc)
+			rc = get_fits_of(r, v, (int)f->n_fits, &f->fit[f->n_fits]);
+		f->n_fits++;
+	}
+	return rc;
+}
+
 static int get_form(const struct reader *r)
 {
 	static const struct {
@@ -395,20 +454,21 @@ static int get_form(const struct reader *r)
 		enum served_form form;
 		int (*get)(const struct reader *r, const cJSON *o);
 	} forms[] = { { "closed", SERVED_CLOSED, get_closed }, { "curves", SERVED_CURVES, get_curves },
-		{ "layers", SERVED_LAYERS, get_layers } };
+		{ "layers", SERVED_LAYERS, get_layers }, { "fits", SERVED_FITS, get_fits } };
 	int found = -1;
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		if (!cJSON_GetObjectItemCaseSensitive(r->root, forms[i].key))
 			continue;
 		if (found >= 0)
 			return orr_fail(r->err, ORR_EINPUT,
-				"%.200s: $: expected only one of the keys \"closed\", \"curves\" and \"layers\", found \"%s\" and \"%s\"",
+				"%.200s: $: expected only one of the keys \"closed\", \"curves\", \"fits\" and \"layers\", found \"%s\" "
+				"and \"%s\"",
 				r->path, forms[found].key, forms[i].key);
 		found = i;
 	}
 	if (found < 0)
-		return orr_fail(r->err, ORR_EINPUT, "%.200s: $: expected one of the keys \"closed\", \"curves\" and \"layers\", found none",
-			r->path);
+		return orr_fail(r->err, ORR_EINPUT,
+			"%.200s: $: expected one of the keys \"closed\", \"curves\", \"fits\" and \"layers\", found none", r->path);
 	r->m->llm->form = forms[found].form;
 	return forms[found].get(r, cJSON_GetObjectItemCaseSensitive(r->root, forms[found].key));
 }
@@ -416,7 +476,7 @@ static int get_form(const struct reader *r)
 static int get_llm(const struct reader *r)
 {
 	static const char *const keys[] = { "name", "title", "source", "kind", "load_ms", "slo_ms", "weight_bytes", "kv_bytes_per_token",
-		"longest", "closed", "curves", "layers", NULL };
+		"longest", "closed", "curves", "fits", "layers", NULL };
 	struct served *m = r->m;
 	m->llm = mem_zalloc(1, sizeof *m->llm);
 	int rc = json_keys(r->path, "$", r->root, keys, r->err);

@@ -50,7 +50,8 @@ struct served_layers {
 	const struct law *rope;    /* rotation of queries and keys; NULL: timed like other element-wise work */
 	struct link tp_link, pp_link;
 	/* Times of attention over all blocks. */
-	double pair_s, context_s; /* seconds per pair of tokens, and per token of context */
+	double pair_s, context_s;              /* seconds per pair of tokens, and per token of context */
+	double context_read_s, context_flop_s; /* parts of context_s, the larger one of which counts */
 	double prompt_kernel_s, decode_kernel_s;
 	struct by_tokens *table; /* [0 .. TABLE_TOKENS] */
 	struct by_words *word;   /* [0 .. TABLE_WORDS] */
@@ -147,8 +148,7 @@ static void block_parts(const struct served_layers *x, double tokens, struct ser
 	out->elementwise += kv * (x->element_bytes + x->f->element_bytes) / x->Bps + x->p.device->launch_s;
 }
 
-/* Times of the blocks of all stages if every stage had the same all-reduces: those of the first stage, those of the last stage, and the
- * mean of both. */
+/* Time of all blocks if every stage had the all-reduces of the first stage, of the last stage, or the mean over the stages. */
 struct blocks {
 	double first_s, last_s, mean_s;
 };
@@ -250,10 +250,22 @@ static struct by_words at_words(struct served_layers *x, uint32_t words)
 	return x->word[words];
 }
 
+/* Returns the number of tokens whose logits are computed: one per decode and prompt, and each draft that is checked. */
+static inline uint32_t words_of(const struct llm_load *w)
+{
+	return w->decodes + w->prompts + (uint32_t)w->checked;
+}
+
+/* Returns the seconds per token of context of the decodes. A pass that checks drafts reads the cache once and computes for each token. */
+static inline double context_token_s(const struct served_layers *x, const struct llm_load *w)
+{
+	return w->checked > 0 ? fmax(x->context_read_s, x->context_flop_s * (1 + w->checked / w->decodes)) : x->context_s;
+}
+
 double served_layers_network_bytes(struct served_layers *x, const struct llm_load *w)
 {
-	double tokens = w->decodes + w->prompt_tokens;
-	return x->p.net ? at_tokens(x, tokens > 0 ? tokens : 0)->network_bytes + at_words(x, w->decodes + w->prompts).network_bytes : 0;
+	double tokens = w->decodes + w->prompt_tokens + w->checked;
+	return x->p.net ? at_tokens(x, tokens > 0 ? tokens : 0)->network_bytes + at_words(x, words_of(w)).network_bytes : 0;
 }
 
 /*
@@ -267,15 +279,21 @@ static double causal_pairs(const struct llm_load *w)
 	return w->prompt_pairs - 0.5 * (square < w->prompt_pairs ? square : w->prompt_pairs);
 }
 
-double served_layers_iteration(struct served_layers *x, const struct llm_load *w, double *stage_s)
+static inline double attention_s(const struct served_layers *x, const struct llm_load *w)
 {
-	double tokens = w->decodes + w->prompt_tokens;
-	const struct by_tokens *t = at_tokens(x, tokens > 0 ? tokens : 0);
-	double words = at_words(x, w->decodes + w->prompts).s, attention = 0;
+	double attention = 0;
 	if (w->decodes)
-		attention += x->decode_kernel_s + x->context_s * (w->decode_context + w->decodes);
+		attention += x->decode_kernel_s + context_token_s(x, w) * (w->decode_context + w->decodes);
 	if (w->prompts)
 		attention += x->prompt_kernel_s + x->pair_s * causal_pairs(w);
+	return attention;
+}
+
+double served_layers_iteration(struct served_layers *x, const struct llm_load *w, double *stage_s)
+{
+	double tokens = w->decodes + w->prompt_tokens + w->checked;
+	const struct by_tokens *t = at_tokens(x, tokens > 0 ? tokens : 0);
+	double words = at_words(x, words_of(w)).s, attention = attention_s(x, w);
 	double s = x->f->overhead_s + t->all_s + words + attention;
 	*stage_s = s;
 	if (x->p.pp > 1) {
@@ -285,20 +303,34 @@ double served_layers_iteration(struct served_layers *x, const struct llm_load *w
 	return s;
 }
 
+/* Attention and blocks are split evenly over the stages. Stages between the first and the last take the mean of their all-reduces and
+ * hops. */
+double served_layers_stage(struct served_layers *x, const struct llm_load *w, uint32_t stage)
+{
+	double tokens = w->decodes + w->prompt_tokens + w->checked, pp = x->p.pp, attention = attention_s(x, w) / pp;
+	const struct by_tokens *t = at_tokens(x, tokens > 0 ? tokens : 0);
+	double s = stage ? attention : x->f->overhead_s + attention, words = at_words(x, words_of(w)).s;
+	if (x->p.pp == 1)
+		return s + t->all_s + words;
+	if (stage == 0)
+		return s + t->first_s;
+	return stage + 1 == x->p.pp ? s + t->last_s + words : s + (t->all_s - t->first_s - t->last_s) / (pp - 2);
+}
+
 void served_layers_parts(struct served_layers *x, const struct llm_load *w, struct served_parts *out)
 {
-	double tokens = w->decodes + w->prompt_tokens, bytes = 0;
+	double tokens = w->decodes + w->prompt_tokens + w->checked, bytes = 0;
 	struct served_parts block = { 0 };
 	block_parts(x, tokens, &block);
 	*out = (struct served_parts){ .linear = x->d->blocks * block.linear,
 		.elementwise = x->d->blocks * block.elementwise + range_s(x, 0, x->block, tokens) + range_s(x, x->after, x->words, tokens),
 		.collective = blocks_s(x, tokens, &bytes).mean_s - x->d->blocks * (block.linear + block.elementwise) +
 			      reduce_s(x, 0, sent_bytes(x, tokens), &bytes),
-		.head = of_words(x, (double)w->decodes + w->prompts).s,
+		.head = of_words(x, words_of(w)).s,
 		.hops = hops_s(x, tokens, &bytes),
 		.overhead = x->f->overhead_s };
 	if (w->decodes)
-		out->attention_decode = x->decode_kernel_s + x->context_s * (w->decode_context + w->decodes);
+		out->attention_decode = x->decode_kernel_s + context_token_s(x, w) * (w->decode_context + w->decodes);
 	if (w->prompts)
 		out->attention_prompt = x->prompt_kernel_s + x->pair_s * causal_pairs(w);
 }
@@ -352,6 +384,8 @@ static void find_attention(struct served_layers *x)
 	x->kv_reads = fmin(group, fmax(1, x->p.kv_reads));
 	x->pair_s = d->blocks * flops / rate;
 	x->context_s = d->blocks * fmax(x->kv_reads * bytes / x->Bps, flops / rate);
+	x->context_read_s = d->blocks * x->kv_reads * bytes / x->Bps;
+	x->context_flop_s = d->blocks * flops / rate;
 	x->prompt_kernel_s = d->blocks * (dev->launch_s + device_ramp_s(dev));
 	x->decode_kernel_s = d->blocks * dev->launch_s;
 }

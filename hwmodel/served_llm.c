@@ -13,6 +13,8 @@ struct served_on {
 	const struct served *m;
 	struct served_place p;
 	struct served_layers *layers; /* form by layers; NULL: x has another form */
+	const struct served_fit *fit; /* form `fits`: that of p.tp */
+	double constant_ms, token_ms; /* form `closed`: per iteration and per token, over all stages */
 };
 
 static int check_place(const struct served *m, const struct served_place *p, struct orr_error *err)
@@ -33,6 +35,16 @@ struct served_on *served_on_new(const struct served *m, const struct served_plac
 	x->m = m;
 	x->llm = m->llm;
 	x->p = *p;
+	x->constant_ms = m->llm->constant_ms + p->pp * m->llm->stage_ms + (p->pp - 1) * m->llm->hop_ms;
+	x->token_ms = m->llm->token_ms + (p->pp - 1) * m->llm->hop_token_ms;
+	for (uint32_t i = 0; i < m->llm->n_fits; i++)
+		x->fit = m->llm->fit[i].tp == p->tp ? &m->llm->fit[i] : x->fit;
+	if (m->llm->form == SERVED_FITS && !x->fit) {
+		orr_fail(err, ORR_EINPUT, "model %.80s: its file has no fit for tensor parallelism of %u: expected one of $.fits.by_tp",
+			m->name, p->tp);
+		served_on_free(x);
+		return NULL;
+	}
 	if (m->llm->form == SERVED_LAYERS) {
 		x->layers = served_layers_new(m, p, err);
 		if (!x->layers) {
@@ -69,31 +81,89 @@ double served_curve_at(const struct served_curve *c, double v)
 static double by_curves(const struct served_llm *f, const struct llm_load *w)
 {
 	if (w->prompts == 0)
-		return served_curve_at(&f->decode, w->decodes);
-	double s = served_curve_at(&f->prompt, w->prompt_tokens + w->decodes);
+		return served_curve_at(&f->decode, w->decodes + w->checked);
+	double s = served_curve_at(&f->prompt, w->prompt_tokens + w->decodes + w->checked);
 	return w->decodes ? s * f->mixed_factor : s;
 }
 
-static double closed(const struct served_llm *f, const struct llm_load *w)
+static double closed(const struct served_on *x, const struct llm_load *w)
 {
-	double ms = f->constant_ms + f->token_ms * (w->decodes + w->prompt_tokens) + f->context_ms * w->decode_context +
-		    f->pair_ms * w->prompt_pairs;
+	const struct served_llm *f = x->llm;
+	double tokens = w->decodes + w->prompt_tokens;
+	if (w->checked > 0) /* off the chain of additions of plain iterations */
+		tokens += w->checked;
+	double ms = x->constant_ms + x->token_ms * tokens + f->context_ms * w->decode_context + f->pair_ms * w->prompt_pairs;
 	return ms * 1e-3;
+}
+
+/* Returns the time, s, of one stage: an equal share of the iteration, the constant per stage and, except for the last, a hop. */
+static double closed_stage(const struct served_on *x, const struct llm_load *w, uint32_t stage)
+{
+	const struct served_llm *f = x->llm;
+	double tokens = w->decodes + w->prompt_tokens + w->checked;
+	double share = f->constant_ms + f->token_ms * tokens + f->context_ms * w->decode_context + f->pair_ms * w->prompt_pairs;
+	double ms = f->stage_ms + share / x->p.pp;
+	if (stage + 1 < x->p.pp)
+		ms += f->hop_ms + f->hop_token_ms * tokens;
+	return ms * 1e-3;
+}
+
+static double fit_ms(const double *ms, double tokens, double more)
+{
+	return ms[0] + ms[1] * tokens + ms[2] * more;
+}
+
+/* Returns the time, s, of one stage: an equal share of the prompts and of the decodes, and constants. */
+static double fits_stage(const struct served_on *x, const struct llm_load *w, uint32_t stage)
+{
+	const struct served_llm *f = x->llm;
+	const double *decode = w->decodes < x->fit->large_from ? x->fit->decode_ms : x->fit->large_ms;
+	double ms = 0;
+	if (w->prompts)
+		ms += fit_ms(x->fit->prefill_ms, w->prompt_tokens, w->prompt_pairs) / x->p.pp + f->prompt_pp_ms * x->p.pp;
+	if (w->decodes)
+		ms += fit_ms(decode, w->decode_context, w->decodes + w->checked) / x->p.pp;
+	if (!stage)
+		ms += f->first_ms + f->first_token_ms * (w->prompt_tokens + w->decode_context - w->decodes);
+	return ms * 1e-3;
+}
+
+/* Returns the time, s, through all stages. */
+static double by_fits(const struct served_on *x, const struct llm_load *w)
+{
+	return fits_stage(x, w, 0) + (x->p.pp > 1 ? (x->p.pp - 1) * fits_stage(x, w, 1) : 0);
+}
+
+double served_stage_s(struct served_on *x, const struct llm_load *load, uint32_t stage)
+{
+	if (x->layers)
+		return served_layers_stage(x->layers, load, stage);
+	if (x->fit)
+		return fits_stage(x, load, stage);
+	return x->llm->form == SERVED_CLOSED ? closed_stage(x, load, stage) : by_curves(x->llm, load) / x->p.pp;
 }
 
 double served_iteration_stage(struct served_on *x, const struct llm_load *load, double *stage_s)
 {
 	if (x->layers)
 		return served_layers_iteration(x->layers, load, stage_s);
-	double s = x->llm->form == SERVED_CLOSED ? closed(x->llm, load) : by_curves(x->llm, load);
-	*stage_s = s / x->p.pp; /* forms without stages: assumes equal stages */
+	if (x->llm->form == SERVED_CLOSED) {
+		*stage_s = closed_stage(x, load, 0);
+		return closed(x, load);
+	}
+	if (x->fit) {
+		*stage_s = fits_stage(x, load, 0);
+		return by_fits(x, load);
+	}
+	double s = by_curves(x->llm, load);
+	*stage_s = s / x->p.pp; /* assumes equal stages */
 	return s;
 }
 
 double served_iteration(struct served_on *x, const struct llm_load *load)
 {
 	double stage_s;
-	return x->llm->form == SERVED_CLOSED ? closed(x->llm, load) : served_iteration_stage(x, load, &stage_s);
+	return x->llm->form == SERVED_CLOSED ? closed(x, load) : served_iteration_stage(x, load, &stage_s);
 }
 
 bool served_iteration_parts(struct served_on *x, const struct llm_load *load, struct served_parts *out)
@@ -122,7 +192,10 @@ struct served_layers *served_layers_of(struct served_on *x)
 
 const char *served_source(const struct served_on *x)
 {
-	return x->layers ? served_layers_source(x->layers) : x->llm->form == SERVED_CLOSED ? "closed form" : "curves";
+	return x->layers                       ? served_layers_source(x->layers)
+	       : x->llm->form == SERVED_CLOSED ? "closed form"
+	       : x->fit                        ? "fits by tensor parallelism"
+					       : "curves";
 }
 
 /* tests/serve/serve_published.sh repeats the fits. */

@@ -6,11 +6,11 @@ nodist_liborrery_a_SOURCES += hwmodel/devices_data.c hwmodel/elastic_data.c hwmo
 liborrery_a_SOURCES += hwmodel/json.c hwmodel/dnn_plan.c hwmodel/dnn_ops.c hwmodel/catalogue.c \
 	hwmodel/graph_shape.c hwmodel/dnn_graph.c hwmodel/dnn_transformer.c hwmodel/profile.c hwmodel/dnn_json.c hwmodel/dnn_recommend.c hwmodel/dnn_spec.c \
 	hwmodel/dnn_profile.c hwmodel/dnn.c hwmodel/device.c hwmodel/cost_laws.c hwmodel/profile_check.c hwmodel/steptimes.c hwmodel/cost.c hwmodel/model_rates.c \
-	hwmodel/served_layers.c hwmodel/served_network.c hwmodel/served_llm.c hwmodel/throughput.c hwmodel/profile_json.c hwmodel/profile_write.c \
+	hwmodel/served_layers.c hwmodel/served_network.c hwmodel/served_llm.c hwmodel/speculation.c hwmodel/throughput.c hwmodel/goodput.c hwmodel/profile_json.c hwmodel/profile_write.c \
 	hwmodel/prices.c hwmodel/served_json.c hwmodel/served.c hwmodel/elastic_json.c hwmodel/elastic.c
 liborrery_a_SOURCES += hwmodel/catalogue.h hwmodel/cost.h hwmodel/cost_laws.h hwmodel/device.h hwmodel/dnn.h \
-	hwmodel/dnn_plan.h hwmodel/dnn_profile.h hwmodel/elastic.h hwmodel/embedded.h hwmodel/graph_shape.h hwmodel/json.h hwmodel/model_rates.h hwmodel/prices.h \
-	hwmodel/profile.h hwmodel/served.h hwmodel/served_llm.h hwmodel/served_network.h hwmodel/steptimes.h hwmodel/throughput.h
+	hwmodel/dnn_plan.h hwmodel/dnn_profile.h hwmodel/elastic.h hwmodel/embedded.h hwmodel/goodput.h hwmodel/graph_shape.h hwmodel/json.h hwmodel/model_rates.h hwmodel/prices.h \
+	hwmodel/profile.h hwmodel/served.h hwmodel/served_llm.h hwmodel/served_network.h hwmodel/speculation.h hwmodel/steptimes.h hwmodel/throughput.h
 # devices and published step times
 ORR_DEVICES = hwmodel/devices/k80.json hwmodel/devices/m40.json hwmodel/devices/titanx-maxwell.json \
 	hwmodel/devices/p100.json hwmodel/devices/p100-pcie.json hwmodel/devices/titanx-pascal.json hwmodel/devices/1080ti.json \
@@ -21,7 +21,9 @@ ORR_DEVICES = hwmodel/devices/k80.json hwmodel/devices/m40.json hwmodel/devices/
 	hwmodel/devices/jetson-orin.json hwmodel/devices/cpu-epyc-zen5-2.json \
 	hwmodel/devices/c5.xlarge.json hwmodel/devices/c5.2xlarge.json hwmodel/devices/c5n.2xlarge.json \
 	hwmodel/devices/c5n.4xlarge.json
-EXTRA_DIST += $(ORR_DEVICES) hwmodel/steptimes.json
+# The files are embedded; installed, they are to be copied and edited.
+nobase_dist_pkgdata_DATA += $(ORR_DEVICES)
+EXTRA_DIST += hwmodel/steptimes.json
 CLEANFILES += hwmodel/devices_data.c hwmodel/devices_data.c.tmp hwmodel/steptimes_data.c hwmodel/steptimes_data.c.tmp
 # embed.sh runs in the source folder for short names; a temporary file avoids partial output.
 hwmodel/devices_data.c: $(ORR_DEVICES) hwmodel/embed.sh hwmodel/sources.mk
@@ -34,7 +36,8 @@ hwmodel/steptimes_data.c: hwmodel/steptimes.json
 ORR_PROFILES = hwmodel/profiles/k80.json hwmodel/profiles/p100.json hwmodel/profiles/v100.json hwmodel/profiles/t4.json \
 	hwmodel/profiles/a40.json hwmodel/profiles/a100.json hwmodel/profiles/a100-80g.json hwmodel/profiles/h100.json \
 	hwmodel/profiles/cpu-epyc-zen5-2.json
-EXTRA_DIST += $(ORR_PROFILES) hwmodel/profiles.sh
+nobase_dist_pkgdata_DATA += $(ORR_PROFILES)
+EXTRA_DIST += hwmodel/profiles.sh
 CLEANFILES += hwmodel/profiles_data.c hwmodel/profiles_data.c.tmp
 hwmodel/profiles_data.c: $(ORR_PROFILES) hwmodel/embed.sh hwmodel/sources.mk
 	$(AM_V_GEN)$(MKDIR_P) hwmodel && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
@@ -47,13 +50,15 @@ hwmodel/prices_data.c: hwmodel/prices.json
 	embedded_prices hwmodel/prices.json) >$@.tmp && mv $@.tmp $@
 # served models
 ORR_SERVED = hwmodel/served/llama2-7b.json hwmodel/served/llama2-13b.json hwmodel/served/llama2-70b.json \
+	hwmodel/served/llama3-8b.json hwmodel/served/llama3-70b.json hwmodel/served/llama3.1-405b.json hwmodel/served/llama3.2-1b.json hwmodel/served/llama3.2-3b.json \
+	hwmodel/served/mistral-7b.json hwmodel/served/phi4.json hwmodel/served/phi4-mini.json \
 	hwmodel/served/irina-a.json hwmodel/served/irina-b.json hwmodel/served/irina-c.json hwmodel/served/irina-d.json \
 	hwmodel/served/irina-yolov3.json hwmodel/served/irina-vgg16.json hwmodel/served/irina-googlenet.json \
 	hwmodel/served/irina-alexnet.json hwmodel/served/irina-yolov3-curve.json hwmodel/served/irina-vgg16-curve.json \
 	hwmodel/served/irina-googlenet-curve.json hwmodel/served/irina-alexnet-curve.json hwmodel/served/bert-base-t4.json \
 	hwmodel/served/bert-large-t4.json hwmodel/served/bert-base-v100.json hwmodel/served/bert-large-v100.json \
 	hwmodel/served/bert-student-2x768-t4.json
-EXTRA_DIST += $(ORR_SERVED)
+nobase_dist_pkgdata_DATA += $(ORR_SERVED)
 CLEANFILES += hwmodel/served_data.c hwmodel/served_data.c.tmp
 hwmodel/served_data.c: $(ORR_SERVED) hwmodel/embed.sh hwmodel/sources.mk
 	$(AM_V_GEN)$(MKDIR_P) hwmodel && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
@@ -68,7 +73,7 @@ ORR_ELASTIC = hwmodel/elastic/bamboo-bert.json hwmodel/elastic/bamboo-gpt2.json 
 	hwmodel/elastic/cbl-bio-22.5h.json hwmodel/elastic/cbl-analytics-27h.json hwmodel/elastic/spot-bert-large.json \
 	hwmodel/elastic/spot-gpt2.json hwmodel/elastic/spot-resnet152.json hwmodel/elastic/spot-vgg19.json \
 	hwmodel/elastic/spot-alexnet.json hwmodel/elastic/spot-gnmt16.json
-EXTRA_DIST += $(ORR_ELASTIC)
+nobase_dist_pkgdata_DATA += $(ORR_ELASTIC)
 CLEANFILES += hwmodel/elastic_data.c hwmodel/elastic_data.c.tmp
 hwmodel/elastic_data.c: $(ORR_ELASTIC) hwmodel/embed.sh hwmodel/sources.mk
 	$(AM_V_GEN)$(MKDIR_P) hwmodel && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \

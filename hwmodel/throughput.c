@@ -15,7 +15,7 @@ enum { MAX_BYTES = 1 << 28, MAX_SCALE = 1000000 };
 
 struct rate {
 	uint32_t gpu;            /* index of the GPU type */
-	const char *job, *other; /* other "": alone */
+	const char *job, *other; /* other "": the job runs alone */
 	int scale, other_scale;
 	double steps_per_s;
 };

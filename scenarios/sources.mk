@@ -1,5 +1,4 @@
 # scenario books, installed with the same layout (docs/reference/books.md)
-nobase_dist_pkgdata_DATA =
 nobase_dist_pkgdata_DATA += scenarios/ako/figures.json scenarios/ako/published.csv scenarios/ako/README.md \
 	scenarios/ako/ako.json scenarios/ako/servers.json scenarios/ako/both.json \
 	scenarios/ako/waits.json scenarios/ako/means.json
@@ -51,3 +50,8 @@ nobase_dist_pkgdata_DATA += scenarios/dorylus/figures.json scenarios/dorylus/pub
 	scenarios/dorylus/tuned-amazon.json scenarios/dorylus/tuned-friendster.json scenarios/dorylus/learning.json
 nobase_dist_pkgdata_DATA += scenarios/mdp/figures.json scenarios/mdp/published.csv scenarios/mdp/README.md scenarios/mdp/submodels.json \
 	scenarios/mdp/whole.json scenarios/mdp/timeouts.json scenarios/mdp/load.json scenarios/mdp/load-whole.json
+nobase_dist_pkgdata_DATA += scenarios/zero-bubble/figures.json scenarios/zero-bubble/published.csv scenarios/zero-bubble/README.md \
+	scenarios/zero-bubble/equal.json scenarios/zero-bubble/picture.json scenarios/zero-bubble/depth.json scenarios/zero-bubble/profile.json \
+	scenarios/zero-bubble/dual.json
+nobase_dist_pkgdata_DATA += scenarios/long-context/figures.json scenarios/long-context/published.csv scenarios/long-context/README.md \
+	scenarios/long-context/kinds.json scenarios/long-context/memory.json scenarios/long-context/layer.json

@@ -10,7 +10,7 @@
  * around both. A path is the number of a branch among all combinations of values of the explores around it, the outermost most
  * significant.
  *
- * Source: the fact sheet's model of meta-dataflows (SIGMOD 2018) and its prototype; docs/models/jobs-flows.md.
+ * Source: meta-dataflows (SIGMOD 2018) and their prototype; docs/models/jobs-flows.md.
  */
 #ifndef ORR_TRACES_FLOW_H
 #define ORR_TRACES_FLOW_H

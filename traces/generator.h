@@ -45,6 +45,8 @@ struct generator {
 	};
 	/* Makes the flows of the generated rows; may be NULL. */
 	struct flowset *(*make_flows)(const struct orr_args *args, struct orr_error *err);
+	/* Returns the number of tokens of the blocks whose hashes the requests have; NULL: they have none. */
+	uint32_t (*block_tokens)(const void *plan);
 	void (*stop)(void *state); /* frees the memory that the state owns, but not the state itself; may be NULL */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * map_names.h - the names of fields in --map OURS=THEIRS,.., and names that other people give to such columns
+ * map_names.h - the names of fields in --map OURS=THEIRS,.., and the names that other programs give to such columns
  *
  * The order of each list is that of its enum: enum map_field (traces/mapped.h), enum map_request (traces/mapped_requests.c).
  */

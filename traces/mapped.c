@@ -261,7 +261,7 @@ static void multiply(struct mapped *m, struct orr_trace_job *row)
 	if (n < 2)
 		return;
 	if (m->per_copy & 1U << MAP_GPUS && row->gpus > TRACE_MAX_GPUS / (uint32_t)n)
-		refuse(m, MAP_COPIES, "at most 1000000 GPUs of the job");
+		refuse(m, MAP_COPIES, "at most 1000000 GPUs in a job");
 	else if (m->per_copy & 1U << MAP_GPUS)
 		row->gpus *= (uint32_t)n;
 	if (m->per_copy & 1U << MAP_CPUS)
@@ -271,7 +271,7 @@ static void multiply(struct mapped *m, struct orr_trace_job *row)
 	if (row->gpu_milli < 1000 && row->gpus > 1)
 		refuse(m, MAP_GPUS, "whole GPUs for a job of several workers");
 	if (row->cpu_milli > INT64_C(1000) * TRACE_MAX_CORES || row->mem_mib > TRACE_MAX_MIB)
-		refuse(m, MAP_COPIES, "at most 100000000 cores and 1 EiB of the job");
+		refuse(m, MAP_COPIES, "at most 100000000 cores and 1 EiB of memory in a job");
 }
 
 static void read_row(struct mapped *m, struct orr_trace_job *row)

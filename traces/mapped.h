@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * mapped.h - jobs from a table whose columns are named by someone else
+ * mapped.h - jobs from a table with the column names of another program
  *
  * A list of columns assigns a column of the file to each field of a job that the file has. Dates, epochs and durations are read as in
  * traces/stamp.h; empty fields, "null", "None", "NaN" and the like are unknown values. The run time is the field MAP_DURATION, or the

@@ -86,7 +86,7 @@ static int add_task(struct pai *p, struct table *t)
 	cpus += (double)j->job.cpu_milli / 1000;
 	mem += (double)j->job.mem_mib;
 	if (gpus > TRACE_MAX_GPUS || cpus > TRACE_MAX_CORES || mem > (double)TRACE_MAX_MIB)
-		table_refuse(t, INST_NUM, "at most 1000000 GPUs, 100000000 cores and 1 EiB of a job");
+		table_refuse(t, INST_NUM, "at most 1000000 GPUs, 100000000 cores and 1 EiB of memory in a job");
 	if (table_status(t) < 0)
 		return -1;
 	j->job.batch = gpus;

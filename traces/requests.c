@@ -189,6 +189,7 @@ static struct reqset *load_generator(const struct generator *g, const char *sour
 	}
 	uint64_t n = (uint64_t)orr_arg_int(args, "n");
 	s->rows.count = n ? n : UINT64_MAX;
+	s->block_tokens = g->block_tokens ? g->block_tokens(s->rows.plan) : 0;
 	return s;
 }
 

@@ -230,7 +230,7 @@ static void add_run(struct slurm *s, const char *id, size_t id_n, const struct l
 		return;
 	size_t n;
 	const char *text;
-	job->think_ns = l->start_ns < 0 ? job->think_ns : l->start_ns; /* latest start so far; cleared by finish() */
+	job->think_ns = l->start_ns < 0 ? job->think_ns : l->start_ns; /* holds the latest start so far; finish() clears it */
 	job->gpus = (uint32_t)l->gpus;
 	job->cpu_milli = (int64_t)llround(l->cpus * 1000);
 	job->mem_mib = (int64_t)ceil(l->mem_mib);

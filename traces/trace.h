@@ -21,6 +21,9 @@ struct cJSON;
 enum trace_kind { TRACE_JOBS, TRACE_REQUESTS, TRACE_AVAIL, TRACE_NODES, TRACE_KINDS };
 /* Returns whether a format or a generator of such rows has this name. (The names poisson and mmpp exist for jobs and for requests.) */
 bool trace_kind_knows(enum trace_kind kind, const char *format);
+/* Appends the names of the formats of such rows, "a, b, .. or auto", in lines for a help text. */
+struct sbuf;
+void trace_format_names(enum trace_kind kind, struct sbuf *out);
 
 /* ---- rows of one file, one after another ---- */
 struct trace;

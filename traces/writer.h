@@ -3,8 +3,8 @@
  * writer.h - writes jobs as orrery's CSV, Tiresias CSV or SWF; requests and availability as
  * orrery's CSVs
  *
- * Invariant: the file exists only when complete. Rows are written to NAME.part,
- * which writer_close() renames and writer_discard() removes. A file named .gz or
+ * Invariant: the file exists only when complete. Rows are written to a temporary file beside it (base/outfile.h), which
+ * writer_close() renames and writer_discard() removes. A file named .gz or
  * .zst is compressed; "-" is standard output, uncompressed.
  *
  * Times have as many decimals, at most nine, as reading back the same ns requires. Fields that the format lacks are lost

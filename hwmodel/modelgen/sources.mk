@@ -17,13 +17,16 @@ MODEL_FILES = \
 	hwmodel/models/gpt2_117m.json hwmodel/models/gpt2_345m.json hwmodel/models/gpt2_1p5b.json \
 	hwmodel/models/gpt3_6p7b.json hwmodel/models/gpt3_13b.json hwmodel/models/gpt3_175b.json \
 	hwmodel/models/llama2_7b.json hwmodel/models/llama2_13b.json hwmodel/models/llama2_70b.json \
+	hwmodel/models/llama3_8b.json hwmodel/models/llama3_70b.json hwmodel/models/llama3p1_405b.json hwmodel/models/llama3p2_1b.json hwmodel/models/llama3p2_3b.json \
+	hwmodel/models/mistral_7b.json hwmodel/models/phi4.json hwmodel/models/phi4_mini.json \
 	hwmodel/models/vit_b16.json hwmodel/models/deit_s16.json hwmodel/models/deit_b16_distilled.json \
 	hwmodel/models/transformer_base.json hwmodel/models/transformer_big.json hwmodel/models/gnmt_v2.json \
 	hwmodel/models/gnmt_16.json hwmodel/models/dlrm_criteo_nvidia.json hwmodel/models/dlrm_rm_small.json \
 	hwmodel/models/deepfm_criteo.json hwmodel/models/gcn_reddit_small.json hwmodel/models/gat_reddit_small.json \
 	hwmodel/models/gcn_reddit_large.json hwmodel/models/gcn_amazon.json hwmodel/models/gat_amazon.json \
 	hwmodel/models/gcn_friendster.json
-EXTRA_DIST += $(MODEL_FILES) hwmodel/embed.sh
+nobase_dist_pkgdata_DATA += $(MODEL_FILES)
+EXTRA_DIST += hwmodel/embed.sh
 CLEANFILES += hwmodel/models_data.c hwmodel/models_data.c.tmp
 hwmodel/models_data.c: $(MODEL_FILES) hwmodel/embed.sh hwmodel/modelgen/sources.mk
 	$(AM_V_GEN)$(MKDIR_P) hwmodel && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \

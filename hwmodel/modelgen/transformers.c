@@ -45,6 +45,12 @@ static struct plan *vit(const struct recipe *r)
 	{                                                                                                   \
 		.hidden = h, .layers = l, .heads = a, .kv_heads = kv, .ffn = f, .seq = 4096, .vocab = 32000 \
 	}
+/* Released configurations; s: tokens of a sample, at most those of the context. */
+#define LLAMA3(h, l, a, kv, f, s, v, tied)                                                                            \
+	&(const struct transformer)                                                                                   \
+	{                                                                                                             \
+		.hidden = h, .layers = l, .heads = a, .kv_heads = kv, .ffn = f, .seq = s, .vocab = v, .is_tied = tied \
+	}
 #define VIT(h, l, a, s, two)                                                                                                    \
 	&(const struct transformer)                                                                                             \
 	{                                                                                                                       \
@@ -54,6 +60,10 @@ static struct plan *vit(const struct recipe *r)
 static const char devlin[] = "Devlin et al., NAACL 2019; vocabulary of bert-*-uncased";
 static const char brown[] = "Brown et al., NeurIPS 2020, table 2.1; vocabulary of GPT-2";
 static const char touvron[] = "Touvron et al., arXiv:2307.09288; released configurations";
+static const char meta[] = "Grattafiori et al., arXiv:2407.21783; released configurations (config.json)";
+static const char mistral[] = "Jiang et al., arXiv:2310.06825; released configuration of v0.3 (config.json)";
+static const char abdin[] = "Abdin et al., arXiv:2412.08905; released configuration (config.json)";
+static const char abouelenin[] = "Microsoft, arXiv:2503.01743; released configuration (config.json)";
 
 const struct recipe transformers[] = {
 	{ "bert_base_s128", "BERT-base with pooler, 128 tokens", devlin, bert, BERT(768, 12, 12, 128, HEAD_POOLER, 0) },
@@ -77,6 +87,14 @@ const struct recipe transformers[] = {
 	{ "llama2_7b", "Llama 2 7B", touvron, llama, LLAMA(4096, 32, 32, 32, 11008) },
 	{ "llama2_13b", "Llama 2 13B", touvron, llama, LLAMA(5120, 40, 40, 40, 13824) },
 	{ "llama2_70b", "Llama 2 70B (8 heads of keys and values)", touvron, llama, LLAMA(8192, 80, 64, 8, 28672) },
+	{ "llama3_8b", "Llama 3 8B, also 3.1", meta, llama, LLAMA3(4096, 32, 32, 8, 14336, 8192, 128256, false) },
+	{ "llama3_70b", "Llama 3 70B, also 3.1 and 3.3", meta, llama, LLAMA3(8192, 80, 64, 8, 28672, 8192, 128256, false) },
+	{ "llama3p1_405b", "Llama 3.1 405B", meta, llama, LLAMA3(16384, 126, 128, 8, 53248, 8192, 128256, false) },
+	{ "llama3p2_1b", "Llama 3.2 1B", meta, llama, LLAMA3(2048, 16, 32, 8, 8192, 8192, 128256, true) },
+	{ "llama3p2_3b", "Llama 3.2 3B", meta, llama, LLAMA3(3072, 28, 24, 8, 8192, 8192, 128256, true) },
+	{ "mistral_7b", "Mistral 7B v0.3", mistral, llama, LLAMA3(4096, 32, 32, 8, 14336, 8192, 32768, false) },
+	{ "phi4", "Phi-4", abdin, llama, LLAMA3(5120, 40, 40, 10, 17920, 8192, 100352, false) },
+	{ "phi4_mini", "Phi-4 mini", abouelenin, llama, LLAMA3(3072, 32, 24, 8, 8192, 8192, 200064, true) },
 	{ "vit_b16", "ViT-B/16", "torchvision; Dosovitskiy et al., ICLR 2021", vit, VIT(768, 12, 12, 197, false) },
 	{ "deit_s16", "DeiT-S/16", "Touvron et al., ICML 2021", vit, VIT(384, 12, 6, 197, false) },
 	{ "deit_b16_distilled", "DeiT-B/16 distilled", "Touvron et al., ICML 2021", vit, VIT(768, 12, 12, 198, true) },

@@ -100,6 +100,14 @@ ORR_API double orr_job_rate_on(const struct orr_jobs *w, orr_job j, uint32_t gpu
 /* Returns the speed of an elastic job on `gpus` GPUs relative to the requested number; 0: a size that it does not offer. */
 ORR_API double orr_job_rate_at(const struct orr_jobs *w, orr_job j, uint32_t gpus);
 
+/* Jobs that adapt their batch (--applications; docs/models/jobs-goodput.md). Returns the goodput in samples/s on `gpus` GPUs of `nodes`
+ * nodes, with the batch that the job would choose in its present epoch, by its fitted model: useful samples, throughput x statistical
+ * efficiency. 0: the job does not adapt, or cannot run there. Such a job is elastic; orr_start_at() gives it any GPUs up to
+ * orr_job_most_gpus(). */
+ORR_API double orr_job_goodput(const struct orr_jobs *w, orr_job j, uint32_t nodes, uint32_t gpus);
+/* Returns the largest number of GPUs on which a job that adapts can run; of another job, its request. */
+ORR_API uint32_t orr_job_most_gpus(const struct orr_jobs *w, orr_job j);
+
 /* Iterate over live jobs in order of submission; return 0 at the end. */
 ORR_API orr_job orr_job_first(const struct orr_jobs *w);
 ORR_API orr_job orr_job_next(const struct orr_jobs *w, orr_job j);
@@ -151,12 +159,13 @@ struct orr_stage {
 	uint32_t depth;           /* number of explores around the stage */
 	uint64_t branch, explore; /* numbers of the innermost branch around the stage and of the explore of this branch, unique in the run;
 				     0: none */
-	uint32_t index, branches; /* position of the innermost branch in its explore, and number of branches of this explore; outside
-				     explores 0 and 1 */
+	uint32_t index, branches; /* position of the innermost branch in its explore, and number of branches of this explore; 0 and
+				      1 outside explores */
 	double value;             /* value of the innermost branch */
 	double parallel;          /* product of the numbers of branches of all explores around it */
 	uint32_t rung;            /* number of scored stages before the stage in its branch */
-	bool is_scored, is_last;  /* the stage gives a score; the choose uses this score to select branches */
+	bool is_scored, is_last;  /* is_scored: the stage gives a score; is_last: the choose of the innermost explore
+				   * selects branches by this score */
 	bool is_lower_better;     /* the choose of the innermost explore prefers lower scores */
 };
 /* Fills in *info; returns false if the job is no stage of a flow. */

@@ -28,6 +28,13 @@ extern "C" {
 #define ORR_SERVE_ROLES \
 	32u /* flag (serving): runs prompts on prefill replicas and decodes on decode replicas; other policies \ reject roles */
 
+#define ORR_SERVE_STAGES \
+	64u /* flag (serving): forms micro-batches (orr_micro_stages()); other policies reject serve.pipeline=micro-batches */
+
+#define ORR_SERVE_HANDS_OFF \
+	256u /* flag (serving): accepts roles without distinguishing them: the world sends requests on at the end of their prompts */
+#define ORR_SERVE_BY_STAGE 128u /* flag (serving): starts work on each pipeline stage by orr_stage_run() */
+
 struct orr_policy {
 	uint32_t abi_version; /* ORR_ABI_VERSION */
 	uint32_t size;        /* sizeof(struct orr_policy) */

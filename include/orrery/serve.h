@@ -181,7 +181,8 @@ struct orr_replica_info {
 	uint32_t queued; /* number of runs started with ORR_RUN_QUEUE whose input is on its way, or whose turn has not come */
 	uint32_t routed; /* number of live requests routed to the replica */
 	uint32_t residents;
-	double memory_bytes, memory_free_bytes; /* number of runs of table models */
+	double memory_bytes, memory_free_bytes; /* memory of all its GPUs; free: without weights and without the running
+						 * batches of table models */
 };
 ORR_API uint32_t orr_replicas(const struct orr_serve *w); /* number n of replicas: 0 to n - 1; some may be down */
 ORR_API bool orr_replica_get(const struct orr_serve *w, uint32_t replica, struct orr_replica_info *out);
@@ -360,6 +361,43 @@ ORR_API void orr_iter_cut(struct orr_serve *w, uint32_t replica);
 ORR_API double orr_iter_estimate(
 	const struct orr_serve *w, uint32_t replica, uint32_t decodes, double context, uint32_t tokens, uint32_t before);
 
+/*
+ * With serve.pipeline=micro-batches a replica of several pipeline stages has up to orr_micro_stages() *micro-batches* in flight: an
+ * iteration over some of the residents, whose tokens appear when it leaves the last stage. orr_iter_prefill() and orr_micro_decode()
+ * list its members, orr_iter_run() starts it, with no flags; it is not repeated. Members are fixed from then on: they cannot be
+ * listed again or evicted before it ends. schedule() follows each end of a micro-batch. A policy that uses these functions declares
+ * ORR_SERVE_STAGES. docs/models/serve-pipeline.md.
+ */
+/* Returns the number of stages through which micro-batches pass; 1: the replica runs one iteration at a time, as above. */
+ORR_API uint32_t orr_micro_stages(const struct orr_serve *w, uint32_t replica);
+/* Returns the number of iterations or micro-batches that may start now. */
+ORR_API uint32_t orr_micro_slots(const struct orr_serve *w, uint32_t replica);
+/* Adds one token of a resident whose prompt is complete to the next micro-batch. Takes a free block if the request has filled its
+ * blocks. */
+ORR_API void orr_micro_decode(struct orr_serve *w, orr_req r);
+/* Returns whether the resident is in the running iteration, in a micro-batch in flight, or listed. */
+ORR_API bool orr_req_in_flight(const struct orr_serve *w, orr_req r);
+/* Returns the next resident that has left a micro-batch, or was admitted with a complete prompt, since the last call, in order (members
+ * of a micro-batch in the order of their listing); 0: none. */
+ORR_API orr_req orr_micro_returned(struct orr_serve *w, uint32_t replica);
+
+/*
+ * A policy that declares ORR_SERVE_BY_STAGE starts work on each pipeline stage itself, also on replicas of one stage. For stage 0 it
+ * lists requests by orr_iter_prefill() and orr_micro_decode(), for later stages by orr_stage_add(); orr_stage_run() starts the stage.
+ * Requests that leave a stage are handed out by orr_micro_returned(), and wait at the next one; those that leave the last stage have
+ * their tokens. A request cannot be evicted between the first stage and the end of the last one.
+ */
+ORR_API void orr_stage_add(struct orr_serve *w, orr_req r);
+ORR_API void orr_stage_run(struct orr_serve *w, uint32_t replica, uint32_t stage);
+ORR_API bool orr_stage_is_idle(const struct orr_serve *w, uint32_t replica, uint32_t stage);
+/* Returns the stage at which the resident waits or runs; 0: it is between two iterations, or at the first stage. */
+ORR_API uint32_t orr_req_stage(const struct orr_serve *w, orr_req r);
+/* Returns the number of requests that wait on the replica of a language model, evicted ones included: neither resident nor being sent
+ * away. */
+ORR_API uint32_t orr_replica_waiting(const struct orr_serve *w, uint32_t replica);
+/* Returns the number of requests whose KV cache is being sent to the replica. */
+ORR_API uint32_t orr_replica_incoming(const struct orr_serve *w, uint32_t replica);
+
 /* Sends a resident with its KV cache to another replica over the network. After the transfer its blocks are freed, and the world
  * calls arrive() at the other replica. The request waits there with its tokens done; orr_admit() makes it resident. */
 ORR_API void orr_move(struct orr_serve *w, orr_req r, uint32_t replica);
@@ -407,7 +445,10 @@ struct orr_serve_ops {
 /*
  * Declares a policy of the serving world: see policy.h. ORR_NEEDS_ORACLE: sees true output lengths. ORR_MAY_ORACLE: only with
  * some of its parameters. ORR_WORK_CONSERVING: never idles a replica that has queued work. ORR_SERVE_ROLES: distinguishes
- * prefill and decode replicas; all other policies refuse a scenario whose deployments have such roles.
+ * prefill and decode replicas itself. ORR_SERVE_HANDS_OFF: at the end of a prompt on a prefill replica the world sends the request to a
+ * decode replica (serve.decode_router), where it arrives with done_tokens > prompt_tokens; residents may thus leave by themselves. All
+ * other policies refuse a scenario whose deployments have such roles. ORR_SERVE_STAGES: forms
+ * micro-batches; all other policies refuse serve.pipeline=micro-batches with replicas of several stages.
  */
 #define ORR_POLICY_SERVE_FLAGS(ident, doc, flags, params, ops) \
 	ORR_POLICY_DECLARE(serve_##ident, ident, doc, "serve", flags, params, struct orr_serve_ops, ops)

@@ -128,6 +128,10 @@ ORR_API double orr_step_uniform(struct orr_step *s); /* returns a number in [0,1
 /* Sets the total number of samples of one iteration (default: batch x gpus). */
 ORR_API void orr_step_samples(struct orr_step *s, double samples);
 
+/* The run also reports the stages of a pipeline in its first iteration, which starts empty: makespan, longest stage, bubbles, peak of
+ * the activations (docs/reference/schema.md). A stage is a device that does work other than ORR_OPTIMIZER. */
+ORR_API void orr_step_stages(struct orr_step *s);
+
 /* Declares that the graphs of iterations k and k + period are equal (default 1; local SGD: its number of local steps). 0: all may
  * differ. Steady-state detection compares whole periods only. */
 ORR_API void orr_step_period(struct orr_step *s, uint32_t period);
@@ -185,7 +189,16 @@ ORR_API double orr_step_usd(const struct orr_step *s);
 
 /* ---- the graph: in build() ---- */
 
-enum orr_work { ORR_FORWARD, ORR_BACKWARD, ORR_RECOMPUTE, ORR_OPTIMIZER, ORR_CODEC, ORR_OTHER_WORK, ORR_WORK_KINDS };
+enum orr_work {
+	ORR_FORWARD,
+	ORR_BACKWARD,
+	ORR_RECOMPUTE,
+	ORR_OPTIMIZER,
+	ORR_CODEC,
+	ORR_OTHER_WORK,
+	ORR_BACKWARD_WEIGHT, /* the part of a split backward pass that computes gradients of weights */
+	ORR_WORK_KINDS
+};
 
 /* Makes an op that occupies stream 0 of the device for `seconds`. */
 ORR_API orr_op orr_compute(struct orr_step *s, uint32_t device, enum orr_work work, double seconds);
@@ -299,7 +312,7 @@ struct orr_update {
 	 * staleness depends on it. PULL of iteration k: the parameters apply to gradients from iteration k + 1 + window on.
 	 * WEIGHT_GRADIENT: number of gradients that make the sum of this server complete. */
 	uint32_t window;
-	double scale; /* number of slices; 0 means 1 */
+	double scale; /* PUSH, SEND_SLICE, CORRECT: the factor in the formulas above; 0 means 1 */
 	/* GRADIENT, LOCAL_UPDATE, REMEMBER, CORRECT, RESTART: learner of the device, 0..15, if several share it. */
 	uint32_t learner;
 	double momentum; /* of APPLY_BASE */

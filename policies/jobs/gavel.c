@@ -36,11 +36,7 @@ static const struct orr_param params[] = {
 	ORR_PARAM_CHOICE("allocation", "max_min_fairness",
 		"fifo|fifo_perf|isolated|max_min_fairness|max_sum_throughput|finish_time_fairness|replay",
 		"rule that divides the time of each GPU type among jobs"),
-	ORR_PARAM_TIME("round", "360s", "length of a round"),
-	ORR_PARAM_TIME("recompute", "0s", "minimum time between allocations (0 with rules=gavel: 1920s)"),
-	ORR_PARAM_CHOICE("rules", "own", "own|gavel", "gavel: the rules of the published simulator"),
-	ORR_PARAM_BOOL("type_shuffle", false, "rules=gavel: fill the GPU types in a new random order in each round"),
-	ORR_PARAM_INT("shuffle_seed", "5", 0, UINT32_MAX, "seed of type_shuffle (Python's random.Random)"),
+	GAVEL_ROUND_PARAMS,
 	ORR_PARAM_FILE("shares", "allocation=replay: CSV file with columns recompute, time_s, job and one share per GPU type"),
 	ORR_PARAM_END
 };
@@ -57,7 +53,7 @@ static enum gavel_allocation allocation_of(const char *text)
 	return (enum gavel_allocation)i;
 }
 
-static void destroy(void *self)
+void gavel_destroy(void *self)
 {
 	struct gavel *g = self;
 	for (size_t i = 0; i < g->n; i++)
@@ -73,7 +69,7 @@ static void destroy(void *self)
 	orr_free(g);
 }
 
-static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
+void *gavel_create(struct orr_jobs *w, const struct orr_args *args, enum gavel_allocation allocation, struct orr_error *err)
 {
 	int64_t round = orr_arg_time_ns(args, "round");
 	if (round <= 0) {
@@ -81,7 +77,7 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 		return NULL;
 	}
 	struct gavel *g = orr_alloc(1, sizeof *g);
-	g->allocation = allocation_of(orr_arg_text(args, "allocation"));
+	g->allocation = allocation;
 	g->is_published = !strcmp(orr_arg_text(args, "rules"), "gavel");
 	g->round_ns = round;
 	g->recompute_ns = orr_arg_time_ns(args, "recompute");
@@ -95,10 +91,15 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	g->is_shuffled = orr_arg_bool(args, "type_shuffle");
 	gavel_shuffle_seed(&g->random, (uint32_t)orr_arg_int(args, "shuffle_seed"));
 	if (g->allocation == GAVEL_ALLOC_REPLAY && !(g->shares = gavel_replay_read(w, args, err))) {
-		destroy(g);
+		gavel_destroy(g);
 		return NULL;
 	}
 	return g;
+}
+
+static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
+{
+	return gavel_create(w, args, allocation_of(orr_arg_text(args, "allocation")), err);
 }
 
 /* ---- members ---- */
@@ -117,7 +118,7 @@ static struct gavel_member *find(struct gavel *g, uint64_t number)
 	return low < g->n && g->member[low].number == number ? &g->member[low] : NULL;
 }
 
-static void arrive(void *self, struct orr_jobs *w, orr_job j)
+void gavel_arrive(void *self, struct orr_jobs *w, orr_job j)
 {
 	struct gavel *g = self;
 	struct orr_job_info info;
@@ -139,6 +140,7 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 		.ran_on = GAVEL_NOWHERE,
 		.is_admitted = !g->is_published,
 		.shape = info.shape,
+		.user = info.user,
 		.speed = per_type,
 		.throughput = per_type + g->n_types,
 		.share = per_type + 2 * (size_t)g->n_types,
@@ -153,7 +155,7 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 		g->is_changed = true;
 }
 
-static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
+void gavel_finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
 {
 	(void)how;
 	struct gavel *g = self;
@@ -171,7 +173,7 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 	memmove(m, m + 1, (size_t)(g->member + g->n - m) * sizeof *m);
 }
 
-static void evict(void *self, struct orr_jobs *w, orr_job j)
+void gavel_evict(void *self, struct orr_jobs *w, orr_job j)
 {
 	struct gavel *g = self;
 	struct gavel_member *m = find(g, orr_job_number(w, j));
@@ -183,7 +185,7 @@ static void evict(void *self, struct orr_jobs *w, orr_job j)
 	g->n_cpu_only += !m->milli;
 }
 
-static void capacity(void *self, struct orr_jobs *w)
+void gavel_capacity(void *self, struct orr_jobs *w)
 {
 	(void)w;
 	struct gavel *g = self;
@@ -251,7 +253,7 @@ static void start_cpu_only(struct gavel *g, struct orr_jobs *w)
 		}
 }
 
-static void schedule(void *self, struct orr_jobs *w)
+void gavel_schedule(void *self, struct orr_jobs *w)
 {
 	struct gavel *g = self;
 	start_cpu_only(g, w);
@@ -262,8 +264,6 @@ static void schedule(void *self, struct orr_jobs *w)
 		own_round(g, w);
 }
 
-static const struct orr_jobs_ops ops = {
-	.create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule, .capacity = capacity
-};
+static const struct orr_jobs_ops ops = GAVEL_OPS(create);
 
 ORR_POLICY_JOBS(gavel, "Gavel: rounds follow an allocation of time (FIFO, isolated, or fair shares by LP)", params, ops);

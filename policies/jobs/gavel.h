@@ -25,7 +25,12 @@ enum gavel_allocation {
 	GAVEL_ALLOC_MAX_MIN,
 	GAVEL_ALLOC_MAX_SUM,
 	GAVEL_ALLOC_FINISH_TIME,
-	GAVEL_ALLOC_REPLAY
+	GAVEL_ALLOC_REPLAY,
+	GAVEL_ALLOC_WATER_FILLING,
+	GAVEL_ALLOC_MIN_DURATION,
+	GAVEL_ALLOC_EQUAL_TIME,  /* gandiva_fair of the published simulators */
+	GAVEL_ALLOC_EQUAL_USERS, /* gandiva-fair, own rules */
+	GAVEL_ALLOC_ALLOX
 };
 
 #define GAVEL_NOWHERE UINT32_MAX
@@ -48,7 +53,8 @@ struct gavel_member {
 	bool is_allocated;               /* member is counted in the current X */
 	double isolated_s;               /* time of the completed steps on an equal share */
 	double isolated_rate, left_then; /* throughput on the isolated share, and remaining steps, at the last allocation */
-	uint32_t shape;
+	uint32_t shape, user;
+	double gpu_share;                        /* equal_users: GPUs */
 	double *speed;                           /* throughput by type */
 	double *throughput, *share, *owed, *got; /* values by type; throughput 0: the job cannot run on the type */
 	/* published rules: */
@@ -105,6 +111,30 @@ struct gavel {
 	struct gavel_twister random;
 	struct gavel_shares *shares; /* allocation=replay */
 };
+
+/* ---- policies of Gavel's rounds: gavel.c, and a file each for the allocations with a name of their own ---- */
+
+#define GAVEL_ROUND_PARAMS                                                                                                    \
+	ORR_PARAM_TIME("round", "360s", "length of a round"),                                                                 \
+		ORR_PARAM_TIME("recompute", "0s", "minimum time between allocations (0 with rules=gavel: 1920s)"),            \
+		ORR_PARAM_CHOICE("rules", "own", "own|gavel", "gavel: the rules of the published simulator"),                 \
+		ORR_PARAM_BOOL("type_shuffle", false, "rules=gavel: fill the GPU types in a new random order in each round"), \
+		ORR_PARAM_INT("shuffle_seed", "5", 0, UINT32_MAX, "seed of type_shuffle (Python's random.Random)")
+
+/* Reads the parameters of GAVEL_ROUND_PARAMS, and `shares` for GAVEL_ALLOC_REPLAY. */
+void *gavel_create(struct orr_jobs *w, const struct orr_args *args, enum gavel_allocation allocation, struct orr_error *err);
+void gavel_destroy(void *self);
+void gavel_arrive(void *self, struct orr_jobs *w, orr_job j);
+void gavel_finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how);
+void gavel_evict(void *self, struct orr_jobs *w, orr_job j);
+void gavel_schedule(void *self, struct orr_jobs *w);
+void gavel_capacity(void *self, struct orr_jobs *w);
+
+#define GAVEL_OPS(create_function)                                                                                     \
+	{                                                                                                              \
+		.create = (create_function), .destroy = gavel_destroy, .arrive = gavel_arrive, .finish = gavel_finish, \
+		.evict = gavel_evict, .schedule = gavel_schedule, .capacity = gavel_capacity                           \
+	}
 
 /* Computes X for the admitted members (gavel_alloc.c). Returns false if the run is over. */
 bool gavel_allocate(struct gavel *g, struct orr_jobs *w, double now_s);

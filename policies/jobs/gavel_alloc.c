@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Computes the allocation X of gavel: greedily, by a linear program (gavel_lp.h), or from a file (gavel_replay.c). */
+#include "allox_assign.h"
 #include "gavel.h"
 #include "gavel_lp.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool takes_part(const struct gavel_member *m)
@@ -140,7 +142,8 @@ static void input_fill(struct input *in, struct gavel *g, struct orr_jobs *w, do
 	in->member = orr_alloc(g->n + 1, sizeof *in->member);
 	in->gpus_of_type = orr_alloc(g->n_types + 1u, sizeof *in->gpus_of_type);
 	in->x = orr_alloc(g->n * g->n_types + 1, sizeof *in->x);
-	bool needs_work = g->allocation == GAVEL_ALLOC_FINISH_TIME;
+	bool needs_work =
+		g->allocation == GAVEL_ALLOC_FINISH_TIME || g->allocation == GAVEL_ALLOC_MIN_DURATION || g->allocation == GAVEL_ALLOC_ALLOX;
 	for (size_t i = 0; i < g->n; i++) {
 		struct gavel_member *m = &g->member[i];
 		if (!takes_part(m))
@@ -166,7 +169,180 @@ static void note_isolated(struct input *in)
 		in->member[i]->isolated_rate = gavel_throughput(&in->problem, i, in->x);
 }
 
-static int solve(struct gavel *g, struct input *in, struct orr_error *err)
+/* ---- equal shares ---- */
+
+/* Gives each job N / n of the time of each type, whatever its GPUs, scaled down to at most all of its time (Gandiva_fair as the published
+ * simulators reduce it). */
+static void equal_time(struct input *in)
+{
+	const struct gavel_problem *p = &in->problem;
+	double all = 0;
+	for (size_t t = 0; t < p->n_types; t++)
+		all += p->gpus_of_type[t] / (double)p->n_jobs;
+	for (size_t j = 0; j < p->n_jobs; j++)
+		for (size_t t = 0; t < p->n_types; t++)
+			in->x[j * p->n_types + t] = p->gpus_of_type[t] / (double)p->n_jobs / fmax(1, all);
+}
+
+/* One claim on a divisible quantity, and what it gets. */
+struct claim {
+	double most, gets;
+	size_t key; /* user, then member */
+};
+
+static int by_most(const void *x, const void *y)
+{
+	const struct claim *a = x, *b = y;
+	if (a->most != b->most)
+		return a->most < b->most ? -1 : 1;
+	return (a->key > b->key) - (a->key < b->key);
+}
+
+/* Divides a quantity equally; nobody gets more than it can use, and what it cannot use goes to the others. */
+static void divide(struct claim *c, size_t n, double quantity)
+{
+	if (n)
+		qsort(c, n, sizeof *c, by_most);
+	double level = 0;
+	size_t i = 0;
+	for (; i < n && c[i].most < (level = quantity / (double)(n - i)); i++) {
+		c[i].gets = c[i].most;
+		quantity -= c[i].most;
+	}
+	for (; i < n; i++)
+		c[i].gets = level;
+}
+
+static int by_user(const void *x, const void *y)
+{
+	const struct gavel_member *const *a = x, *const *b = y;
+	if ((*a)->user != (*b)->user)
+		return (*a)->user < (*b)->user ? -1 : 1;
+	return ((*a)->number > (*b)->number) - ((*a)->number < (*b)->number);
+}
+
+/* Divides the GPUs among the jobs [first, end) of one user. */
+static void divide_user(struct gavel_member *const *m, size_t n, double gpus, double *scratch_gpus, struct claim *c)
+{
+	for (size_t i = 0; i < n; i++)
+		c[i] = (struct claim){ .most = (double)m[i]->milli / 1000, .key = i };
+	divide(c, n, gpus);
+	for (size_t i = 0; i < n; i++)
+		scratch_gpus[c[i].key] = c[i].gets;
+}
+
+/* Divides all GPUs equally among users, and each user's part equally among its jobs. A job without a user is a user of its own. The time of
+ * a job is spread over the types in proportion to their GPUs. */
+static void equal_users(struct input *in)
+{
+	const struct gavel_problem *p = &in->problem;
+	struct gavel_member **m = orr_alloc(p->n_jobs + 1, sizeof(struct gavel_member *));
+	struct claim *user = orr_alloc(p->n_jobs + 1, sizeof *user), *job = orr_alloc(p->n_jobs + 1, sizeof *job);
+	double *gpus = orr_alloc(p->n_jobs + 1, sizeof *gpus), all = 0;
+	size_t *first = orr_alloc(p->n_jobs + 2, sizeof *first), n_users = 0;
+	for (size_t t = 0; t < p->n_types; t++)
+		all += p->gpus_of_type[t];
+	memcpy(m, in->member, p->n_jobs * sizeof(struct gavel_member *));
+	if (p->n_jobs)
+		qsort(m, p->n_jobs, sizeof(struct gavel_member *), by_user);
+	for (size_t i = 0; i < p->n_jobs; i++) {
+		if (!i || !m[i]->user || m[i]->user != m[i - 1]->user) {
+			first[n_users] = i;
+			user[n_users] = (struct claim){ .key = n_users };
+			n_users++;
+		}
+		user[n_users - 1].most += (double)m[i]->milli / 1000;
+	}
+	first[n_users] = p->n_jobs;
+	divide(user, n_users, all);
+	for (size_t u = 0; u < n_users; u++) {
+		size_t from = first[user[u].key], n = first[user[u].key + 1] - from;
+		divide_user(m + from, n, user[u].gets, gpus + from, job);
+	}
+	for (size_t i = 0; i < p->n_jobs; i++)
+		m[i]->gpu_share = gpus[i];
+	for (size_t j = 0; j < p->n_jobs; j++)
+		for (size_t t = 0; all > 0 && t < p->n_types; t++)
+			in->x[j * p->n_types + t] =
+				p->job[j].throughput[t] > 0 ? in->member[j]->gpu_share / p->job[j].gpus * p->gpus_of_type[t] / all : 0;
+	orr_free(m);
+	orr_free(user);
+	orr_free(job);
+	orr_free(gpus);
+	orr_free(first);
+}
+
+/* ---- AlloX as in the published simulator ---- */
+
+/* Returns the types in the order of their names, by which the published simulator numbers workers. */
+static void types_by_name(const struct gavel *g, const struct orr_jobs *w, uint32_t *type)
+{
+	for (uint32_t t = 0; t < g->n_types; t++) {
+		uint32_t i = t;
+		for (; i && strcmp(orr_gpu_type_name(w, type[i - 1]), orr_gpu_type_name(w, t)) > 0; i--)
+			type[i] = type[i - 1];
+		type[i] = t;
+	}
+}
+
+/* Assigns the waiting jobs to the workers that no job holds; the last job of each worker's queue gets the worker. */
+static void assign_waiting(const struct gavel *g, struct orr_jobs *w, struct input *in, const size_t *waiting, size_t n)
+{
+	const struct gavel_problem *p = &in->problem;
+	uint32_t *order = orr_alloc(g->n_types + 1u, sizeof *order);
+	size_t workers = 0, all = 0;
+	types_by_name(g, w, order);
+	for (uint32_t t = 0; t < g->n_types; t++)
+		all += (size_t)(g->free_milli[t] / 1000);
+	size_t *type = orr_alloc(all + 1, sizeof *type), *to = orr_alloc(2 * n + 1, sizeof *to), *position = to + n;
+	size_t *last = orr_alloc(all + 1, sizeof *last);
+	double *time = orr_alloc(n * all + n + 1, sizeof *time), *delay = time + n * all;
+	for (uint32_t i = 0; i < g->n_types; i++)
+		for (int64_t k = 0; k < g->free_milli[order[i]] / 1000; k++)
+			type[workers++] = order[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct gavel_job *job = &p->job[waiting[i]];
+		delay[i] = job->elapsed_s;
+		for (size_t k = 0; k < workers; k++)
+			time[i * workers + k] = job->steps_left / (job->throughput[type[k]] > 0 ? job->throughput[type[k]] : 1e-10);
+	}
+	if (n && workers)
+		allox_assign(n, workers, time, delay, to, position);
+	for (size_t i = 0; workers && i < n; i++)
+		if (position[i] > last[to[i]])
+			last[to[i]] = position[i];
+	for (size_t i = 0; workers && i < n; i++)
+		if (position[i] == last[to[i]])
+			in->x[waiting[i] * p->n_types + type[to[i]]] = 1;
+	orr_free(order);
+	orr_free(type);
+	orr_free(to);
+	orr_free(last);
+	orr_free(time);
+}
+
+static void allox(struct gavel *g, struct orr_jobs *w, struct input *in)
+{
+	const struct gavel_problem *p = &in->problem;
+	size_t *waiting = orr_alloc(p->n_jobs + 1, sizeof *waiting), n = 0;
+	for (uint32_t t = 0; t < g->n_types; t++)
+		g->free_milli[t] = 1000 * (int64_t)orr_total_gpus_of(w, t);
+	for (size_t j = 0; j < p->n_jobs; j++) {
+		uint32_t held = g->capacity_changed ? GAVEL_NOWHERE : held_type(g, in->member[j]);
+		if (in->member[j]->milli != 1000)
+			orr_give_up(w, in->member[j]->job, "rules=gavel: expected a job that requests one whole GPU");
+		if (held == GAVEL_NOWHERE) {
+			waiting[n++] = j;
+			continue;
+		}
+		g->free_milli[held] -= 1000;
+		in->x[j * p->n_types + held] = 1;
+	}
+	assign_waiting(g, w, in, waiting, n);
+	orr_free(waiting);
+}
+
+static int solve(struct gavel *g, struct orr_jobs *w, struct input *in, struct orr_error *err)
 {
 	switch (g->allocation) {
 	case GAVEL_ALLOC_MAX_MIN:
@@ -176,6 +352,19 @@ static int solve(struct gavel *g, struct input *in, struct orr_error *err)
 	case GAVEL_ALLOC_FINISH_TIME:
 		note_isolated(in);
 		return gavel_lp_solve(GAVEL_FINISH_TIME, &in->problem, in->x, NULL, err);
+	case GAVEL_ALLOC_WATER_FILLING:
+		return gavel_lp_solve(GAVEL_WATER_FILLING, &in->problem, in->x, NULL, err);
+	case GAVEL_ALLOC_MIN_DURATION:
+		return gavel_lp_solve(GAVEL_MIN_DURATION, &in->problem, in->x, NULL, err);
+	case GAVEL_ALLOC_EQUAL_TIME:
+		equal_time(in);
+		return ORR_OK;
+	case GAVEL_ALLOC_EQUAL_USERS:
+		equal_users(in);
+		return ORR_OK;
+	case GAVEL_ALLOC_ALLOX:
+		allox(g, w, in);
+		return ORR_OK;
 	case GAVEL_ALLOC_FIFO:
 	case GAVEL_ALLOC_FIFO_PERF:
 	case GAVEL_ALLOC_ISOLATED:
@@ -191,7 +380,7 @@ static bool shares(struct gavel *g, struct orr_jobs *w, double now_s)
 	struct input in = { .x = NULL };
 	struct orr_error err = { 0 };
 	input_fill(&in, g, w, now_s);
-	bool good = solve(g, &in, &err) == ORR_OK;
+	bool good = solve(g, w, &in, &err) == ORR_OK;
 	if (good)
 		for (size_t i = 0; i < in.problem.n_jobs; i++)
 			memcpy(in.member[i]->share, in.x + i * g->n_types, g->n_types * sizeof *in.x);

@@ -4,6 +4,7 @@
 #include "lexlp.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static bool may_run(const struct gavel_problem *p, size_t job, size_t type)
 {
@@ -159,6 +160,168 @@ static int solve_max_min(const struct gavel_problem *p, double *unit, double *x,
 	return rc;
 }
 
+/*
+ * ---- water filling ----
+ *
+ * A round has a floor for each job's normalised throughput: its final value if it is settled, else the level of the last round. It finds
+ * the highest common level of the others. An open job is settled if it cannot get above the level while all floors hold. To find these
+ * jobs, the sum of what open jobs get above the level is maximised repeatedly, without the jobs found to get more; if it is 0, the jobs
+ * that remain are settled. If each of several jobs can get more alone, all can get more together, by the mean of the allocations. So no
+ * job is settled too early.
+ */
+enum filling { SETTLED, OPEN, CAN_GROW };
+static const double GAIN = 1e-5;      /* less counts as no gain */
+static const double BELOW = 1 - 1e-6; /* of a level: its floor, so that the next program is feasible in spite of rounding */
+
+struct water {
+	enum filling *state;
+	double *floor;
+};
+
+/* Programs of a round: the highest level; the greatest sum of gains of OPEN jobs above their floors; ties, in job order. */
+enum filling_goal { FILL_LEVEL, FILL_GAINS, FILL_TIES };
+
+static void put_gains(struct model *m, const struct water *f, int goal)
+{
+	for (size_t j = 0; j < m->p->n_jobs; j++)
+		for (size_t t = 0; f->state[j] == OPEN && t < m->p->n_types; t++)
+			if (m->col[j * m->p->n_types + t] >= 0)
+				lexlp_goal_set(m->lp, goal, m->col[j * m->p->n_types + t], coefficient(m, j, t));
+}
+
+static int fill_pass(
+	const struct gavel_problem *p, double *unit, const struct water *f, enum filling_goal what, double *x, struct orr_error *err)
+{
+	struct model *m = model_new(p, unit);
+	if (what == FILL_LEVEL) {
+		m->extra = lexlp_col(m->lp, 0, INFINITY);
+		lexlp_goal_set(m->lp, lexlp_goal(m->lp), m->extra, 1);
+	}
+	for (size_t j = 0; j < p->n_jobs; j++) {
+		if (!(unit[j] > 0))
+			continue;
+		int row = lexlp_row(m->lp, f->floor[j], INFINITY);
+		put_throughput(m, row, j);
+		if (what != FILL_LEVEL || f->state[j] == SETTLED)
+			continue;
+		row = lexlp_row(m->lp, 0, INFINITY);
+		put_throughput(m, row, j);
+		lexlp_set(m->lp, row, m->extra, -1);
+	}
+	if (what == FILL_GAINS)
+		put_gains(m, f, lexlp_goal(m->lp));
+	if (what == FILL_TIES)
+		put_job_order(m);
+	else
+		lexlp_end_after_goals(m->lp);
+	int rc = model_solve(m, x, err);
+	model_free(m);
+	return rc;
+}
+
+/* Marks the jobs that can get more than their floors; the others remain OPEN. */
+static int find_growing(const struct gavel_problem *p, double *unit, struct water *f, double *x, struct orr_error *err)
+{
+	for (bool any = true; any;) {
+		int rc = fill_pass(p, unit, f, FILL_GAINS, x, err);
+		if (rc)
+			return rc;
+		any = false;
+		for (size_t j = 0; j < p->n_jobs; j++)
+			if (unit[j] > 0 && f->state[j] == OPEN &&
+				gavel_throughput(p, j, x) / unit[j] > f->floor[j] + GAIN * fmax(1, f->floor[j])) {
+				f->state[j] = CAN_GROW;
+				any = true;
+			}
+	}
+	return ORR_OK;
+}
+
+static int fill(const struct gavel_problem *p, double *unit, struct water *f, double *x, struct orr_error *err)
+{
+	for (size_t open = 1; open;) {
+		int rc = fill_pass(p, unit, f, FILL_LEVEL, x, err);
+		if (rc)
+			return rc;
+		double level = INFINITY;
+		for (size_t j = 0; j < p->n_jobs; j++)
+			if (unit[j] > 0 && f->state[j] != SETTLED)
+				level = fmin(level, gavel_throughput(p, j, x) / unit[j]);
+		for (size_t j = 0; j < p->n_jobs; j++)
+			if (f->state[j] != SETTLED)
+				f->floor[j] = level * BELOW;
+		rc = find_growing(p, unit, f, x, err);
+		if (rc)
+			return rc;
+		size_t settled = 0;
+		open = 0;
+		for (size_t j = 0; j < p->n_jobs; j++) {
+			settled += f->state[j] == OPEN;
+			open += f->state[j] == CAN_GROW;
+			f->state[j] = f->state[j] == CAN_GROW ? OPEN : SETTLED;
+		}
+		if (!settled)
+			open = 0; /* only rounding is left to gain */
+	}
+	return fill_pass(p, unit, f, FILL_TIES, x, err);
+}
+
+/* A job on the only type: its value y = X gpus / weight is at most `most`, and it takes weight y GPUs. */
+struct vessel {
+	double most, weight;
+	size_t job;
+};
+
+static int by_most(const void *x, const void *y)
+{
+	const struct vessel *a = x, *b = y;
+	if (a->most != b->most)
+		return a->most < b->most ? -1 : 1;
+	return (a->job > b->job) - (a->job < b->job);
+}
+
+/* One GPU type: the jobs that reach `most` first leave the rest to the others. */
+static void fill_one_type(const struct gavel_problem *p, const double *unit, double *x)
+{
+	struct vessel *v = orr_alloc(p->n_jobs + 1, sizeof *v);
+	double gpus = p->gpus_of_type[0], weights = 0;
+	size_t n = 0;
+	for (size_t j = 0; j < p->n_jobs; j++) {
+		x[j] = 0;
+		if (!(unit[j] > 0))
+			continue;
+		v[n++] = (struct vessel){ p->job[j].gpus / p->job[j].weight, p->job[j].weight, j };
+		weights += p->job[j].weight;
+	}
+	if (n)
+		qsort(v, n, sizeof *v, by_most);
+	double level = 0;
+	size_t i = 0;
+	for (; i < n && v[i].most < (level = gpus / weights); i++) {
+		x[v[i].job] = 1;
+		gpus -= v[i].most * v[i].weight;
+		weights -= v[i].weight;
+	}
+	for (; i < n; i++)
+		x[v[i].job] = fmin(1, level / v[i].most);
+	orr_free(v);
+}
+
+static int solve_water_filling(const struct gavel_problem *p, double *unit, double *x, struct orr_error *err)
+{
+	if (p->n_types == 1) {
+		fill_one_type(p, unit, x);
+		return ORR_OK;
+	}
+	struct water f = { orr_alloc(p->n_jobs + 1, sizeof *f.state), orr_alloc(p->n_jobs + 1, sizeof *f.floor) };
+	for (size_t j = 0; j < p->n_jobs; j++)
+		f.state[j] = unit[j] > 0 ? OPEN : SETTLED;
+	int rc = fill(p, unit, &f, x, err);
+	orr_free(f.state);
+	orr_free(f.floor);
+	return rc;
+}
+
 /* ---- max-sum ---- */
 
 static int solve_max_sum(const struct gavel_problem *p, double *unit, double *x, struct orr_error *err)
@@ -292,12 +455,25 @@ static bool all_at_best(const struct gavel_problem *p, double *left, double *x)
 	return true;
 }
 
+/* Returns a unit in which the rates of min-duration, 1 / time left, are of order 1. */
+static double scale_of(const struct gavel_problem *p)
+{
+	double longest_s = 0;
+	for (size_t j = 0; j < p->n_jobs; j++)
+		if (best_throughput(p, j) > 0)
+			longest_s = fmax(longest_s, p->job[j].steps_left / best_throughput(p, j));
+	return longest_s > 0 ? 1 / longest_s : 1;
+}
+
 static double value_of(enum gavel_goal goal, const struct gavel_problem *p, const double *unit, const double *x)
 {
 	double sum = 0;
 	switch (goal) {
 	case GAVEL_MAX_MIN:
+	case GAVEL_WATER_FILLING:
 		return max_min_value(p, unit, x);
+	case GAVEL_MIN_DURATION:
+		return 1 / (max_min_value(p, unit, x) * scale_of(p));
 	case GAVEL_FINISH_TIME:
 		return largest_rho(p, unit, x, NULL);
 	case GAVEL_MAX_SUM:
@@ -314,7 +490,11 @@ static void fill_units(enum gavel_goal goal, const struct gavel_problem *p, doub
 	gavel_isolated(p, scratch);
 	for (size_t j = 0; j < p->n_jobs; j++)
 		switch (goal) {
+		case GAVEL_MIN_DURATION:
+			unit[j] = best_throughput(p, j) > 0 ? p->job[j].steps_left * scale_of(p) : 0;
+			break;
 		case GAVEL_MAX_MIN:
+		case GAVEL_WATER_FILLING:
 			unit[j] = equal_throughput(p, j) * p->job[j].weight / p->job[j].gpus;
 			break;
 		case GAVEL_MAX_SUM:
@@ -330,6 +510,8 @@ static int solve_program(enum gavel_goal goal, const struct gavel_problem *p, do
 {
 	static int (*const solvers[])(const struct gavel_problem *p, double *unit, double *x, struct orr_error *err) = {
 		[GAVEL_MAX_MIN] = solve_max_min,
+		[GAVEL_MIN_DURATION] = solve_max_min,
+		[GAVEL_WATER_FILLING] = solve_water_filling,
 		[GAVEL_MAX_SUM] = solve_max_sum,
 		[GAVEL_FINISH_TIME] = solve_finish_time,
 	};

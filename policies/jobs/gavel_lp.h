@@ -17,6 +17,9 @@
  *	                       / (isolated + left / thr(m, X isolated))              (4.2)
  *	            rho is Themis' (Mahajan et al., NSDI 2020); `isolated` is the time that
  *	            the steps done so far would have taken on an equal share
+ *	min-duration max min_m  thr(m, X) / left                                     (makespan; its inverse is the makespan)
+ *	water-filling as max-min; then, with the jobs that cannot get more kept at their value, the least of the others is maximised, and
+ *	            so on, until no job can get more: the lexicographic max-min
  *
  * Ties: of all optima, the one with the highest throughput of job 0, then of job 1, and so on; then the one with the most time on
  * the first types, again in job order.
@@ -26,13 +29,13 @@
 
 #include <orrery/api.h>
 
-enum gavel_goal { GAVEL_MAX_MIN, GAVEL_MAX_SUM, GAVEL_FINISH_TIME };
+enum gavel_goal { GAVEL_MAX_MIN, GAVEL_MAX_SUM, GAVEL_FINISH_TIME, GAVEL_MIN_DURATION, GAVEL_WATER_FILLING };
 
 struct gavel_job {
 	double gpus;                              /* number of requested GPUs, Gavel's scale factor; > 0 */
 	double weight;                            /* weight > 0; max-min only */
 	const double *throughput;                 /* throughput by type, steps/s; 0: cannot run there */
-	double elapsed_s, isolated_s, steps_left; /* finish-time only; steps_left > 0 */
+	double elapsed_s, isolated_s, steps_left; /* finish-time; min-duration: steps_left; > 0 */
 };
 
 struct gavel_problem {
@@ -42,7 +45,8 @@ struct gavel_problem {
 	size_t n_types;
 };
 
-/* Fills in x[job * n_types + type], and the value of the goal (may be NULL). A job that can run on no type gets zeros and is left
+/* Fills in x[job * n_types + type], and the value of the goal (may be NULL; of min-duration, the
+ * makespan in s; of water-filling, the least value). A job that can run on no type gets zeros and is left
  * out of the goal. Values are rounded to 1e-9. */
 int gavel_lp_solve(enum gavel_goal goal, const struct gavel_problem *p, double *x, double *value, struct orr_error *err);
 

@@ -32,12 +32,18 @@ struct entries {
 };
 
 struct lexlp {
+	bool ends_after_goals;
 	struct ranges rows, cols;
 	struct entries matrix, goals;
 	int n_goals;
 };
 
 /* ---- building ---- */
+
+void lexlp_end_after_goals(struct lexlp *p)
+{
+	p->ends_after_goals = true;
+}
 
 struct lexlp *lexlp_new(void)
 {
@@ -236,7 +242,7 @@ static int all_goals(struct solving *s)
 		for (int i = from; i < at; i++)
 			glp_set_obj_coef(s->prob, s->goal[i].col + 1, 0);
 	}
-	for (int c = 1; c <= p->cols.n && is_open; c++) {
+	for (int c = 1; c <= p->cols.n && is_open && !p->ends_after_goals; c++) {
 		if (glp_get_col_type(s->prob, c) == GLP_FX)
 			continue;
 		glp_set_obj_coef(s->prob, c, 1);

@@ -35,6 +35,9 @@ int lexlp_goal(struct lexlp *p);
 void lexlp_set(struct lexlp *p, int row, int col, double value);
 void lexlp_goal_set(struct lexlp *p, int goal, int col, double value);
 
+/* Leaves the columns out: x is then some optimum of the goals, for callers that use the goals' values only. */
+void lexlp_end_after_goals(struct lexlp *p);
+
 /* Fills in x[col]. Returns ORR_EFAIL if there is no optimum, or the solver fails. */
 int lexlp_solve(const struct lexlp *p, double *x, struct orr_error *err);
 

@@ -266,10 +266,21 @@ static void resize(struct orr_jobs *w, struct member *m)
 		m->at = m->target;
 }
 
+/* The speeds of jobs that adapt their batch change with their epoch. */
+static void renew_speeds(struct optimus *o, struct orr_jobs *w)
+{
+	for (size_t i = 0; i < o->n; i++) {
+		struct member *m = &o->member[i];
+		for (uint32_t k = 0; orr_job_goodput(w, m->job, 1, 1) > 0 && k < m->n_sizes; k++)
+			m->size[k].rate = orr_job_rate_at(w, m->job, m->size[k].gpus);
+	}
+}
+
 static void round_of_sizes(struct optimus *o, struct orr_jobs *w)
 {
 	uint32_t free = orr_free_gpus(w);
 	book_progress(o, orr_now(w));
+	renew_speeds(o, w);
 	for (size_t i = 0; i < o->n; i++)
 		free += o->member[i].size[o->member[i].at].gpus - o->member[i].size[0].gpus;
 	choose_sizes(o, count_waiting(o, w, free));

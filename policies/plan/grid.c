@@ -31,7 +31,7 @@ struct grid {
 	struct orr_plan *p;
 	struct orr_plan_facts f;
 	const struct orr_args *args;
-	uint32_t first_block; /* piece */
+	uint32_t first_block; /* first piece that is a block */
 	uint32_t tp, pp, dp;
 	uint32_t *gpu, *first, *slowest; /* slowest: GPU type, by stage */
 	struct orr_plan_stage *stage;

@@ -6,7 +6,7 @@ libpolicies_a_SOURCES += policies/plan/chain.c policies/plan/published.c policie
 	policies/plan/product_quantisation.c
 libpolicies_a_SOURCES += policies/plan/chain.h policies/plan/published.h policies/plan/policies.def
 # template of `orrery policy new --kind plan`
-PLAN_TEMPLATE = policies/plan/template.c.in policies/plan/template_test.sh.in
+PLAN_TEMPLATE = policies/plan/template.c.in policies/plan/template_test.sh.in policies/plan/template.py.in
 EXTRA_DIST += $(PLAN_TEMPLATE)
 nodist_liborrery_a_SOURCES += policies/plan/template_data.c
 CLEANFILES += policies/plan/template_data.c policies/plan/template_data.c.tmp

@@ -116,4 +116,5 @@ static const struct orr_serve_ops ops = {
 	.schedule = schedule,
 };
 
-ORR_POLICY_SERVE(fastertransformer, "static batches of language models: no request joins a running batch (FasterTransformer)", params, ops);
+ORR_POLICY_SERVE_FLAGS(fastertransformer, "static batches of language models: no request joins a running batch (FasterTransformer)",
+	ORR_SERVE_HANDS_OFF, params, ops);

@@ -96,5 +96,5 @@ static const struct orr_serve_ops ops = {
 	.schedule = schedule,
 };
 
-ORR_POLICY_SERVE_FLAGS(
-	orca, "iteration-level batching, memory reserved for the longest output (Orca)", ORR_MAY_ORACLE | ORR_WORK_CONSERVING, params, ops);
+ORR_POLICY_SERVE_FLAGS(orca, "iteration-level batching, memory reserved for the longest output (Orca)",
+	ORR_MAY_ORACLE | ORR_WORK_CONSERVING | ORR_SERVE_HANDS_OFF, params, ops);

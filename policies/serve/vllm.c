@@ -10,9 +10,12 @@
  *    restart with all their tokens as prompt, or are swapped to the host and return before any new prompt.
  *
  * Decodes are repeated without a call of the policy until an event may change the choice.
+ *
+ * With micro-batches in flight (micro.h) both rules apply to each micro-batch: its decodes are the idle residents in order of arrival.
  */
 #include "evict.h"
 #include "kinds.h"
+#include "micro.h"
 
 #include <string.h>
 
@@ -25,7 +28,10 @@ struct vllm {
 	double watermark;
 	uint32_t max_batch, max_tokens;
 	enum orr_evict_how how;
-	orr_req *room; /* max_batch */
+	orr_req *room;           /* max_batch */
+	struct micro_idle *idle; /* by replica; used with micro-batches */
+	uint32_t replicas;
+	bool has_stages;
 };
 
 static uint32_t watermark_of(const struct vllm *v, const struct orr_serve *w, uint32_t replica)
@@ -49,12 +55,13 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 		orr_fifo_push(w, &v->queue[replica].waiting, r);
 }
 
-/* Admits prompts from the head of the queue; returns the number of listed prompts. (A moved request arrives with its prompt done.) */
-static uint32_t admit(struct vllm *v, struct orr_serve *w, uint32_t replica)
+/* Admits prompts from the head of the queue, at most `most`; returns the number of listed prompts. (A moved request arrives with its
+ * prompt done.) */
+static uint32_t admit(struct vllm *v, struct orr_serve *w, uint32_t replica, uint32_t most)
 {
 	struct orr_fifo *q = &v->queue[replica].waiting;
 	uint64_t longest = 0, n = 0;
-	while (q->first && n < v->max_batch && orr_residents(w, replica) < v->max_batch) {
+	while (q->first && n < most && orr_residents(w, replica) < v->max_batch) {
 		orr_req r = q->first;
 		uint32_t prompt = orr_req_prompt(w, r), done = orr_req_done(w, r), left = prompt > done ? prompt - done : 0;
 		longest = left > longest ? left : longest;
@@ -71,7 +78,7 @@ static uint32_t admit(struct vllm *v, struct orr_serve *w, uint32_t replica)
 		orr_iter_prefill(w, r, prompt - orr_req_done(w, r));
 		n++;
 	}
-	if (q->first && (n == v->max_batch || orr_residents(w, replica) >= v->max_batch))
+	if (q->first && (n == most || orr_residents(w, replica) >= v->max_batch))
 		orr_serve_why(w, replica, "limit max_batch");
 	return (uint32_t)n;
 }
@@ -84,13 +91,48 @@ static void swap_in(struct vllm *v, struct orr_serve *w, uint32_t replica)
 		orr_fifo_pop(w, q);
 }
 
+/* Lists idle residents for one token, in order of arrival; returns their number. */
+static uint32_t list_decodes(struct vllm *v, struct orr_serve *w, uint32_t replica, uint32_t most, uint32_t *evicted)
+{
+	struct micro_idle *x = &v->idle[replica];
+	uint32_t n = 0;
+	micro_collect(w, replica, x);
+	micro_sort(w, x);
+	while (x->head < x->n && n < most) {
+		orr_req r = x->v[x->head++];
+		if (!micro_demand_block(w, replica, x, r, &v->queue[replica].waiting, evicted))
+			break;
+		orr_micro_decode(w, r);
+		n++;
+	}
+	micro_keep(x, NULL, 0);
+	return n;
+}
+
+/* Forms micro-batches while slots are free. */
+static void schedule_micro(struct vllm *v, struct orr_serve *w, uint32_t replica)
+{
+	uint32_t stages = orr_micro_stages(w, replica), most = micro_most(w, replica, v->max_batch), evicted = 0;
+	while (orr_micro_slots(w, replica)) {
+		if (!admit(v, w, replica, most) && !list_decodes(v, w, replica, most, &evicted))
+			break;
+		orr_iter_run(w, replica, 1, 0, 0);
+	}
+	if (evicted && orr_micro_slots(w, replica) == stages)
+		orr_wake(w, replica); /* the last decode was itself evicted */
+}
+
 static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 {
 	struct vllm *v = self;
 	struct queues *q = &v->queue[replica];
+	if (v->has_stages && orr_micro_stages(w, replica) > 1) {
+		schedule_micro(v, w, replica);
+		return;
+	}
 	if (!orr_replica_is_idle(w, replica))
 		return;
-	if (!q->swapped.first && q->waiting.first && admit(v, w, replica)) {
+	if (!q->swapped.first && q->waiting.first && admit(v, w, replica, v->max_batch)) {
 		orr_iter_run(w, replica, 1, 0, 0);
 		return;
 	}
@@ -111,9 +153,21 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 	orr_iter_run(w, replica, evicted ? 1 : 0, 1, ORR_ITER_DECODE | (is_blocked ? ORR_ITER_THROUGH : 0u));
 }
 
+/* The residents of a replica that has left arrive again. */
+static void on_replica(void *self, struct orr_serve *w, uint32_t replica, enum orr_replica_event event)
+{
+	struct vllm *v = self;
+	(void)w;
+	if (event == ORR_REPLICA_DOWN)
+		v->idle[replica].n = 0;
+}
+
 static void destroy(void *self)
 {
 	struct vllm *v = self;
+	for (uint32_t i = 0; i < v->replicas; i++)
+		orr_free(v->idle[i].v);
+	orr_free(v->idle);
 	orr_free(v->queue);
 	orr_free(v->room);
 	orr_free(v);
@@ -123,6 +177,13 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 {
 	if (!serves_only(w, ORR_MODEL_LLM, err))
 		return NULL;
+	bool swaps = !strcmp(orr_arg_text(args, "preemption"), "swap");
+	if (swaps && micro_is_used(w)) {
+		orr_fail(err, ORR_EINPUT,
+			"preemption=swap: the policy swaps between iterations, but serve.pipeline=micro-batches: expected "
+			"preemption=restart");
+		return NULL;
+	}
 	struct vllm *v = orr_alloc(1, sizeof *v);
 	uint32_t most = (uint32_t)orr_arg_int(args, "max_batch");
 	v->queue = orr_alloc(orr_replicas(w) + 1, sizeof *v->queue);
@@ -130,7 +191,10 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	v->watermark = orr_arg_real(args, "watermark");
 	v->max_batch = most;
 	v->max_tokens = (uint32_t)orr_arg_int(args, "max_tokens");
-	v->how = strcmp(orr_arg_text(args, "preemption"), "swap") ? ORR_EVICT_RESTART : ORR_EVICT_SWAP;
+	v->replicas = orr_replicas(w);
+	v->has_stages = micro_is_used(w);
+	v->idle = orr_alloc(v->replicas + 1, sizeof *v->idle);
+	v->how = swaps ? ORR_EVICT_SWAP : ORR_EVICT_RESTART;
 	return v;
 }
 
@@ -141,7 +205,9 @@ static const struct orr_param params[] = { ORR_PARAM_REAL("watermark", "0.01", 0
 		"largest number of tokens of an iteration of prompts, padded to the longest prompt; longer prompts are refused"),
 	ORR_PARAM_CHOICE("preemption", "restart", "restart|swap", "how a resident is evicted when blocks run out"), ORR_PARAM_END };
 
-static const struct orr_serve_ops ops = { .create = create, .destroy = destroy, .arrive = arrive, .schedule = schedule };
+static const struct orr_serve_ops ops = {
+	.create = create, .destroy = destroy, .arrive = arrive, .schedule = schedule, .replica = on_replica
+};
 
 ORR_POLICY_SERVE_FLAGS(vllm, "language models: paged KV cache, prompts first, the newest residents are evicted when blocks run out",
-	ORR_WORK_CONSERVING, params, ops);
+	ORR_WORK_CONSERVING | ORR_SERVE_STAGES | ORR_SERVE_HANDS_OFF, params, ops);

@@ -24,7 +24,7 @@ void parcae_planner_begin(struct parcae_planner *p, const struct parcae_shape *s
 		rows += shape[i].nodes + 1;
 		widest = shape[i].nodes > widest ? shape[i].nodes : widest;
 	}
-	p->row_of[n] = rows; /* two rows without a shape: is_fresh is false; true */
+	p->row_of[n] = rows; /* two rows for a start without a shape: is_fresh false, then true */
 	rows += 2;
 	p->row = orr_alloc(rows, sizeof *p->row);
 	p->scratch = orr_alloc(3 * ((size_t)n + 1) + widest + 3, sizeof *p->scratch);

@@ -17,7 +17,7 @@ struct part {
 	orr_inst inst;
 	uint32_t order; /* nodes: by creation; stages: pipeline by pipeline */
 	double lacks;   /* share of each stage that its node must copy */
-	bool is_done;   /* is matched */
+	bool is_done;   /* stages: a node is assigned; nodes: a stage is assigned */
 };
 
 struct interval {
@@ -29,7 +29,7 @@ struct parts {
 	uint32_t n_held;
 	struct part *node, *stage; /* nodes and stages of the last plan */
 	struct part *sorted;       /* stages in order of the layers */
-	uint32_t *next;            /* by pipeline: the next stage that is not in `sorted` */
+	uint32_t *next;            /* next stage of each pipeline that is not in `sorted` */
 	struct interval *live;     /* parts held by live instances */
 	uint32_t cap, n_nodes, n_stages, n_live;
 };

@@ -58,7 +58,7 @@ struct rendezvous {
 	orr_inst *ready; /* all ready instances, in order of creation */
 	uint32_t n_ready, cap_ready;
 	uint64_t last_number; /* largest instance number in the list so far */
-	uint32_t waiting;     /* W */
+	uint32_t waiting;     /* W: number of members without coordinates */
 
 	uint32_t pipelines;    /* D: number of pipelines of the last assignment */
 	uint32_t shadows;      /* O: number of live instances with two coordinates */

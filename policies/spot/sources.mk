@@ -14,7 +14,7 @@ libpolicies_a_SOURCES += policies/spot/artifact.h policies/spot/bamboo.h policie
 	policies/spot/varuna_artifact.h
 libpolicies_a_SOURCES += policies/spot/policies.def
 # template of `orrery policy new --kind spot`
-SPOT_TEMPLATE = policies/spot/template.c.in policies/spot/template_test.sh.in
+SPOT_TEMPLATE = policies/spot/template.c.in policies/spot/template_test.sh.in policies/spot/template.py.in
 EXTRA_DIST += $(SPOT_TEMPLATE)
 nodist_liborrery_a_SOURCES += policies/spot/template_data.c
 CLEANFILES += policies/spot/template_data.c policies/spot/template_data.c.tmp

@@ -131,7 +131,8 @@ static int read_device(const struct graph_reader *r, const struct place *p, cons
 static int read_compute(struct graph_reader *r, const struct place *p, struct graph_op *o)
 {
 	static const char *const known[] = { "device", "work", "seconds", "layers", "pass", "batch", "shards", NULL };
-	static const char *const works[ORR_WORK_KINDS + 1] = { "forward", "backward", "recompute", "optimizer", "codec", "other", NULL };
+	static const char *const works[ORR_WORK_KINDS + 1] = { "forward", "backward", "recompute", "optimizer", "codec", "other",
+		"weight-gradient", NULL };
 	static const char *const passes[] = { "forward", "backward", "backward-data", "backward-weight", "update", NULL };
 	static const enum orr_work work_of[] = { ORR_FORWARD, ORR_BACKWARD, ORR_BACKWARD, ORR_BACKWARD, ORR_OPTIMIZER };
 	int work = -1, pass = -1;

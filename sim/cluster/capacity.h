@@ -59,7 +59,7 @@ timeline_sum capacity_reading(const struct capacity *c, uint32_t node);
 
 /* Totals up to now. */
 struct capacity_bill {
-	struct ledger all, starting; /* all: instances that have taken a node; starting: the part before they were up */
+	struct ledger all, starting; /* all: instances that have taken a node; starting: until they were up */
 	uint32_t taken, up, waiting; /* now */
 	uint64_t offered, unused;    /* offered: number of offers so far; unused: number of offers that never got a node */
 	uint64_t lost, noticed;      /* numbers of nodes that left while up, and that were given notice while up */

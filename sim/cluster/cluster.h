@@ -29,7 +29,7 @@ struct cluster {
 	uint32_t n_types;
 	uint32_t n_racks;
 	uint32_t gpus;          /* sum over all nodes */
-	uint32_t max_node_gpus; /* largest number of one node */
+	uint32_t max_node_gpus; /* largest number of GPUs of one node */
 	bool is_recorded;       /* the types are the labels of a real cluster (openb's node list) */
 	char hash[65];          /* SHA-256 of the canonical form in hex */
 };

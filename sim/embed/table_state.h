@@ -15,7 +15,7 @@ struct embed_field {
 	float *centre;     /* generated: centres, clusters x dim */
 	float *vector;     /* vectors, n x dim; NULL: drawn at each read */
 	char *name;        /* NULL: generated */
-	uint32_t *feature; /* n numbers of names; NULL: generated */
+	uint32_t *feature; /* n numbers of names in `names`; NULL: generated */
 };
 
 struct embed_table {

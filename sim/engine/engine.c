@@ -35,7 +35,7 @@ struct engine {
 	uint32_t slots;                          /* number of records used so far */
 	size_t dead;                             /* number of cancelled events in the queue */
 	struct record **chunk;
-	void **raw; /* pointers to free, by chunk */
+	void **raw; /* pointer to free of each chunk */
 	size_t chunks, chunk_capacity, raw_capacity;
 	struct ladder queue;
 };

@@ -48,7 +48,10 @@ static struct pool_request request_of(const struct orr_jobs *w, const struct job
 static void set_rate(struct orr_jobs *w, struct job *job, uint32_t gpus)
 {
 	/* The rate of a job that trains is set at the end of the instant, when all running jobs are known. */
-	job->work.rate = job->training != NONE ? 1 : rate_on_type(w, job, job->alloc.type) * rate_at_size(w, job, gpus);
+	if (job->adapt != NONE)
+		job->work.rate = adapt_rate(w, job) * rate_on_type(w, job, job->alloc.type);
+	else
+		job->work.rate = job->training != NONE ? 1 : rate_on_type(w, job, job->alloc.type) * rate_at_size(w, job, gpus);
 }
 
 /* Counts a job for which no single GPU type has enough free GPUs, although all types together have enough. */

@@ -33,6 +33,7 @@ static void configure(const struct scenario *s, struct jobs_state *t)
 		.placement = t->placement,
 		.compare = t->placement == placement_find("count") ? NULL : placement_find("count"),
 		.throughput = t->throughput,
+		.adapt = t->adapt,
 		.failures = t->failures,
 		.capacity = t->capacity.is_given ? &t->capacity.config : NULL,
 		.speeds = t->speeds,
@@ -442,11 +443,16 @@ extern const struct embedded_file jobs_template[];
 /* clang-format off */
 static const struct orr_param keys[] = {
 	ORR_PARAM_TEXT("trace", "", "a file (gzip and zstd are decompressed), - for standard input, or a generator: NAME[:param=value,..]"),
-	ORR_PARAM_TEXT("format", "auto", "auto, a format (flow, philly, tiresias, gavel, muri, openb, swf, orrery) or, as scenario show prints it, the name of a generator"),
+	ORR_PARAM_TEXT("format", "auto", "auto, a format ('orrery trace list' shows all) or, as scenario show prints it, the name of a generator"),
 	INPUTS_KEY_RESAMPLE,
 	SCENARIO_KEY_CLUSTER,
 	SCENARIO_KEY_PLACEMENT("count"),
 	ORR_PARAM_TEXT("throughputs", "", "rates by GPU type and job type, Gavel's JSON"),
+	ORR_PARAM_TEXT("applications", "", "goodput models of jobs that adapt their batch, by the name of the model"),
+	ORR_PARAM_TEXT("noise", "", "gradient and progress of these applications by epoch and batch"),
+	ORR_PARAM_TEXT("step_times", "", "measured times of their steps by GPUs per node and batch; empty: the fitted model"),
+	ORR_PARAM_CHOICE("batches", "adapt", "adapt|fixed", "batch of jobs that adapt: the best on their GPUs, or that of the trace"),
+	ORR_PARAM_CHOICE("epoch_ends", "exact", "exact|seconds", "ends of their epochs: exact, or in whole seconds as in Pollux's simulator"),
 	ORR_PARAM_CHOICE("memory", "none", "none|amm|lru|touch-count",
 		"rule that selects data sets of flows to spill to disk; none: unlimited memory"),
 	ORR_PARAM_CHOICE("sharing", "analytic", "off|analytic|simulated", "method by which jobs that name a strategy share links"),
@@ -464,16 +470,21 @@ static const struct world_object objects[] = {
 	{ "capacity", inputs_capacity_params, "lent nodes; excludes failures", NULL },
 	SETTING_OBJECTS, { NULL, NULL, NULL, NULL }
 };
-static const char *const shown[] = { "trace_sha256", "cluster_sha256", "throughputs_sha256", "failures_sha256", "capacity_sha256",
+static const char *const shown[] = { "trace_sha256", "cluster_sha256", "throughputs_sha256", "applications_sha256", "noise_sha256", "step_times_sha256", "failures_sha256", "capacity_sha256",
 	"capacity_prices_sha256", SETTING_SHOWN, "step_inputs", "speed_devices",
 	"speed_profiles", "jobs_files_sha256", NULL };
 static const struct world_input inputs[] = {
-	{ "trace", NULL }, { "cluster", NULL }, { "throughputs", NULL }, { "network", NULL }, { "device", NULL },
+	{ "trace", NULL }, { "cluster", NULL }, { "throughputs", NULL }, { "applications", NULL }, { "noise", NULL }, { "step_times", NULL },
+	{ "network", NULL }, { "device", NULL },
 	{ "failures.trace", NULL }, { "capacity.trace", "capacity_sha256" }, { "capacity.prices", "capacity_prices_sha256" },
 	{ NULL, NULL }
 };
+static void put_formats(struct sbuf *out)
+{
+	trace_format_names(TRACE_JOBS, out);
+}
 static const struct world_flag flags[] = {
-	{ "format", "F", WORLD_FLAG_KEY, "format", NULL, "flow, philly, tiresias, gavel, muri, openb, swf, orrery or auto" },
+	{ "format", "F", WORLD_FLAG_KEY, "format", NULL, NULL, put_formats },
 	{ "map", "LIST", WORLD_FLAG_KEY, "trace_options.map", NULL,
 		"columns of any CSV or TSV, OURS=THEIRS,..: submit=created_at,gpus=n\n(an unknown file is answered with the list to type)" },
 	{ "repair", NULL, WORLD_FLAG_KEY, "trace_options.repair", "all",
@@ -484,6 +495,10 @@ static const struct world_flag flags[] = {
 	{ "placement", "P", WORLD_FLAG_KEY, "placement", NULL, "count, consolidate, spread, best-fit, topology or fgd" },
 	{ "memory", "RULE", WORLD_FLAG_KEY, "memory", NULL, "rule that spills data sets of flows to disk: amm, lru, touch-count or none" },
 	{ "throughputs", "FILE", WORLD_FLAG_KEY, "throughputs", NULL, "rates by GPU type and job type (Gavel's JSON)" },
+	{ "applications", "FILE", WORLD_FLAG_KEY, "applications", NULL,
+		"goodput models of jobs that adapt their batch (orrery goodput), by the\nname of the model" },
+	{ "noise", "FILE", WORLD_FLAG_KEY, "noise", NULL, "gradient and progress of these applications by epoch and batch" },
+	{ "step-times", "FILE", WORLD_FLAG_KEY, "step_times", NULL, "measured times of their steps; default: the fitted model" },
 	{ "network", "N", WORLD_FLAG_KEY, "network", NULL,
 		"network of jobs that name a strategy (docs/traces.md): as in orrery step, star,\nracks, leaf-spine, fat-tree, .. with options, or a JSON file" },
 	{ "sharing", "WHAT", WORLD_FLAG_KEY, "sharing", NULL,

@@ -56,6 +56,7 @@ struct job {
 	int64_t origin; /* submission of the flow, or of a job outside flows. JCT counts from this time, waits from submit */
 	int64_t submit, limit, duration, recorded_wait;
 	double priority, iterations;
+	uint32_t adapt;              /* kind of a job that adapts its batch (adapt.h); NONE: it does not */
 	uint32_t training, strategy; /* training: NONE if the job does not train */
 	uint32_t class_model;        /* of type_speed_of() */
 	bool is_on_own_type;         /* the job accepts only one type, to which its duration refers if jobs.reference_type is not set */

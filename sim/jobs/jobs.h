@@ -35,6 +35,7 @@ struct type_draw;
 struct failures;
 struct steprate;
 struct capacity_config;
+struct adapt;
 
 /* Effect of shared links on jobs that train: none; a slowdown by a formula (share.h); joint simulation in the step world. */
 enum jobs_sharing { JOBS_SHARING_OFF, JOBS_SHARING_ANALYTIC, JOBS_SHARING_SIMULATED };
@@ -60,6 +61,7 @@ struct jobs_config {
 	const struct throughput *throughput;    /* NULL: none */
 	const struct type_speeds *speeds;       /* speeds by GPU type of jobs without a rate in the table; NULL: every rate is 1 */
 	const struct type_draw *draw;           /* draw of these speeds; NULL: the class mean */
+	const struct adapt *adapt;              /* jobs that adapt their batch (adapt.h); NULL: none */
 	const struct failures *failures;        /* NULL: nodes never fail */
 	const struct capacity_config *capacity; /* lent nodes; NULL: all nodes are always present; excludes failures */
 	const struct flowset *flows;            /* flows that rows of the trace name; NULL: none */

@@ -67,6 +67,7 @@ void life_arrive(struct orr_jobs *w, const struct job_rec *r)
 	fill_in(w, job, r);
 	job->shape = shape;
 	job->training = training;
+	job->adapt = adapt_kind_of_row(w, r);
 	rates_arrive(w, job, r);
 	job->duration = job->work.asked = job->work.left = work;
 	w->slots.live++;
@@ -90,8 +91,32 @@ static uint32_t hash_places(const struct pool_alloc *a)
 	return h == NONE ? 0 : h;
 }
 
+static void set_end(struct orr_jobs *w, struct job *job);
+
+/* The present epoch of a job that adapts ends: exactly its work is done, and the next epoch begins with a batch of its own. */
+static void on_epoch(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	(void)e;
+	struct orr_jobs *w = ctx;
+	struct job *job = &w->slots.job[subject];
+	job->work.piece_saved = work_saved(w, job);
+	job->work.piece_done = job->work.left - (int64_t)arg;
+	job->work.progress_from = eng_now(w->engine);
+	if (!arg) {
+		life_end(w, job, ORR_END_COMPLETED);
+		return;
+	}
+	job->work.rate = adapt_rate(w, job) * rate_on_type(w, job, job->alloc.type);
+	set_end(w, job);
+}
+
 static void set_end(struct orr_jobs *w, struct job *job)
 {
+	if (job->adapt != NONE) {
+		int64_t left, at = adapt_epoch_end(w, job, &left);
+		job->end = eng_at(w->engine, at, PRIO_END, on_epoch, w, slot_of(w, job), (uint64_t)left);
+		return;
+	}
 	int64_t left = job->work.left - job->work.piece_done;
 	double need = job->work.rate == 1 ? 0 : ceil((double)left / job->work.rate);
 	int64_t span = job->work.rate == 1 ? left : need < 9e18 ? (int64_t)need : INT64_MAX;
@@ -120,7 +145,7 @@ void life_start(struct orr_jobs *w, struct job *job)
 		flows_started(w, job);
 	job->has_run = true;
 	job->state = ORR_JOB_RUNNING;
-	job->work.was_scaled |= job->work.rate != 1;
+	job->work.was_scaled |= job->work.rate != 1 || job->adapt != NONE;
 	w->totals.used |= job->work.rate != 1 ? JOBS_USED_SPEEDS : 0;
 	job->last_start = now;
 	if (job->first_start < 0)

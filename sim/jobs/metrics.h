@@ -20,6 +20,7 @@ struct totals {
 	double jain_sum, jain_sum2;
 	uint64_t jain_n;
 	uint64_t warm_jobs;                                 /* 1 + largest number of the jobs submitted before the time of warm_up */
+	uint64_t by_goodput, untimed_starts;                /* jobs that adapt; pieces of their runs without a time in --step-times */
 	uint64_t by_training, by_table, by_model, by_class; /* arrived jobs by the source of their speed (rates.h) */
 	uint64_t recorded[TRACE_STATUSES];                  /* arrived jobs by recorded status */
 	unsigned used;                                      /* enum jobs_use, step_use */

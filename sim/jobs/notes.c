@@ -31,6 +31,11 @@ static void say_speeds(struct orr_jobs *w)
 		sbuf_printf(&b, "rates of %llu jobs: the throughput table, relative to %s", count(t->by_table), ref);
 	if (t->by_training)
 		sbuf_printf(&b, "%srates of %llu jobs: the step world, relative to %s", b.len ? "; " : "", count(t->by_training), ref);
+	if (t->by_goodput)
+		sbuf_printf(&b, "%srates of %llu jobs: goodput of their applications", b.len ? "; " : "", count(t->by_goodput));
+	if (t->untimed_starts)
+		sbuf_printf(&b, ", %llu times by the fitted model, because step_times has no time of the placement and batch",
+			count(t->untimed_starts));
 	if (w->config->speeds && t->by_class + t->by_model) {
 		char *text = type_speeds_say(w->config->speeds);
 		sbuf_printf(&b, "%s%s", b.len ? "; other jobs: " : "", text);
@@ -65,6 +70,15 @@ static void say_no_effect(struct orr_jobs *w)
 	take(w, "remark", &b);
 }
 
+/* Adds a remark if --applications was given, and no job names one of them. */
+static void say_applications(struct orr_jobs *w)
+{
+	struct sbuf b = { 0 };
+	if (w->config->adapt && !w->totals.by_goodput)
+		sbuf_puts(&b, "applications has no effect: no job names an application of this table as its model");
+	take(w, "remark", &b);
+}
+
 /* Adds a remark if jobs try a slower type before a faster one. */
 static void say_order(struct orr_jobs *w)
 {
@@ -96,6 +110,7 @@ void notes_put(struct orr_jobs *w)
 	if (!w->config->cluster->n_types || !w->totals.arrived)
 		return;
 	say_speeds(w);
+	say_applications(w);
 	say_no_effect(w);
 	say_order(w);
 	say_split(w);

@@ -20,6 +20,12 @@ static int64_t attained(const struct orr_jobs *w, const struct job *job)
 	return job->state == ORR_JOB_RUNNING ? job->attained + (eng_now(w->engine) - job->last_start) : job->attained;
 }
 
+/* Returns the GPUs that a policy has to find for the job: of one that adapts, at most those of the cluster. */
+static uint32_t requested(const struct orr_jobs *w, const struct job *job)
+{
+	return job->adapt != NONE ? w->shapes.shape[job->shape].request.gpus : job->gpus;
+}
+
 bool orr_job_get(const struct orr_jobs *w, orr_job j, struct orr_job_info *out)
 {
 	const struct job *job = job_of(w, j);
@@ -37,7 +43,7 @@ bool orr_job_get(const struct orr_jobs *w, orr_job j, struct orr_job_info *out)
 		.attained_ns = attained(w, job),
 		.attained_gpu_s = (double)gpu_milli_ns / 1e12,
 		.priority = job->priority,
-		.gpus = job->gpus,
+		.gpus = requested(w, job),
 		.gpus_held = job->held,
 		.gpu_milli = r->gpu_milli,
 		.cpu_milli = r->cpu_milli,
@@ -49,14 +55,14 @@ bool orr_job_get(const struct orr_jobs *w, orr_job j, struct orr_job_info *out)
 		.queue = job->queue,
 		.model = job->model,
 		.preemptions = job->preemptions,
-		.is_elastic = job->speedup != 0 || job->is_linear };
+		.is_elastic = job->speedup != 0 || job->is_linear || job->adapt != NONE };
 	return true;
 }
 
 uint32_t orr_job_gpus(const struct orr_jobs *w, orr_job j)
 {
 	const struct job *job = job_of(w, j);
-	return job ? job->gpus : 0;
+	return job ? requested(w, job) : 0;
 }
 
 uint32_t orr_job_shape(const struct orr_jobs *w, orr_job j)
@@ -189,6 +195,20 @@ double orr_job_rate_at(const struct orr_jobs *w, orr_job j, uint32_t gpus)
 	const struct job *job = job_of(w, j);
 	/* May run the step world, which changes no state visible to a policy. */
 	return job ? rate_at_size((struct orr_jobs *)(uintptr_t)w, job, gpus) : 0;
+}
+
+double orr_job_goodput(const struct orr_jobs *w, orr_job j, uint32_t nodes, uint32_t gpus)
+{
+	const struct job *job = job_of(w, j);
+	return job && job->adapt != NONE ? adapt_goodput(w, job, nodes, gpus) : 0;
+}
+
+uint32_t orr_job_most_gpus(const struct orr_jobs *w, orr_job j)
+{
+	const struct job *job = job_of(w, j);
+	if (!job)
+		return 0;
+	return job->adapt != NONE ? adapt_most_gpus(w, job) : job->gpus;
 }
 
 orr_job orr_job_next(const struct orr_jobs *w, orr_job j)

@@ -40,6 +40,9 @@ static int64_t work_of_training(struct orr_jobs *w, const struct job_rec *r, uin
 int64_t work_of(struct orr_jobs *w, const struct job_rec *r)
 {
 	bool is_good;
+	uint32_t adapt = adapt_kind_of_row(w, r);
+	if (adapt != NONE)
+		return adapt_work(w, adapt, r);
 	if (r->duration_ns >= 0)
 		return r->duration_ns;
 	uint32_t training = training_of_row(w, r, &is_good);
@@ -57,7 +60,9 @@ int64_t work_of(struct orr_jobs *w, const struct job_rec *r)
 		return -1;
 	}
 	orr_fail(&w->error, ORR_EINPUT,
-		"job %llu (line %llu of the trace): has no duration: expected a model and a strategy, or --throughputs FILE",
+		"job %llu (line %llu of the trace): has no duration: expected a model and a strategy, --throughputs FILE, or "
+		"--applications "
+		"FILE with its model",
 		(unsigned long long)r->number, (unsigned long long)r->line);
 	return -1;
 }
@@ -68,7 +73,7 @@ double rate_on_type(const struct orr_jobs *w, const struct job *job, uint32_t ty
 		return type < w->config->cluster->n_types ? training_rate_on(w, job->training, type) : 0;
 	if (type >= w->config->cluster->n_types)
 		return 1;
-	if (!has_table(w, job->model))
+	if (job->adapt != NONE || !has_table(w, job->model))
 		return w->config->speeds && !job->is_on_own_type ? type_speed_of(w->config->speeds, w->config->draw, job->class_model, type)
 								 : 1;
 	double ref = throughput(w, job->model, job->gpus, reference(w));
@@ -127,7 +132,8 @@ static uint64_t runnable_types(struct orr_jobs *w, const struct job_rec *r)
 
 struct pool_request request_of_row(struct orr_jobs *w, const struct job_rec *r)
 {
-	return (struct pool_request){ .gpus = r->gpus,
+	uint32_t gpus = adapt_kind_of_row(w, r) != NONE && r->gpus > w->config->cluster->gpus ? w->config->cluster->gpus : r->gpus;
+	return (struct pool_request){ .gpus = gpus,
 		.gpu_milli = r->gpus == 1 && r->gpu_milli < 1000 ? r->gpu_milli : 1000,
 		.cpu_milli = r->cpu_milli,
 		.mem_mib = r->mem_mib,
@@ -184,6 +190,8 @@ bool speedup_load(struct orr_jobs *w, const struct job_rec *r)
 
 double rate_at_size(struct orr_jobs *w, const struct job *job, uint32_t gpus)
 {
+	if (job->adapt != NONE)
+		return adapt_rate_at(w, job, gpus);
 	if (gpus == job->gpus)
 		return 1;
 	if (job->is_linear)
@@ -222,6 +230,10 @@ void rates_arrive(struct orr_jobs *w, struct job *job, const struct job_rec *r)
 	const struct jobs_config *c = w->config;
 	struct totals *n = &w->totals;
 	job->class_model = NONE;
+	if (job->adapt != NONE) {
+		n->by_goodput++;
+		return;
+	}
 	if (job->training != NONE)
 		n->by_training++;
 	else if (has_table(w, r->model))
@@ -239,6 +251,7 @@ void rates_arrive(struct orr_jobs *w, struct job *job, const struct job_rec *r)
 
 void rates_free(struct orr_jobs *w)
 {
+	adapt_kinds_free(&w->adapt_kinds);
 	mem_free(w->class_models.of);
 	for (uint32_t i = 0; i < w->speedups.n; i++)
 		mem_free(w->speedups.of[i].size);

@@ -5,6 +5,7 @@
 #include "base/num.h"
 #include "base/strtab.h"
 #include "hwmodel/throughput.h"
+#include "jobs/adapt.h"
 #include "jobs/steprate.h"
 #include "jobs/depend.h"
 #include "jobs/type_speed.h"
@@ -272,6 +273,17 @@ static void describe(struct scenario *s, const struct jobs_state *t)
 		cJSON_AddStringToObject(o, "throughputs", orr_arg_text(s->keys, "throughputs"));
 		cJSON_AddStringToObject(o, "throughputs_sha256", throughput_hash(t->throughput));
 	}
+	if (t->adapt) {
+		static const char *const files[] = { "applications", "noise", "step_times" };
+		for (int i = 0; i < 3; i++) {
+			char name[32];
+			snprintf(name, sizeof name, "%s_sha256", files[i]);
+			cJSON_AddStringToObject(o, files[i], orr_arg_text(s->keys, files[i]));
+			cJSON_AddStringToObject(o, name, adapt_hash(t->adapt, i));
+		}
+		cJSON_AddStringToObject(o, "batches", orr_arg_text(s->keys, "batches"));
+		cJSON_AddStringToObject(o, "epoch_ends", orr_arg_text(s->keys, "epoch_ends"));
+	}
 	if (jobset_flows(t->jobs))
 		cJSON_AddStringToObject(o, "memory", orr_arg_text(s->keys, "memory"));
 	if (t->rates)
@@ -291,6 +303,28 @@ static void describe(struct scenario *s, const struct jobs_state *t)
 	scenario_add_record(o, s);
 }
 
+/* ---- jobs that adapt ---- */
+
+static int resolve_adapt(const struct scenario *s, struct jobs_state *t, struct orr_error *err)
+{
+	static const char *const needs[] = { "noise", "step_times", "batches", "epoch_ends" };
+	struct adapt_files f = { .applications = orr_arg_text(s->keys, "applications"),
+		.noise = orr_arg_text(s->keys, "noise"),
+		.step_times = orr_arg_text(s->keys, "step_times"),
+		.batches = (enum adapt_batches)orr_arg_int(s->keys, "batches"),
+		.epochs = (enum adapt_epochs)orr_arg_int(s->keys, "epoch_ends") };
+	for (size_t i = 0; !*f.applications && i < sizeof needs / sizeof *needs; i++)
+		if (cJSON_GetObjectItemCaseSensitive(s->given, needs[i]))
+			return orr_fail(err, ORR_EINPUT, "%s: this option has no effect: expected applications (--applications FILE) too",
+				needs[i]);
+	if (!*f.applications)
+		return ORR_OK;
+	if (!*f.noise)
+		return orr_fail(err, ORR_EINPUT, "applications: expected noise (--noise FILE) too: the gradient by epoch and batch");
+	t->adapt = adapt_load(&f, err);
+	return t->adapt ? ORR_OK : ORR_EINPUT;
+}
+
 int jobs_state_load(struct scenario *s, struct jobs_state *t, struct orr_error *err)
 {
 	const char *throughputs = orr_arg_text(s->keys, "throughputs");
@@ -300,6 +334,8 @@ int jobs_state_load(struct scenario *s, struct jobs_state *t, struct orr_error *
 		rc = inputs_capacity(s->given, s->cluster, s->seed, t->failures, &t->capacity, err);
 	if (!rc && *throughputs && !(t->throughput = throughput_load(throughputs, err)))
 		rc = ORR_EINPUT;
+	if (!rc)
+		rc = resolve_adapt(s, t, err);
 	if (!rc)
 		rc = resolve_trace(s, t, err);
 	if (!rc)
@@ -332,6 +368,7 @@ void jobs_state_free(struct jobs_state *t)
 	setting_free(&t->set);
 	flowset_free(t->unshared);
 	jobset_free(t->jobs);
+	adapt_free(t->adapt);
 	throughput_free(t->throughput);
 	failures_free(t->failures);
 	inputs_capacity_free(&t->capacity);

@@ -25,6 +25,7 @@ struct jobs_state {
 	struct flowset *unshared; /* jobs.unshared: replaces the flows of the jobset; NULL: it has them */
 	const struct placement *placement;
 	struct throughput *throughput;
+	struct adapt *adapt;
 	struct failures *failures;
 	struct inputs_capacity capacity;
 	struct orr_args *failure_options;

@@ -3,6 +3,7 @@
 #ifndef ORR_JOBS_WORLD_H
 #define ORR_JOBS_WORLD_H
 
+#include "jobs/adapt.h"
 #include "jobs/calls.h"
 #include "jobs/jobs.h"
 #include "jobs/metrics.h"
@@ -51,6 +52,7 @@ struct orr_jobs {
 	struct shapes shapes;
 	struct speedups speedups;
 	struct class_models class_models;
+	struct adapt_kinds adapt_kinds;
 	struct places *places; /* NULL: no job trains */
 	struct depend *depend; /* NULL if jobs.dependencies is off */
 	struct flows *flows;   /* NULL: the trace has no flows */

@@ -59,8 +59,8 @@ static void generate(struct problem *p)
 	mem_free(centre);
 }
 
-/* Draws the start. Weights have variance 1 / inputs of their unit, for ReLU twice this value (Glorot and Bengio 2010; He et al.
- * 2015). */
+/* Draws the initial parameters. Weights have variance 1 / inputs of their unit, for ReLU twice this value (Glorot and Bengio 2010; He et
+ * al. 2015). */
 static void start(const struct problem *p, double *x, struct rng *r)
 {
 	const struct learn_config *c = &p->config;

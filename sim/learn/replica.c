@@ -234,7 +234,7 @@ static void need_scratch(struct learn *l, int threads)
 
 static void compute(struct learn *l, struct task *t, double *scratch)
 {
-	if (t->g->refs > 1) /* still referenced */
+	if (t->g->refs > 1) /* a gradient to which only its task refers is never read */
 		problem_gradient(l->problem, t->x->v, l->row + t->first_row, l->config.batch, t->noise_seed, t->g->v, scratch);
 }
 

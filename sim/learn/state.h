@@ -43,13 +43,13 @@ struct pulled {
 	bool is_slice;   /* v holds the slice only */
 	uint64_t from;   /* first iteration that uses them, as in learn_begin() */
 	uint64_t pushes; /* same as x_pushes; only for slice 0 */
-	bool is_first;   /* slice 0 */
+	bool is_first;   /* slice 0, with which the pushes are counted once */
 };
 
 struct replica {
 	uint32_t device, learner;
 	struct vec *x, *inbox;
-	struct vec *remembered; /* NULL: never */
+	struct vec *remembered; /* D of ORR_REMEMBER; NULL: not used yet */
 	struct history g, sum;
 	struct vec *velocity;         /* velocity of local updates; NULL until used */
 	struct vec *pushed;           /* velocity of pushes, up to and including gradient number pushed_at */

@@ -29,7 +29,7 @@ struct budget {
 	double samples;               /* samples of counted gradients, including those still in flight */
 	double first_iteration;       /* samples of the first iteration, including refused gradients */
 	uint64_t last_iteration;      /* last iteration with a counted gradient */
-	uint64_t ended;               /* iterations */
+	uint64_t ended;               /* number of iterations that have ended */
 	bool is_asynchronous;         /* updates of one worker apply independently of the other workers */
 	struct worker_budget *worker; /* [device] */
 	uint32_t n_workers;

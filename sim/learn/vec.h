@@ -48,7 +48,7 @@ typedef double vec_pair __attribute__((vector_size(16), aligned(8), may_alias));
 #define VEC_PAIR(p) (*(vec_pair *)(p))
 #define VEC_CONST_PAIR(p) (*(const vec_pair *)(p))
 
-/* a . b */
+/* Returns the scalar product of a and b. */
 static inline double vec_dot(const double *a, const double *b, size_t n)
 {
 	vec_pair s = { 0 }, t = { 0 }, u = { 0 }, w = { 0 };

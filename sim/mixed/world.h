@@ -47,7 +47,7 @@ struct mixed {
 	uint32_t nodes_away;  /* number of nodes that are down or were given notice */
 	int64_t notice_ns, row_ns;
 	uint64_t rows_ahead;  /* number of rows that are known but have not happened yet */
-	bool failure_pending; /* an event that makes the next row known is pending */
+	bool failure_pending; /* the event at which the next failure or repair becomes known is pending */
 
 	uint64_t checked_pool; /* pool->changes at the last check */
 	struct holding holding;

@@ -11,7 +11,7 @@
  */
 #include "net/flow_state.h"
 
-enum { FEWEST = 4, MOST_ENTRIES = 64 /* limits on the other links, because they are scanned */ };
+enum { FEWEST = 4, MOST_ENTRIES = 64 /* limits on the other links of a group: more would make a scan of them slow */ };
 
 /* Returns the sum of shares of a link that carries flows of this group only; 0 if it also carries other flows. next[]: group of a
  * new flow, if it is assigned. */

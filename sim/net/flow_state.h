@@ -155,7 +155,7 @@ void flow_group_add(struct flownet *f, uint32_t link, uint32_t flow);
 void flow_group_remove(struct flownet *f, uint32_t flow);
 /* Moves the link to its place in due[]. */
 void flow_due_update(struct flownet *f, uint32_t link);
-void flow_set_clock(struct flownet *f, struct net_link *l); /* up to now */
+void flow_set_clock(struct flownet *f, struct net_link *l); /* advances the clock to the present */
 
 /* flow_lone.c: a group is lone if its changes affect no other group */
 enum { FLOW_USED_UNKNOWN = 1 << 30 };                  /* unknown: a value of n_updates */

@@ -20,20 +20,20 @@ struct flow {
 
 struct key {
 	double end_v;
-	uint64_t number; /* number of the start, which decides ties */
+	uint64_t number; /* number of the flow in order of start; decides ties */
 	uint32_t flow;
 };
 
 struct share {
 	double capacity, latency;
-	double now_s, v, busy_s, carried; /* carried: bytes */
+	double now_s, v, busy_s, carried; /* carried: number of bytes */
 	uint64_t started;
 	struct flow *flow;
 	uint32_t n_flow, cap_flow, *free, n_free, cap_free;
 	struct key *heap;
 	uint32_t n_heap, cap_heap;
-	uint32_t *line, line_first, n_line, cap_line; /* a ring */
-	double drained;                               /* sum of the bytes that flows have drained that are no longer in the heap */
+	uint32_t *line, line_first, n_line, cap_line; /* a ring buffer of flows that have drained */
+	double drained;                               /* number of bytes drained by flows that have left the heap */
 };
 
 static inline bool is_before(const struct share *s, const struct key *a, const struct key *b)
@@ -122,7 +122,7 @@ static void remove_at(struct share *s, uint32_t at)
 	if (at < s->n_heap)
 		key_place(s, s->heap, s->n_heap, at, last);
 	if (!s->n_heap)
-		s->v = 0; /* keeps the clock, and so its rounding, small */
+		s->v = 0; /* a small clock value has small rounding errors */
 }
 
 /* Moves the first flow of the heap to the line. */
@@ -169,7 +169,7 @@ double share_cancel(struct share *s, double now_s, uint32_t flow)
 	advance(s, now_s);
 	struct flow *x = &s->flow[flow];
 	if (x->at == DRAINED) {
-		x->at = CANCELLED; /* the entry keeps its place in the queue */
+		x->at = CANCELLED; /* the entry stays in the queue until it is at the front */
 		return 0;
 	}
 	double left = fmin(x->bytes, fmax(0, x->end_v - s->v));
@@ -213,7 +213,7 @@ bool share_pop(struct share *s, double until_s, uint64_t *tag, double *received_
 	return true;
 }
 
-/* ---- what the owner asks ---- */
+/* ---- queries of the owner ---- */
 
 uint32_t share_flows(const struct share *s)
 {
@@ -238,12 +238,12 @@ const char *share_verify(const struct share *s)
 		const struct flow *x = &s->flow[s->heap[i].flow];
 		double left = x->end_v - s->v;
 		if (left < -rounding * (x->bytes + s->v) || left > x->bytes * (1 + rounding) + rounding * s->v)
-			return "a flow has drained more than its bytes, or fewer than none";
+			return "a flow has drained less than 0 bytes, or more than it has";
 		drained += x->bytes - left;
 	}
 	if (fabs(drained - s->carried) > rounding * (1 + s->carried))
-		return "a link has carried other bytes than its flows have drained";
+		return "the bytes that a link has carried differ from those that its flows have drained";
 	if (s->carried > s->capacity * s->busy_s * (1 + rounding) + 1)
-		return "a link has carried more bytes than its capacity";
+		return "a link has carried more bytes than its capacity allows";
 	return NULL;
 }

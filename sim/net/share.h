@@ -7,8 +7,8 @@
  * flow has drained if it started when the link was last empty; dv/dt = capacity / n. A flow of b bytes that starts at v = s has drained at
  * v = s + b, whatever flows start or end before. Its bytes are received one latency later.
  *
- * Flows end at the same times as in flow.h on one link, where the latency comes first; only after a cancelled flow the others there speed
- * up one latency earlier.
+ * Flows end at the same times as in flow.h on one link, where the latency comes first. There is one difference: when a flow is cancelled,
+ * the other flows of flow.h speed up one latency earlier.
  *
  * Times are seconds (double) and never decrease. A share belongs to one thread and owns all its memory. No memory is allocated per flow
  * once the arrays have grown to the largest number of flows at a time.
@@ -37,7 +37,8 @@ bool share_pop(struct share *s, double until_s, uint64_t *tag, double *received_
 uint32_t share_flows(const struct share *s);              /* number of flows that drain */
 double share_busy_s(const struct share *s, double now_s); /* time in which flows drained, up to now_s */
 double share_bytes(const struct share *s, double now_s);  /* bytes drained up to now_s */
-/* Returns NULL, or the law that is broken: the flows drain what the link carries, no flow more than its bytes. For --check, O(n). */
+/* Returns NULL, or a text that names the violated invariant: the flows drain the bytes that the link carries, and no flow more than
+ * its bytes. For --check; O(n). */
 const char *share_verify(const struct share *s);
 
 #endif

@@ -124,8 +124,8 @@ struct pipe {
 	const struct form *f;
 	uint32_t m;
 	struct pass *order;                       /* [set][2 m v] */
-	uint32_t *next;                           /* by set */
-	double *free_s;                           /* end of the latest pass, by set */
+	uint32_t *next;                           /* next pass of each set */
+	double *free_s;                           /* end of the latest pass of each set */
 	double *forward_in, *backward_in;         /* arrival times, [part * m + micro]; NAN: not known yet */
 	double *forward_link_s, *backward_link_s; /* time until which the link of each part is busy */
 };

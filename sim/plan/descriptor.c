@@ -19,8 +19,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Returns the header of all plan files of the scenario. */
-
 static void add_text(cJSON *o, const char *key, const char *value)
 {
 	if (*value)

@@ -253,7 +253,7 @@ static void share_links(struct orr_plan *p, struct sum *x, uint32_t n, double *n
 			p->load[x[i].use[k]] = 0;
 }
 
-/* Advances all all-reduces from their begins to their ends, at rates that change whenever one begins or ends. */
+/* Advances all all-reduces from their starts to their ends, at rates that change whenever one begins or ends. */
 static void advance(struct orr_plan *p, struct sum *x, uint32_t n, const double *begin_s, double *end_s)
 {
 	double *need = mem_zalloc(p->of->config.topo->n_links, sizeof *need);

@@ -30,7 +30,7 @@ void interrupt_begin(void)
 		struct sigaction a = { .sa_handler = on_interrupt };
 		sigemptyset(&a.sa_mask);
 		sigaction(SIGINT, NULL, &before);
-		if (before.sa_handler != SIG_IGN) /* nohup, `command &` in a script */
+		if (before.sa_handler != SIG_IGN) /* ignored under nohup and in background jobs of scripts */
 			sigaction(SIGINT, &a, NULL);
 	}
 }

@@ -25,7 +25,7 @@ enum plan_use {
 	PLAN_USED_EXECUTOR = 1 << 18, /* a plan was executed */
 	PLAN_USED_MESSAGES = 1 << 19, /* flag: the search computed the time of a message */
 	PLAN_USED_NETWORK = 1 << 20,  /* flag: the search computed the time of a message between nodes */
-	PLAN_USED_RANDOM = 1 << 21,   /* draws */
+	PLAN_USED_RANDOM = 1 << 21,   /* the run drew random numbers */
 	PLAN_USED_MAP = 1 << 22       /* flag: the compressed embedding tables have a map */
 };
 
@@ -100,7 +100,7 @@ void costs_free(struct orr_plan *p);
 /* ---- network.c ---- */
 /* Returns the time of the messages of one micro-batch across a cut, s; bytes: of the whole micro-batch. */
 double network_cut_s(struct orr_plan *p, const struct orr_plan_stage *from, const struct orr_plan_stage *to, double bytes);
-/* Advances end_s[i], the begin of the all-reduces of stage i's gradients (each shard over the groups; bytes[i] of one GPU), to their end.
+/* Advances end_s[i], the start of the all-reduces of stage i's gradients (each shard over the groups; bytes[i] of one GPU), to their end.
  * Stages share links. */
 void network_sums(struct orr_plan *p, const struct orr_plan_stage *stage, uint32_t n, const double *bytes, double *end_s);
 /* Returns the time of one all-reduce of a group of shards, while all groups of the stage run theirs, s. */
@@ -139,7 +139,7 @@ int lower_run(const struct orr_plan *p, const struct orr_plan_draft *d, struct s
 void search_fail(struct orr_plan *p, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Returns whether the user has pressed Ctrl-C since interrupt_begin(). */
 bool search_is_interrupted(void);
-const volatile sig_atomic_t *search_interrupt(void); /* returns the flag that search_is_interrupted() reads */
+const volatile sig_atomic_t *search_interrupt(void); /* the flag that search_is_interrupted() reads */
 void interrupt_begin(void);
 void interrupt_end(void);
 

@@ -5,6 +5,7 @@
 #include "serve/lane.h"
 #include "serve/metrics.h"
 #include "serve/route.h"
+#include "serve/router.h"
 #include "serve/runs.h"
 
 #include <math.h>
@@ -78,6 +79,11 @@ void orr_assign(struct orr_serve *w, orr_req r, uint32_t replica)
 		return;
 	if (replica == ORR_ANY_REPLICA)
 		replica = route_by_rule(w, q);
+	if (replica == ORR_ROUTER_REJECTS) {
+		route_reject(w, q);
+		return;
+	}
+	w->router->copy_to = w->router->copy_from = 0; /* the policy knows the request already */
 	if (replica >= w->n_replicas || w->replica[replica].state != REPLICA_UP) {
 		serve_fail(w, ORR_EFAIL, q, "orr_assign() to replica %u, which %s: expected a replica that takes requests", replica,
 			replica >= w->n_replicas ? "does not exist" : "takes no requests now");

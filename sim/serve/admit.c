@@ -6,6 +6,7 @@
 #include "serve/metrics.h"
 #include "serve/requests.h"
 #include "serve/route.h"
+#include "serve/router.h"
 
 #include "base/mem.h"
 
@@ -161,13 +162,13 @@ static bool is_full(const struct orr_serve *w, const struct req *q, uint32_t rep
 /* Returns whether no replica was found and the policy will not assign one. */
 static bool must_hold(const struct orr_serve *w, const struct req *q, uint32_t replica)
 {
-	return replica == NONE && (w->set->router != ROUTER_AUTO || !w->ops->route || !group_count(w, q->model));
+	return replica == NONE && (!router_is_auto(w) || !w->ops->route || !group_count(w, q->model));
 }
 
 /* Makes due replica() calls before route(). Returns whether the request still waits; replica() may have placed or ended it. */
 static bool is_still_to_place(struct orr_serve *w, const struct req *q)
 {
-	if (w->n_event && w->ops->route && w->set->router == ROUTER_AUTO)
+	if (w->n_event && w->ops->route && router_is_auto(w))
 		due_tell_events(w);
 	return !w->error.code && q->state == ORR_REQ_WAITING && q->replica == NONE;
 }
@@ -192,6 +193,10 @@ static void place(struct orr_serve *w, struct req *q, bool is_new)
 	uint32_t replica = has_none ? NONE : route_pick(w, q);
 	if (w->error.code)
 		return;
+	if (replica == ORR_ROUTER_REJECTS) {
+		route_reject(w, q);
+		return;
+	}
 	if (is_new && is_full(w, q, replica)) {
 		req_turn_away(w, q, ORR_REQ_SHED, REASON_QUEUE_LIMIT, w->now_s);
 		return;
@@ -210,7 +215,8 @@ static void place(struct orr_serve *w, struct req *q, bool is_new)
 		count_unrouted(w, q);
 	if (replica == NONE)
 		explain_waits(w, q);
-	due_arrival(w, q);
+	if (!copy_start(w, q))
+		due_arrival(w, q);
 }
 
 void serve_arrive(struct orr_serve *w, const struct request_rec *rec)

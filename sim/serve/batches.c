@@ -205,7 +205,7 @@ static void take_members(struct orr_serve *w, struct run *x, const struct orr_ba
 		run_add(w, x, q);
 		if (q->state == ORR_REQ_WAITING) {
 			q->state = ORR_REQ_RUNNING;
-			w->waiting--;
+			req_waits_no_more(w, q);
 		}
 		if (isnan(q->first_start_s) && !x->queues)
 			q->first_start_s = w->now_s;

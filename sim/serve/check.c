@@ -7,6 +7,7 @@
 #include "serve/memory.h"
 #include "serve/metrics.h"
 #include "serve/runs.h"
+#include "serve/stages.h"
 
 #include "base/mem.h"
 
@@ -149,6 +150,8 @@ static const char *wrong_replica(const struct orr_serve *w, uint32_t replica)
 	if (l && !(kv_in_use(l) <= 1 + ROUNDING))
 		return "a replica uses more blocks of the KV cache than it has";
 	const char *wrong = l ? kv_check(w, l, moves_held(w, replica)) : NULL;
+	if (!wrong && l && l->stages)
+		wrong = stages_check(w, l);
 	return wrong || !l ? wrong : decodes_check(w, l);
 }
 
@@ -183,6 +186,8 @@ static bool could_start(const struct orr_serve *w, const struct req *q, uint32_t
 {
 	const struct replica *r = &w->replica[replica];
 	bool is_served = r->model == NONE || r->model == q->model;
+	if (r->lane && r->lane->outgoing)
+		return false; /* caches on their way hold blocks */
 	return is_served && orr_replica_is_idle(w, replica) && (q->replica == replica || r->role != ORR_ROLE_DECODE) &&
 	       !is_loading(w, replica);
 }
@@ -240,6 +245,16 @@ void check_serve_instant(struct orr_serve *w)
 	check_serve_state(w);
 }
 
+/* Bytes of KV caches that were sent have been received, dropped with a replica, or are on their way. */
+static const char *wrong_transfers(const struct orr_serve *w)
+{
+	const struct serve_metrics *m = w->metrics;
+	double ended = m->kv_received + m->kv_dropped, rounding = ROUNDING * m->kv_sent + 1;
+	if (fabs(m->kv_sent - ended - m->kv_moving) > rounding)
+		return "bytes of KV caches that were sent are neither received, dropped nor on their way";
+	return !w->live && fabs(m->kv_moving) > rounding ? "bytes of KV caches are on their way, but no request is live" : NULL;
+}
+
 /* Little's law, exact if the run ends empty: the time integral of requests in the system is the sum of their times. */
 static const char *wrong_integral(const struct orr_serve *w)
 {
@@ -255,10 +270,13 @@ void check_serve_end(struct orr_serve *w)
 {
 	struct serve_metrics *m = w->metrics;
 	double completed = 0;
+	broken(w, NULL, wrong_transfers(w));
 	if (m->has_begun)
 		broken(w, NULL, wrong_integral(w));
 	for (uint32_t i = 0; i < w->n_replicas; i++)
 		completed += (double)w->replica[i].completed;
+	if (m->speculated.accepted + m->speculated.rejected != m->speculated.drafted)
+		broken(w, NULL, "accepted and rejected draft tokens do not sum to the drafted ones");
 	if (completed > (double)m->completed)
 		broken(w, NULL, "the sum of requests completed by replicas exceeds the number of completed requests");
 	if (m->arrived != m->completed + m->refused + m->shed + m->unfinished)

@@ -213,6 +213,21 @@ void decodes_settle(const struct lane *l, struct req *q)
 	q->last_token_s = l->last_decode_s;
 }
 
+uint32_t decodes_jump(struct orr_serve *w, struct lane *l, struct req *q, uint32_t n)
+{
+	expect_no_take(w, l, q);
+	end_remove(w, &l->ends, q->heap_at);
+	q->done += n;
+	q->outputs += n;
+	l->context += n;
+	uint64_t wants = kv_blocks_for(l, q->done - 1), holds = kv_holds(l, q);
+	uint32_t more = wants > holds ? (uint32_t)(wants - holds) : 0;
+	q->kv_held += more;
+	end_add(w, &l->ends, q->joined + (q->output_asked - q->outputs), q);
+	expect_take(w, l, q);
+	return more;
+}
+
 void decodes_leave(struct orr_serve *w, struct lane *l, struct req *q)
 {
 	decodes_settle(l, q);

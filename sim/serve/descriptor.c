@@ -3,7 +3,11 @@
 #include "base/mem.h"
 #include "results/batches.h"
 #include "serve/find_rate.h"
+#include "serve/find_replicas.h"
+#include "serve/router.h"
+#include "serve/speculate.h"
 #include "serve/scenario.h"
+#include "traces/trace.h"
 #include "world/isolate.h"
 #include "world/registry.h"
 #include "world/run.h"
@@ -60,27 +64,27 @@ static void close_serve(struct scenario *s)
 
 /* ---- roles ---- */
 
-/* Appends the names of the policies that distinguish roles: "splitwise". */
-static void roles_names(const struct world *world, struct sbuf *b)
+/* Appends the names of the policies with a flag: "splitwise". */
+static void names_with(const struct world *world, unsigned flag, struct sbuf *b)
 {
 	char name[64];
 	for (const struct orr_policy *const *p = world->policies; *p; p++) {
-		if (!((*p)->flags & ORR_SERVE_ROLES))
+		if (!((*p)->flags & flag))
 			continue;
 		registry_display_name((*p)->name, name, sizeof name);
 		sbuf_printf(b, "%s%s", b->len ? ", " : "", name);
 	}
 }
 
-/* A policy without ORR_SERVE_ROLES would leave decode replicas idle. */
+/* A policy without either flag would leave decode replicas idle. */
 static int refuse_roles(const struct scenario *s, const struct scenario_policy *p, uint32_t deployment, struct orr_error *err)
 {
 	struct sbuf names = { 0 };
-	roles_names(s->world, &names);
+	names_with(s->world, ORR_SERVE_ROLES | ORR_SERVE_HANDS_OFF, &names);
 	int rc = orr_fail(err, ORR_EINPUT,
 		"policy %.80s: the policy treats all replicas alike, but $.deployments[%u] has a role: expected a policy with roles (%s), "
 		"a plugin "
-		"with the flag ORR_SERVE_ROLES, or \"role\": \"both\"",
+		"with the flag ORR_SERVE_ROLES or ORR_SERVE_HANDS_OFF, or \"role\": \"both\"",
 		p->label, deployment, sbuf_text(&names));
 	sbuf_free(&names);
 	return rc;
@@ -112,13 +116,59 @@ static int check_roles(const struct scenario *s, struct orr_error *err)
 		first++;
 	if (first == t->n_deployments)
 		return ORR_OK;
+	unsigned accepting = ORR_SERVE_ROLES;
+	for (uint32_t d = 0; d < t->n_deployments; d++)
+		accepting |= t->deployment[d].role == ORR_ROLE_PREFILL ? ORR_SERVE_HANDS_OFF : 0; /* else nothing is sent */
 	for (size_t i = 0; i < s->n_policies; i++)
-		if (!(s->policy[i].entry.policy->flags & ORR_SERVE_ROLES))
+		if (!(s->policy[i].entry.policy->flags & accepting))
 			return refuse_roles(s, &s->policy[i], first, err);
 	int rc = ORR_OK;
 	for (uint32_t m = 0; m < t->n_models && !rc; m++)
 		rc = check_pools(t, m, err);
 	return rc;
+}
+
+/* A policy without ORR_SERVE_STAGES lists no members of micro-batches. */
+static int check_stages(const struct scenario *s, struct orr_error *err)
+{
+	const struct serve_state *t = s->state;
+	uint32_t deepest = 1;
+	for (uint32_t d = 0; d < t->n_deployments; d++) {
+		const struct serve_deployment *x = &t->deployment[d];
+		bool is_llm = x->model != UINT32_MAX && t->model[x->model]->kind == SERVED_LLM;
+		deepest = is_llm && x->pp > deepest ? x->pp : deepest;
+	}
+	if (deepest == 1 || !strcmp(orr_arg_text(s->options, "pipeline"), "serial"))
+		return ORR_OK;
+	for (size_t i = 0; i < s->n_policies; i++) {
+		if (s->policy[i].entry.policy->flags & ORR_SERVE_STAGES)
+			continue;
+		struct sbuf names = { 0 };
+		names_with(s->world, ORR_SERVE_STAGES, &names);
+		int rc = orr_fail(err, ORR_EINPUT,
+			"policy %.80s: the policy forms no micro-batches, but serve.pipeline=micro-batches and a replica has %u "
+			"stages: expected a policy with micro-batches (%s), a plugin with the flag ORR_SERVE_STAGES, or "
+			"serve.pipeline=serial",
+			s->policy[i].label, deepest, sbuf_text(&names));
+		sbuf_free(&names);
+		return rc;
+	}
+	return ORR_OK;
+}
+
+/* A plugin that routes runs in another process, as a policy does. */
+static void isolate_router(struct scenario *s, const struct serve_state *t)
+{
+	for (size_t i = 0; i < s->n_policies; i++)
+		s->policy[i].is_isolated = registry_is_described(&t->router.entry);
+}
+
+static int check_speculation(const struct scenario *s, struct orr_error *err)
+{
+	struct serve_config c = { .options = s->options };
+	struct speculation *x = speculation_new(&c, err);
+	speculation_free(x);
+	return x ? ORR_OK : ORR_EINPUT;
 }
 
 static int open_serve(struct scenario *s, struct orr_error *err)
@@ -127,6 +177,10 @@ static int open_serve(struct scenario *s, struct orr_error *err)
 	int rc = serve_state_load(s, t, err);
 	if (!rc)
 		rc = check_roles(s, err);
+	if (!rc)
+		rc = check_speculation(s, err);
+	if (!rc)
+		rc = check_stages(s, err);
 	if (!rc && strcmp(orr_arg_text(s->options, "autoscale"), "none") && !orr_arg_time_ns(s->options, "scale_interval"))
 		rc = orr_fail(err, ORR_EINPUT, "serve.scale_interval: expected a time above 0 together with serve.autoscale, found 0");
 	if (rc || s->output->is_shown)
@@ -139,15 +193,15 @@ static int open_serve(struct scenario *s, struct orr_error *err)
 	if (repaired && !s->output->quiet)
 		inputs_tell_repaired(reqset_source(t->requests), repaired, first);
 	t->used = mem_zalloc(s->n_policies, sizeof *t->used);
+	isolate_router(s, t);
 	configure(s, t);
 	return ORR_OK;
 }
 
 static bool has_random_options(const struct orr_args *o)
 {
-	const char *router = orr_arg_text(o, "router");
 	bool thinks = orr_arg_int(o, "clients") || strcmp(orr_arg_text(o, "sessions"), "none");
-	return orr_arg_real(o, "loss") > 0 || !strcmp(router, "random") || !strcmp(router, "power-of-two") ||
+	return orr_arg_real(o, "loss") > 0 ||
 	       (thinks && orr_arg_time_ns(o, "think") && !strcmp(orr_arg_text(o, "think_law"), "exponential"));
 }
 
@@ -156,6 +210,8 @@ static bool is_serve_random(const struct scenario *s)
 	const struct serve_state *t = s->state;
 	bool is_random = !reqset_is_loaded(t->requests) || reqset_blocks(t->requests) || failures_are_random(t->failures) ||
 			 has_random_options(s->options);
+	const struct registry_entry *router = &t->router.entry;
+	is_random |= (router->policy->flags & ORR_DRAWS) || *router->plugin_hash;
 	for (uint32_t m = 0; m < t->n_models; m++)
 		is_random |= t->model[m]->noise != SERVED_EXACT;
 	return is_random;
@@ -231,22 +287,26 @@ static int finish_serve(struct scenario *s, struct run_result *const *runs, size
 	return ORR_OK;
 }
 
-/* --find-rate */
+/* --find-rate, --find-replicas */
 static int instead(struct scenario *s, struct sbuf *out, bool *did, struct orr_error *err)
 {
-	const char *slo = world_extra(s->output, "find-rate"), *attainment = world_extra(s->output, "attainment");
-	if (attainment && !slo)
-		return orr_fail(err, ORR_EINPUT, "serve: --attainment: expected this option only together with --find-rate");
-	*did = slo;
-	if (!slo)
+	const char *rate = world_extra(s->output, "find-rate"), *replicas = world_extra(s->output, "find-replicas");
+	const char *attainment = world_extra(s->output, "attainment"), *flag = rate ? "find-rate" : "find-replicas";
+	if (attainment && !rate && !replicas)
+		return orr_fail(
+			err, ORR_EINPUT, "serve: --attainment: expected this option only together with --find-rate or --find-replicas");
+	if (rate && replicas)
+		return orr_fail(err, ORR_EINPUT, "serve: --find-rate and --find-replicas exclude each other: expected one of them");
+	*did = rate || replicas;
+	if (!*did)
 		return ORR_OK;
 	if (s->until_precision > 0)
-		return orr_fail(err, ORR_EINPUT, "serve: --find-rate and --until-precision exclude each other: expected --replications N");
+		return orr_fail(err, ORR_EINPUT, "serve: --%s and --until-precision exclude each other: expected --replications N", flag);
 	if (s->warm_up.kind != WARMUP_NONE)
-		return orr_fail(err, ORR_EINPUT, "serve: --find-rate counts all requests: expected no --warm-up");
+		return orr_fail(err, ORR_EINPUT, "serve: --%s counts all requests: expected no --warm-up", flag);
 	if (s->output->db || s->output->out_dir)
-		return orr_fail(err, ORR_EINPUT, "serve: --find-rate stores no runs: expected neither --db nor --out");
-	return find_rate(s, slo, attainment, out, err);
+		return orr_fail(err, ORR_EINPUT, "serve: --%s stores no runs: expected neither --db nor --out", flag);
+	return rate ? find_rate(s, rate, attainment, out, err) : find_replicas(s, replicas, attainment, out, err);
 }
 
 /* ---- the descriptor ---- */
@@ -268,7 +328,7 @@ extern const struct embedded_file serve_template[];
 /* clang-format off */
 static const struct orr_param keys[] = {
 	ORR_PARAM_TEXT("trace", "", "a file (gzip and zstd are decompressed), - for standard input, or a generator: NAME[:param=value,..]"),
-	ORR_PARAM_TEXT("format", "auto", "auto, a format (azure-llm, mooncake, burstgpt, splitwise, vidur, requests) or, as scenario show prints it, the name of a generator"),
+	ORR_PARAM_TEXT("format", "auto", "auto, a format ('orrery trace list' shows all) or, as scenario show prints it, the name of a generator"),
 	ORR_PARAM_REAL("compress", "1", 1e-6, 1e6, "divisor of arrival times: 2 doubles the load"),
 	INPUTS_KEY_RESAMPLE,
 	SCENARIO_KEY_CLUSTER,
@@ -295,13 +355,17 @@ static const struct world_object objects[] = {
 	{ NULL, NULL, NULL, NULL }
 };
 static const char *const shown[] = { "trace_sha256", "cluster_sha256", "network_sha256", "devices", "profiles", "models_sha256",
-	"failures_sha256", "serve_files_sha256", NULL };
+	"failures_sha256", "serve_files_sha256", "router", "router_files_sha256", NULL };
 static const struct world_input inputs[] = {
 	{ "trace", NULL }, { "cluster", NULL }, { "models", NULL }, { "network", NULL }, { "device", NULL },
-	{ "failures.trace", NULL }, { NULL, NULL }
+	{ "failures.trace", NULL }, { "serve.router", "router" }, { NULL, NULL }
 };
+static void put_formats(struct sbuf *out)
+{
+	trace_format_names(TRACE_REQUESTS, out);
+}
 static const struct world_flag flags[] = {
-	{ "format", "F", WORLD_FLAG_KEY, "format", NULL, "azure-llm, mooncake, burstgpt, splitwise, vidur, requests or auto" },
+	{ "format", "F", WORLD_FLAG_KEY, "format", NULL, NULL, put_formats },
 	{ "model", "LIST", WORLD_FLAG_LIST, "models", NULL, "served models: names, files (docs/served-model.schema.json), or networks\nsuch as vit:width=384,image=192" },
 	{ "map", "LIST", WORLD_FLAG_KEY, "trace_options.map", NULL,
 		"columns of any CSV or TSV, OURS=THEIRS,..: arrival=time,prompt_tokens=in\n(an unknown file is answered with the list to type)" },
@@ -317,7 +381,7 @@ static const struct world_flag flags[] = {
 	{ "placement", "P", WORLD_FLAG_KEY, "placement", NULL,
 		"placement of a replica's GPUs: count, consolidate, spread, best-fit, topology\nor fgd" },
 	{ "router", "R", WORLD_FLAG_KEY, "serve.router", NULL,
-		"auto, round-robin, random, jsq, power-of-two, least-outstanding or prefix-aware" },
+		"router: auto (default), jsq, round-robin, prefix-aware, .. or a plugin, with\nparameters: NAME:param=value,.. ('orrery policy list --kind serve --router')" },
 	{ "network", "N", WORLD_FLAG_KEY, "network", NULL,
 		"network of KV caches and of replicas on several nodes: star, racks,\nleaf-spine, fat-tree, .. with options, or a JSON file (default: none for\nKV caches, transfers at serve.kv_Bps; star for replicas)" },
 	{ "device", "NAME", WORLD_FLAG_KEY, "device", NULL, "device of every GPU, overriding its type: a name or a file" },
@@ -330,7 +394,9 @@ static const struct world_flag flags[] = {
 	{ "slo-tpot", "T", WORLD_FLAG_KEY, "serve.slo_tpot", NULL, "limit of the time per output token, for goodput" },
 	{ "find-rate", "SLO", WORLD_FLAG_VERB, NULL, NULL,
 		"search the largest arrival rate at which enough requests meet the SLO:\none or more of ttft=1s,tpot=100ms,e2e=30s; neither runs nor files are written" },
-	{ "attainment", "X", WORLD_FLAG_VERB, NULL, NULL, "with --find-rate: required share of the requests (default 0.9)" },
+	{ "find-replicas", "SLO", WORLD_FLAG_VERB, NULL, NULL,
+		"search the smallest number of replicas at which enough requests meet the\nSLO, up to --replicas, and its cost; neither runs nor files are written" },
+	{ "attainment", "X", WORLD_FLAG_VERB, NULL, NULL, "with --find-rate and --find-replicas: required share of the requests\n(default 0.9)" },
 	{ "failures", "FILE", WORLD_FLAG_OBJECT, "failures.trace", NULL, "nodes that fail and are repaired: time_s,node,event" },
 	{ "prices", "P", WORLD_FLAG_KEY, "prices", NULL,
 		"USD per GPU and hour: auto (default: published on-demand prices), none or\nTYPE=USD,.." },
@@ -365,9 +431,11 @@ static const struct report_column columns[] = {
 	{ NULL, NULL, REPORT_NUMBER, NULL },
 };
 
-static const struct world_policy_flag policy_flags[] = {
-	{ ORR_SERVE_ROLES, "roles: runs prompts on prefill replicas and decodes on decode replicas" }, { 0, NULL }
-};
+static const struct world_policy_flag policy_flags[] = { { ORR_SERVE_ROLES,
+								 "roles: runs prompts on prefill replicas and decodes on decode replicas" },
+	{ ORR_SERVE_STAGES, "stages: keeps several micro-batches in flight on replicas with pipeline stages" },
+	{ ORR_SERVE_HANDS_OFF, "hands off: on prefill replicas, requests leave for a decode replica at the end of their prompts" },
+	{ ORR_SERVE_BY_STAGE, "by stage: starts work on each pipeline stage" }, { 0, NULL } };
 
 const struct world world_serve = { .name = "serve",
 	.doc = "serve a trace of inference requests under several policies",
@@ -375,6 +443,7 @@ const struct world world_serve = { .name = "serve",
 	.ops_size = sizeof(struct orr_serve_ops),
 	.policy_flags = policy_flags,
 	.functions = functions,
+	.routers = &serve_routers,
 	.oracle = "true output lengths",
 	.template = serve_template,
 	.example = "serve poisson:rate=40,n=500 --model MODEL --cluster 1x1 --policy fifo",
@@ -384,7 +453,7 @@ const struct world world_serve = { .name = "serve",
 	.shown = shown,
 	.inputs = inputs,
 	.usage = "orrery serve TRACE --model NAME|FILE[,..] --cluster SPEC|FILE --policy A[,B..] [OPTIONS]\n"
-		 "       orrery serve TRACE .. --find-rate SLO [OPTIONS]",
+		 "       orrery serve TRACE .. --find-rate SLO | --find-replicas SLO [OPTIONS]",
 	.about = "Serves a trace of inference requests on replicas of models under each policy and compares them.",
 	.source = "TRACE",
 	.source_hint = "a file, or a generator such as poisson:rate=2,n=500",
@@ -406,7 +475,7 @@ const struct world world_serve = { .name = "serve",
 	.run = run_serve,
 	.give = give_serve,
 	.take = take_serve,
-	.flag_in_process = "find-rate",
+	.flags_in_process = { "find-rate", "find-replicas" },
 	.finish = finish_serve,
 	.close = close_serve,
 	.instead = instead };

@@ -3,6 +3,7 @@
 #include "serve/due.h"
 #include "serve/replica.h"
 #include "serve/requests.h"
+#include "serve/router.h"
 
 #include "base/mem.h"
 
@@ -29,6 +30,7 @@ void due_event(struct orr_serve *w, uint32_t replica, enum orr_replica_event eve
 {
 	MEM_GROW(w->event, w->n_event, w->cap_event);
 	w->event[w->n_event++] = (struct due_event){ replica, event };
+	router_replica(w, replica, event);
 }
 
 void due_tell_events(struct orr_serve *w)

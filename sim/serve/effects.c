@@ -55,11 +55,32 @@ CONDITION(uses_network)
 	return remark_metric(s, r, "kv_transfers") > 0 || remark_metric(s, r, "group_network_bytes") > 0;
 }
 
+CONDITION(sends_caches)
+{
+	UNUSED;
+	return remark_metric(s, r, "kv_transfers") > 0 || remark_metric(s, r, "prefix_copies") > 0;
+}
+
 CONDITION(has_free_cache)
 {
 	UNUSED;
 	for (uint32_t d = 0; d < STATE->n_deployments; d++)
 		if (!STATE->deployment[d].kv_blocks)
+			return true;
+	return false;
+}
+
+CONDITION(hands_off)
+{
+	UNUSED;
+	return s->policy[i].entry.policy->flags & ORR_SERVE_HANDS_OFF;
+}
+
+CONDITION(has_stages)
+{
+	UNUSED;
+	for (uint32_t d = 0; d < STATE->n_deployments; d++)
+		if (STATE->deployment[d].pp > 1)
 			return true;
 	return false;
 }
@@ -171,11 +192,15 @@ CONDITION(is_drawn)
 #define NO_DECISION(KEY) { .key = KEY, .why = "the last request ended before the first decision", .use = SERVE_USED_DECISION }
 #define THINK(KEY) { .key = KEY, .why = "neither serve.clients nor serve.sessions is set", .holds = thinks }
 #define FAILURES(KEY) { .key = KEY, .why = "no node failed before the end", .holds = has_failed }
+#define DRAFT(KEY) { .key = KEY, .why = "serve.draft_tokens is 0", .needs = "serve.draft_tokens" }
 #define LLM(KEY) { .key = KEY, .why = "no language model is served", .holds = has_llm }
 
 const struct world_effect serve_effects[] = {
 	{ .key = "serve.swap_Bps", .why = "no KV cache was swapped out", .metric = "swaps" },
-	NO_TRANSFER("serve.kv_Bps"), NO_TRANSFER("serve.kv_latency"), NO_TRANSFER("serve.kv_overlap"),
+	{ .key = "serve.kv_Bps", .why = "no KV cache was sent to another replica", .holds = sends_caches },
+	{ .key = "serve.kv_latency", .why = "no KV cache was sent to another replica", .holds = sends_caches },
+	NO_TRANSFER("serve.kv_overlap"), NO_TRANSFER("serve.kv_link"), NO_TRANSFER("serve.decode_router"),
+	{ .key = "serve.decode_router", .why = "the policy chooses decode replicas itself", .holds = hands_off },
 	{ .key = "network", .why = "no KV cache was sent to another replica, and no replica is on several nodes", .holds = uses_network },
 	{ .key = "serve.engine", .why = "no language model by layers is served", .holds = has_layers },
 	{ .key = "serve.kv_reads", .why = "no language model by layers is served", .holds = has_layers },
@@ -199,6 +224,10 @@ const struct world_effect serve_effects[] = {
 	{ .key = "serve.front_latency", .why = "serve.front is none", .needs = "serve.front=shared|per-replica" },
 	{ .key = "serve.loss", .why = "no answer was lost", .metric = "answers_lost" },
 	LLM("serve.kv_part"), LLM("serve.kv_block"), LLM("kv_blocks"), LLM("serve.tbt"), LLM("serve.prefix_cache"),
+	LLM("serve.pipeline"), { .key = "serve.pipeline", .why = "no replica has several pipeline stages", .holds = has_stages },
+	LLM("serve.draft_tokens"), DRAFT("serve.draft_acceptance"), DRAFT("serve.draft_cost"), DRAFT("serve.draft_check"),
+	DRAFT("serve.draft_most_decodes"), DRAFT("serve.draft_adapt"),
+	{ .key = "serve.draft_tokens", .why = "no iteration speculated", .metric = "draft_iterations" },
 	{ .key = "serve.kv_part", .why = "kv_blocks sets the size of KV caches", .holds = has_free_cache },
 	{ .key = "serve.prefix_cache", .why = "the trace has no hashes of prompts", .holds = has_hashes },
 	{ .key = "serve.router", .why = "there is one replica", .holds = has_choice },

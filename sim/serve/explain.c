@@ -3,6 +3,7 @@
 #include "serve/explain.h"
 #include "serve/fleet.h"
 #include "serve/lane.h"
+#include "serve/stages.h"
 #include "serve/runs.h"
 #include "serve/times.h"
 
@@ -97,7 +98,8 @@ void explain_asked(struct orr_serve *w, uint32_t replica)
 	if (!w->explain)
 		return;
 	struct replica_times *on = &w->explain->on[replica];
-	on->was_busy = is_flying(w, replica);
+	const struct lane *l = w->replica[replica].lane;
+	on->was_busy = l && l->stages ? l->stages->free == NONE : is_flying(w, replica);
 	if (on->was_busy)
 		return;
 	on->failed = 0;
@@ -114,6 +116,8 @@ static enum spent reason(const struct orr_serve *w, uint32_t replica)
 		return SPENT_MEMORY;
 	if (on->limit != SPENT_UNNAMED)
 		return on->limit;
+	if (r->lane && r->lane->stages)
+		return on->has_evicted ? SPENT_TAKEN : r->lane->is_flying ? SPENT_RUNNING : SPENT_UNNAMED;
 	if (r->lane)
 		return on->has_evicted ? SPENT_TAKEN : on->wait.n_waiting || !r->lane->is_flying ? SPENT_UNNAMED : SPENT_RUNNING;
 	if (r->n_runs || r->n_reserved || r->waiting.n)
@@ -305,6 +309,42 @@ void explain_rests(struct orr_serve *w, const struct lane *l)
 {
 	if (w->explain)
 		line_set(&w->explain->on[l->replica].decodes, now_ns(w), SPENT_IDLE);
+}
+
+static void set_classes(struct orr_serve *w, const uint32_t *member, uint32_t n, enum spent prompt, enum spent decode)
+{
+	int64_t now = now_ns(w);
+	for (uint32_t i = 0; w->explain && i < n; i++) {
+		const struct req *q = &w->req[member[i]];
+		struct times *t = times_of(w, q);
+		bool is_again = prompt == SPENT_PREFILL && q->done < t->again;
+		times_settle(t, now);
+		t->class = q->done > q->prompt ? decode : is_again ? SPENT_AGAIN : prompt;
+	}
+}
+
+void explain_micro_formed(struct orr_serve *w, uint32_t replica, const uint32_t *member, uint32_t n)
+{
+	if (w->explain)
+		w->explain->on[replica].has_begun = true;
+	set_classes(w, member, n, SPENT_OUTSIDE, SPENT_OUTSIDE);
+}
+
+void explain_micro_starts(struct orr_serve *w, const uint32_t *member, uint32_t n)
+{
+	set_classes(w, member, n, SPENT_PREFILL, SPENT_DECODE);
+}
+
+void explain_micro_ends(struct orr_serve *w, const uint32_t *member, uint32_t n)
+{
+	set_classes(w, member, n, SPENT_OUTSIDE, SPENT_OUTSIDE);
+}
+
+void explain_micro_idle(struct orr_serve *w, const uint32_t *member, uint32_t n)
+{
+	for (uint32_t i = 0; w->explain && i < n; i++)
+		if (w->req[member[i]].done > w->req[member[i]].prompt)
+			times_enter(w, &w->req[member[i]], PHASE_DECODE)->class = SPENT_OUTSIDE;
 }
 
 /* ---- table models ---- */

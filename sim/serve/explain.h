@@ -60,6 +60,13 @@ void explain_landed(struct orr_serve *w, const struct lane *l);
 /* No iteration follows now. */
 void explain_rests(struct orr_serve *w, const struct lane *l);
 
+/* A micro-batch (stages.h) was formed of these requests; enters the first stage; leaves the last stage; its tokens are counted, so
+ * that its members are idle. */
+void explain_micro_formed(struct orr_serve *w, uint32_t replica, const uint32_t *member, uint32_t n);
+void explain_micro_starts(struct orr_serve *w, const uint32_t *member, uint32_t n);
+void explain_micro_ends(struct orr_serve *w, const uint32_t *member, uint32_t n);
+void explain_micro_idle(struct orr_serve *w, const uint32_t *member, uint32_t n);
+
 /* ---- table models ---- */
 
 /* The state or the rate of the run has changed. */

@@ -2,9 +2,11 @@
 /* Iterations of a lane, and their repetition without calls of the policy. */
 #include "serve/due.h"
 #include "serve/explain.h"
-#include "serve/group.h"
 #include "serve/lane.h"
 #include "serve/metrics.h"
+#include "serve/router.h"
+#include "serve/speculate.h"
+#include "serve/stages.h"
 
 #include "base/mem.h"
 
@@ -12,35 +14,32 @@
 
 /* ---- one iteration ---- */
 
-/* Counts the bytes that the iteration sends out of nodes. */
-static void count_messages(struct orr_serve *w, struct lane *l, const struct llm_load *x)
-{
-	const struct orr_error *e = group_net_error(l->group);
-	l->network_bytes = served_network_bytes(l->on, x);
-	w->metrics->has_groups = true;
-	w->metrics->group_bytes += l->network_bytes;
-	if (e->code)
-		serve_fail(w, e->code, NULL, "messages of replica %u: %s", l->replica, e->text);
-}
-
+/* All fields are named: compilers clear the rest of such a struct by a slow instruction for blocks of memory. */
 static double decode_s(const struct lane *l, uint32_t decodes, uint64_t context)
 {
-	struct llm_load x = { .decodes = decodes, .decode_context = (double)context };
+	struct llm_load x = {
+		.decodes = decodes, .prompts = 0, .prompt_tokens = 0, .decode_context = (double)context, .prompt_pairs = 0, .checked = 0
+	};
 	return served_iteration(l->on, &x);
 }
 
-static double iteration_s(struct orr_serve *w, struct lane *l)
+static double iteration_s(struct orr_serve *w, struct lane *l, uint32_t need)
 {
-	struct llm_load x = { .decodes = l->flying, .decode_context = l->flying ? (double)l->context : 0 };
+	struct llm_load x = { .decodes = l->flying,
+		.prompts = 0,
+		.prompt_tokens = 0,
+		.decode_context = l->flying ? (double)l->context : 0,
+		.prompt_pairs = 0,
+		.checked = 0 };
 	for (uint32_t i = 0; i < l->n_list; i++) {
 		const struct req *q = &w->req[l->list[i]];
 		x.prompts++;
 		x.prompt_tokens += q->next_tokens;
 		x.prompt_pairs += (double)q->next_tokens * ((double)q->done + q->next_tokens);
 	}
-	double s = served_iteration(l->on, &x);
+	double s = l->speculates ? speculate_s(w, l, &x, need) : served_iteration(l->on, &x);
 	if (l->group)
-		count_messages(w, l, &x);
+		lane_count_messages(w, l, &x);
 	return s;
 }
 
@@ -48,7 +47,7 @@ static double iteration_s(struct orr_serve *w, struct lane *l)
  * Returns the end of an iteration of d seconds. If all iterations of a repetition take equally long, the end is the start of
  * the first plus a multiple of d, so rounding errors do not add up.
  */
-static double end_after(struct lane *l, double start_s, double d)
+static double end_after(struct lane_series *l, double start_s, double d)
 {
 	if (!l->alike || d != l->each_s) {
 		l->base_s = start_s;
@@ -70,12 +69,12 @@ static void take_off_for(struct lane *l, double start_s, uint32_t need, double d
 	l->copying_s = l->copy_s;
 	l->copy_s = 0;
 	l->start_s = start_s;
-	l->end_s = end_after(l, start_s, d + l->copying_s);
+	l->end_s = end_after(&l->series, start_s, d + l->copying_s);
 }
 
 static void take_off(struct orr_serve *w, struct lane *l, double start_s, uint32_t need)
 {
-	take_off_for(l, start_s, need, iteration_s(w, l));
+	take_off_for(l, start_s, need, iteration_s(w, l, need));
 	if (l->copying_s > 0)
 		explain_iteration(w, l);
 }
@@ -90,6 +89,7 @@ static bool land_prompt(struct orr_serve *w, struct lane *l, struct req *q)
 		return false;
 	q->done++;
 	q->outputs++;
+	router_prefilled(w, req_handle(w, req_slot(w, q)), l->replica);
 	if (isnan(q->first_token_s)) {
 		q->first_token_s = l->end_s;
 	} else {
@@ -100,6 +100,8 @@ static bool land_prompt(struct orr_serve *w, struct lane *l, struct req *q)
 	q->last_token_s = l->end_s;
 	if (q->outputs >= q->output_asked)
 		return true;
+	if (l->hands_off && w->hand_off(w, l, q))
+		return false;
 	q->is_paused = l->flags & ORR_ITER_HOLD;
 	if (q->is_paused)
 		explain_paused(w, q);
@@ -122,10 +124,13 @@ static bool land(struct orr_serve *w, struct lane *l)
 	double prompt_tokens = 0;
 	bool has_ended = false;
 	explain_landed(w, l);
-	if (l->flying)
+	uint32_t decodes = l->flying;
+	if (decodes)
 		decodes_advance(w, l, l->end_s);
 	l->is_flying = false;
 	l->flying = 0;
+	if (l->speculates)
+		speculate_land(w, l, decodes);
 	for (uint32_t slot; (slot = decodes_ended(l)) != NONE; has_ended = true)
 		complete(w, l, &w->req[slot]);
 	for (uint32_t i = 0; i < l->n_list; i++) {
@@ -194,7 +199,7 @@ static double quiet_until(struct orr_serve *w)
  */
 static double plan(struct lane *l, uint64_t first_end)
 {
-	struct lane x = { .alike = l->alike, .base_s = l->base_s, .each_s = l->each_s };
+	struct lane_series x = l->series;
 	uint64_t next = l->clock + 1, context = l->context + l->flying, avail = l->avail;
 	uint64_t most = l->left < l->plan_most ? l->left : l->plan_most;
 	double end_s = l->end_s;
@@ -220,7 +225,8 @@ static double plan(struct lane *l, uint64_t first_end)
  */
 static void go_on(struct orr_serve *w, struct lane *l, uint32_t need)
 {
-	double until = quiet_until(w);
+	bool speculates = l->speculates;
+	double until = speculates ? -INFINITY : quiet_until(w);
 	uint64_t first_end = l->ends.v[0].clock;
 	uint32_t flying = l->ends.n;
 	for (;;) {
@@ -238,7 +244,7 @@ static void go_on(struct orr_serve *w, struct lane *l, uint32_t need)
 		l->ahead++;
 	}
 	l->again_ns = l->ahead ? -1 : eng_now(w->host.engine);
-	await_end_at(w, l, plan(l, first_end));
+	await_end_at(w, l, speculates ? l->end_s : plan(l, first_end));
 }
 
 /* Ends the iteration in flight, which is not the last of the plan, and starts the next one. */
@@ -308,6 +314,7 @@ static bool take_back(struct orr_serve *w, struct lane *l)
 	explain_landed(w, l);
 	l->end_s = l->start_s;
 	l->avail += l->taken;
+	speculate_drop(l);
 	l->copy_s += l->copying_s;
 	w->metrics->group_bytes -= l->network_bytes;
 	l->is_flying = false;
@@ -319,8 +326,8 @@ static bool take_back(struct orr_serve *w, struct lane *l)
 /* Sets the end of the running iteration to now plus its remaining time. */
 static void end_from_now(struct orr_serve *w, struct lane *l)
 {
-	double gone = w->now_s - l->base_s, end_s = w->now_s + (l->each_s * (double)l->alike - gone);
-	if (!(gone >= 0) || floor(gone / l->each_s) + 1 != (double)l->alike || serve_ns(end_s) < eng_now(w->host.engine))
+	double gone = w->now_s - l->series.base_s, end_s = w->now_s + (l->series.each_s * (double)l->series.alike - gone);
+	if (!(gone >= 0) || floor(gone / l->series.each_s) + 1 != (double)l->series.alike || serve_ns(end_s) < eng_now(w->host.engine))
 		return;
 	eng_cancel(w->host.engine, l->event);
 	l->end_s = end_s;
@@ -354,11 +361,16 @@ void lane_abandon(struct orr_serve *w, struct lane *l)
 	lane_interrupt(w, l);
 	if (!l->is_flying)
 		return;
+	if (l->stages) {
+		micro_abandon(w, l);
+		return;
+	}
 	eng_cancel(w->host.engine, l->event);
 	explain_landed(w, l);
 	explain_rests(w, l);
 	serve_metrics_lost(w, w->now_s - l->start_s);
 	l->avail += l->taken;
+	speculate_drop(l);
 	l->is_flying = false;
 	l->flying = 0;
 	while (l->n_list)
@@ -374,7 +386,7 @@ void orr_iter_prefill(struct orr_serve *w, orr_req r, uint32_t tokens)
 	if (!q)
 		return;
 	struct lane *l = lane_of(w, q);
-	if (l->is_flying)
+	if (l->is_flying && !l->stages)
 		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill(): an iteration runs on replica %u: expected a call between iterations",
 			q->replica);
 	else if (q->next_tokens)
@@ -410,6 +422,10 @@ void orr_iter_run(struct orr_serve *w, uint32_t replica, uint64_t most, uint32_t
 			flags);
 		return;
 	}
+	if (l->stages) {
+		micro_run(w, l, start_time(w, l), flags);
+		return;
+	}
 	uint32_t decodes = flags & ORR_ITER_DECODE ? l->ends.n : 0, need = decodes ? decodes_need(w, l) : 0;
 	if (l->is_flying || (!decodes && !l->n_list)) {
 		serve_fail(w, ORR_EFAIL, NULL, "orr_iter_run() on replica %u: %s", replica,
@@ -433,13 +449,28 @@ void orr_iter_run(struct orr_serve *w, uint32_t replica, uint64_t most, uint32_t
 	l->keep_free = keep_free;
 	l->is_cut = false;
 	l->flying = decodes;
-	l->alike = 0;
+	l->series.alike = 0;
 	take_off(w, l, start_s, need);
 	if (!(l->copying_s > 0))
 		explain_iteration(w, l);
 	l->again_ns = -1;
 	replica_set_busy(w, replica, true);
 	await_end(w, l);
+}
+
+void orr_stage_run(struct orr_serve *w, uint32_t replica, uint32_t stage)
+{
+	struct lane *l = serve_may_act(w, "orr_stage_run()") ? lane_at(w, replica, "orr_stage_run()") : NULL;
+	if (!l)
+		return;
+	if (!orr_stage_is_idle(w, replica, stage) || !l->stages->is_by_stage || !l->n_list) {
+		serve_fail(w, ORR_EFAIL, NULL, "orr_stage_run() on stage %u of replica %u: %s", stage, replica,
+			!l->stages || !l->stages->is_by_stage ? "expected a policy that declares ORR_SERVE_BY_STAGE"
+			: !l->n_list                          ? "there is nothing to do: expected a prefill or a decode"
+							      : "expected an idle stage");
+		return;
+	}
+	micro_run_stage(w, l, stage, start_time(w, l));
 }
 
 void orr_iter_cut(struct orr_serve *w, uint32_t replica)
@@ -451,6 +482,13 @@ void orr_iter_cut(struct orr_serve *w, uint32_t replica)
 		cut(w, l);
 	else
 		serve_fail(w, ORR_EFAIL, NULL, "orr_iter_cut() on replica %u: expected a running iteration", replica);
+}
+
+bool orr_req_in_flight(const struct orr_serve *w, orr_req r)
+{
+	const struct req *q = req_of(w, r);
+	const struct lane *l = q && q->state == ORR_REQ_RESIDENT ? lane_seen(w, q->replica) : NULL;
+	return l && (q->next_tokens || lane_is_in_flight(l, q));
 }
 
 uint32_t orr_decodes_need(const struct orr_serve *w, uint32_t replica)

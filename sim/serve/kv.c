@@ -108,9 +108,27 @@ void kv_publish(struct lane *l, struct req *q)
 	}
 }
 
+void kv_insert(struct lane *l, const struct req *q, uint32_t n)
+{
+	for (uint32_t i = 0; l->prefix && i < n && i < q->n_blocks; i++) {
+		uint32_t entry = prefix_find(l->prefix, q->block[i]);
+		if (entry == PREFIX_NONE && l->avail < l->hash_blocks)
+			break;
+		if (entry == PREFIX_NONE)
+			prefix_add(l->prefix, q->block[i]);
+		else if (prefix_is_used(l->prefix, entry))
+			continue;
+		else
+			prefix_use(l->prefix, entry); /* it becomes the most recently used */
+		prefix_leave(l->prefix, prefix_find(l->prefix, q->block[i]));
+	}
+	if (l->prefix)
+		trim(l);
+}
+
 const char *kv_check(const struct orr_serve *w, const struct lane *l, uint64_t moving)
 {
-	uint64_t own = moving + (l->is_flying ? l->taken : 0);
+	uint64_t own = moving + (l->is_flying ? l->taken + l->reserved : 0);
 	for (uint32_t s = l->first; s != NONE; s = w->req[s].res_next) {
 		struct req q = w->req[s];
 		if (q.heap_at != NONE)

@@ -4,6 +4,8 @@
 #include "serve/group.h"
 #include "serve/lane.h"
 #include "serve/metrics.h"
+#include "serve/speculate.h"
+#include "serve/stages.h"
 
 #include "base/mem.h"
 #include "hwmodel/device.h"
@@ -70,6 +72,7 @@ struct lane *lane_new(struct orr_serve *w, uint32_t replica, struct orr_error *e
 		return NULL;
 	}
 	struct lane *l = mem_zalloc(1, sizeof *l);
+	l->speculates = w->set->speculation->most;
 	l->replica = replica;
 	l->model = w->config->model[r->model];
 	l->on = on;
@@ -83,6 +86,17 @@ struct lane *lane_new(struct orr_serve *w, uint32_t replica, struct orr_error *e
 		return NULL;
 	}
 	decodes_init(l);
+	l->hands_off = r->role == ORR_ROLE_PREFILL && (w->policy->flags & ORR_SERVE_HANDS_OFF);
+	bool is_by_stage = w->policy->flags & ORR_SERVE_BY_STAGE;
+	uint32_t pp = w->config->deployment[r->deployment].pp;
+	if (is_by_stage || (w->set->pipeline == PIPELINE_MICRO_BATCHES && pp > 1))
+		stages_open(l, pp, is_by_stage);
+	if (l->stages && w->set->speculation->most) {
+		lane_free(l);
+		orr_fail(err, ORR_EINPUT,
+			"serve.draft_tokens: the policy starts work by pipeline stage, which is not speculative: expected 0");
+		return NULL;
+	}
 	return l;
 }
 
@@ -91,6 +105,7 @@ void lane_free(struct lane *l)
 	if (!l)
 		return;
 	decodes_free(l);
+	stages_free(l->stages);
 	prefix_free(l->prefix);
 	if (l->group)
 		served_on_free(l->on); /* else shared */
@@ -168,10 +183,22 @@ void lane_depart(struct orr_serve *w, struct lane *l, struct req *q)
 {
 	if (q->heap_at != NONE)
 		decodes_leave(w, l, q);
+	else if (l->stages)
+		stages_leave(l->stages, q);
 	if (q->next_tokens)
 		unlist(l, q, req_slot(w, q));
 	detach(w, l, q);
 	q->is_paused = false;
+}
+
+void lane_count_messages(struct orr_serve *w, struct lane *l, const struct llm_load *x)
+{
+	const struct orr_error *e = group_net_error(l->group);
+	l->network_bytes = served_network_bytes(l->on, x);
+	w->metrics->has_groups = true;
+	w->metrics->group_bytes += l->network_bytes;
+	if (e->code)
+		serve_fail(w, e->code, NULL, "messages of replica %u: %s", l->replica, e->text);
 }
 
 void lane_settle(const struct orr_serve *w, struct req *q)
@@ -237,10 +264,12 @@ bool orr_admit(struct orr_serve *w, orr_req r, uint32_t tokens, uint32_t keep_fr
 		l->copy_s += (double)q->done * l->model->kv_bytes / w->set->swap_Bps;
 	q->is_swapped = false;
 	q->state = ORR_REQ_RESIDENT;
-	w->waiting--;
+	req_waits_no_more(w, q);
 	append(w, l, q);
 	explain_admitted(w, q);
-	if (q->done > q->prompt)
+	if (q->done > q->prompt && l->stages)
+		stages_join(w, l, q);
+	else if (q->done > q->prompt)
 		decodes_join(w, l, q);
 	return true;
 }
@@ -284,7 +313,7 @@ void orr_evict(struct orr_serve *w, orr_req r, enum orr_evict_how how)
 	}
 	q->preemptions++;
 	q->state = ORR_REQ_WAITING;
-	w->waiting++;
+	req_waits(w, q);
 	explain_waits(w, q);
 }
 
@@ -328,7 +357,7 @@ void orr_resume(struct orr_serve *w, orr_req r)
 bool orr_is_decoding(const struct orr_serve *w, orr_req r)
 {
 	const struct req *q = req_of(w, r);
-	return q && q->heap_at != NONE;
+	return q && (q->heap_at != NONE || stages_is_decoding(w, q));
 }
 
 orr_req orr_resident_first(const struct orr_serve *w, uint32_t replica)
@@ -352,5 +381,5 @@ uint32_t orr_residents(const struct orr_serve *w, uint32_t replica)
 uint32_t orr_decodes(const struct orr_serve *w, uint32_t replica)
 {
 	const struct lane *l = lane_seen(w, replica);
-	return l ? l->ends.n : 0;
+	return !l ? 0 : l->stages ? l->stages->decodes : l->ends.n;
 }

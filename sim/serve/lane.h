@@ -3,7 +3,8 @@
  * lane.h - a replica that serves a language model: residents, decodes, KV blocks, the running iteration
  *
  * Files, bottom first: prefix.c (prefix cache), decodes.c (set of decodes), kv.c (blocks), lane.c (life of a lane;
- * residents), iterate.c (iterations and their repetition), move.c (transfer of KV caches between replicas).
+ * residents), stages.c and micro.c (stages.h: pipelines with several micro-batches in flight), iterate.c (iterations and their repetition),
+ * move.c (transfer of KV caches between replicas).
  *
  * Every iteration with decodes advances all of them by one token, so decodes need no counters. The lane has a clock of such
  * iterations: a decode that joined at clock j with d tokens done has now done d + (clock - j). An iteration that no decode
@@ -36,6 +37,7 @@
 
 struct prefix;
 struct group_net;
+struct stages;
 
 enum { LANE_PLAN = 16 };
 
@@ -52,6 +54,12 @@ struct lane_heap {
 struct lane_gap {
 	uint64_t clock;
 	double gap_s;
+};
+
+/* Each of the last `alike` iterations took each_s; the first of them started at base_s. alike 0: the next iteration starts a series. */
+struct lane_series {
+	double base_s, each_s;
+	uint64_t alike;
 };
 
 struct lane {
@@ -81,23 +89,28 @@ struct lane {
 	/* the iteration */
 	uint32_t *list, n_list, cap_list; /* prompts of the iteration; between iterations, those of the next one */
 	double copy_s, copying_s;         /* swap time for which the next iteration waits, and for which the current one waited, s */
+	bool hands_off;                   /* requests leave at the end of their prompts (orr_serve.hand_off) */
 	bool is_flying, is_cut;           /* an iteration is in flight; it is the last of its repetition */
 	unsigned flags;                   /* enum orr_iter_flag */
 	uint32_t flying;                  /* number of decodes in the iteration */
 	uint32_t taken;                   /* number of blocks that the decodes took for the iteration */
 	uint32_t late;                    /* number of decodes that joined since the start of the iteration */
+	bool speculates;                  /* serve.draft_tokens > 0 */
+	uint32_t drafts, reserved;        /* speculation: draft tokens per decode of the iteration; blocks reserved for them */
 	uint64_t ahead;                   /* number of earlier iterations of the repetition, which ended without an event */
 	uint64_t left;                    /* number of later iterations of the repetition */
 	uint32_t keep_free;
-	double network_bytes;     /* bytes that the iteration sends out of nodes */
-	double start_s, end_s;    /* start and end; end_s -1: no iteration yet */
-	double base_s, each_s;    /* each of the last `alike` iterations took each_s; the first of them started at base_s */
-	uint64_t alike;           /* length of the series; 0: the next iteration starts a new one */
-	int64_t again_ns;         /* instant at which a repetition continued; -1: none */
-	uint32_t n_plan, at_plan; /* the iterations plan[at_plan .. n_plan - 1] follow the one in flight */
-	uint32_t plan_most;       /* largest length of the next plan: doubled if one is completed, halved if one is cut */
-	double plan[LANE_PLAN];   /* duration, s */
-	struct eng_event event;   /* end of the last iteration of the plan, or of the one in flight */
+	double network_bytes;  /* bytes that the iteration sends out of nodes */
+	double start_s, end_s; /* start and end; end_s -1: no iteration yet */
+	struct lane_series series;
+	int64_t again_ns;            /* instant at which a repetition continued; -1: none */
+	uint32_t n_plan, at_plan;    /* the iterations plan[at_plan .. n_plan - 1] follow the one in flight */
+	uint32_t plan_most;          /* largest length of the next plan: doubled if one is completed, halved if one is cut */
+	double plan[LANE_PLAN];      /* duration, s */
+	struct eng_event event;      /* end of the last iteration of the plan, or of the one in flight */
+	uint32_t incoming, outgoing; /* numbers of requests that move to the replica; away from it */
+	double link_free_s;          /* serve.kv_link=fifo: end of the last transfer of the replica's link */
+	struct stages *stages;       /* stages.h: pipeline with several micro-batches in flight; NULL: one iteration at a time */
 };
 
 /* Brings a lane with a plan to the present instant; lane_interrupt() also drops the rest of the plan (iterate.c). */
@@ -169,6 +182,9 @@ uint32_t decodes_need(struct orr_serve *w, struct lane *l);
 void decodes_hold(struct orr_serve *w, struct lane *l, struct req *q, uint32_t more);
 /* Handles the end at end_s of the iteration in flight: advances clock, context and gaps. */
 void decodes_advance(struct orr_serve *w, struct lane *l, double end_s);
+/* Advances a settled decode by n further tokens of the iteration that has ended, and returns the number of blocks that it
+ * holds for them, which the caller spends. */
+uint32_t decodes_jump(struct orr_serve *w, struct lane *l, struct req *q, uint32_t n);
 /* Returns the slot of a decode whose output is complete at the clock; NONE: no such decode. */
 uint32_t decodes_ended(const struct lane *l);
 /* Returns the violated law, or NULL. */
@@ -195,6 +211,8 @@ bool kv_take(struct lane *l, struct req *q, uint32_t tokens, uint32_t keep_free)
 /* Takes n blocks for decodes (avail >= n). */
 void kv_spend(struct lane *l, uint32_t n);
 void kv_give(struct lane *l, struct req *q);
+/* Adds hashes [0, n) of the request to the cache as blocks without users, as far as there is room; hashes that are present stay. */
+void kv_insert(struct lane *l, const struct req *q, uint32_t n);
 /* Moves whole blocks of the processed prompt to the cache. */
 void kv_publish(struct lane *l, struct req *q);
 /* Returns the violated law, or NULL. moving: number of own blocks of requests that move away. */
@@ -211,6 +229,8 @@ struct lane *lane_at(struct orr_serve *w, uint32_t replica, const char *what);
 struct req *lane_actor(struct orr_serve *w, orr_req r, enum orr_req_state state, const char *what);
 /* Removes a resident from decodes, list and residents; it still holds its blocks. */
 void lane_depart(struct orr_serve *w, struct lane *l, struct req *q);
+/* Counts the bytes that an iteration sends out of nodes. */
+void lane_count_messages(struct orr_serve *w, struct lane *l, const struct llm_load *x);
 /* Settles a request that may be decoding. */
 void lane_settle(const struct orr_serve *w, struct req *q);
 
@@ -224,6 +244,7 @@ void lane_abandon(struct orr_serve *w, struct lane *l);
 
 /* ---- move.c ---- */
 void moves_free(struct orr_serve *w);
+bool moves_hand_off(struct orr_serve *w, struct lane *l, struct req *q);
 /* Returns the number of own blocks of requests that move away from the replica. */
 uint64_t moves_held(const struct orr_serve *w, uint32_t replica);
 /* Returns the next request that moves to the replica, starting the search at transfer *at; NULL: none. */

@@ -30,7 +30,7 @@ void leave_runs(struct orr_serve *w, struct req *q, enum orr_late_how how)
 			cancel_empty(w, x);
 	}
 	if (q->state == ORR_REQ_RUNNING)
-		w->waiting++;
+		req_waits(w, q);
 	q->state = ORR_REQ_WAITING;
 	q->silent = 0;
 	explain_waits(w, q);

@@ -7,6 +7,7 @@
 #include "serve/fleet.h"
 #include "serve/metrics.h"
 #include "serve/requests.h"
+#include "serve/router.h"
 
 #include "base/mem.h"
 
@@ -20,9 +21,17 @@ static uint32_t group_of(const struct orr_serve *w, uint32_t replica)
 	return model == NONE ? w->config->n_models : model;
 }
 
+uint64_t orr_replica_load(const struct orr_serve *w, uint32_t replica, enum orr_load load)
+{
+	if (replica >= w->n_replicas)
+		return 0;
+	const struct replica *r = &w->replica[replica];
+	return load == ORR_LOAD_TOKENS ? w->fleet->more[replica].outstanding : load == ORR_LOAD_WAITING ? r->n_waiting : r->routed;
+}
+
 uint64_t replica_load(const struct orr_serve *w, uint32_t replica)
 {
-	return w->set->router == ROUTER_LEAST_OUTSTANDING ? w->fleet->more[replica].outstanding : w->replica[replica].routed;
+	return orr_replica_load(w, replica, w->router->load);
 }
 
 /* Returns the one of two replicas with the smaller load, the first if they are equal; NONE: no replica. */
@@ -87,6 +96,23 @@ static void group_update(struct orr_serve *w, uint32_t replica)
 		update(w, &w->fleet->group[group_of(w, replica)], replica);
 }
 
+uint32_t group_least(const struct orr_serve *w, uint32_t model)
+{
+	const struct group *own = &w->fleet->group[model], *any = &w->fleet->group[w->config->n_models];
+	uint32_t a = own->n ? own->tree[1] : NONE;
+	uint32_t b = any->n ? any->tree[1] : NONE;
+	if (a == NONE || b == NONE)
+		return a == NONE ? b : a;
+	uint64_t x = replica_load(w, a), y = replica_load(w, b);
+	return y < x || (y == x && b < a) ? b : a;
+}
+
+void groups_compare(struct orr_serve *w)
+{
+	for (uint32_t i = 0; i < w->n_replicas; i++)
+		group_update(w, i);
+}
+
 uint32_t group_count(const struct orr_serve *w, uint32_t model)
 {
 	return w->fleet->group[model].n + w->fleet->group[w->config->n_models].n;
@@ -146,19 +172,47 @@ void replica_count(struct orr_serve *w, struct req *q, uint32_t from)
 	if (from != NONE) {
 		unlist_on(w, q, from);
 		w->replica[from].routed--;
+		w->replica[from].n_waiting -= q->state == ORR_REQ_WAITING;
 		f->routed--;
 		f->more[from].outstanding -= tokens_of(q);
 		group_update(w, from);
+		router_left(w, req_handle(w, req_slot(w, q)), from);
 		replica_leave_if_empty(w, from);
 	}
 	if (to != NONE) {
 		list_on(w, q, to);
 		w->replica[to].routed++;
+		w->replica[to].n_waiting += q->state == ORR_REQ_WAITING;
 		f->routed++;
 		f->more[to].outstanding += tokens_of(q);
 		f->part[w->replica[to].deployment].came += !q->has_come || w->replica[to].role == ORR_ROLE_DECODE;
 		group_update(w, to);
+		router_joined(w, req_handle(w, req_slot(w, q)), to);
 	}
+}
+
+static void update_waiting(struct orr_serve *w, uint32_t replica)
+{
+	if (w->router->load == ORR_LOAD_WAITING)
+		group_update(w, replica);
+}
+
+void req_waits(struct orr_serve *w, const struct req *q)
+{
+	w->waiting++;
+	if (q->replica == NONE)
+		return;
+	w->replica[q->replica].n_waiting++;
+	update_waiting(w, q->replica);
+}
+
+void req_waits_no_more(struct orr_serve *w, const struct req *q)
+{
+	w->waiting--;
+	if (q->replica == NONE)
+		return;
+	w->replica[q->replica].n_waiting--;
+	update_waiting(w, q->replica);
 }
 
 void req_set_replica(struct orr_serve *w, struct req *q, uint32_t replica)

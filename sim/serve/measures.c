@@ -5,6 +5,7 @@
 #include "serve/fleet.h"
 #include "serve/front.h"
 #include "serve/quality.h"
+#include "serve/speculate.h"
 
 #include "base/sbuf.h"
 #include "results/batches.h"
@@ -108,6 +109,21 @@ static void put_counts(struct orr_serve *w)
 	if (m->has_llm) {
 		put(w, "swaps", (double)m->swaps);
 		put(w, "kv_transfers", (double)m->kv_transfers);
+		if (m->prefix_copies) {
+			put(w, "prefix_copies", (double)m->prefix_copies);
+			put(w, "prefix_tokens_copied", (double)m->prefix_tokens_copied);
+		}
+	}
+	if (w->set->kv_link == KV_LINK_FIFO && m->kv_transfers)
+		put(w, "kv_transfer_mean", m->kv_wait_s / (double)m->kv_transfers);
+	if (w->set->speculation->most) {
+		put(w, "draft_tokens", (double)m->speculated.drafted);
+		put(w, "draft_tokens_accepted", (double)m->speculated.accepted);
+		put(w, "draft_tokens_rejected", (double)m->speculated.rejected);
+		put(w, "draft_tokens_dropped", (double)m->speculated.dropped);
+		put(w, "draft_iterations", (double)m->speculated.iterations);
+		if (m->speculated.passes)
+			put(w, "tokens_per_pass", 1 + (double)m->speculated.accepted / (double)m->speculated.passes);
 	}
 	if (m->has_groups)
 		put(w, "group_network_bytes", m->group_bytes);

@@ -221,7 +221,8 @@ static double tpot_of(const struct orr_serve *w, const struct req *q, double at_
 /* Returns whether the request completed within all its limits. A limit that is not set counts as met. */
 static bool meets(const struct orr_serve *w, const struct req *q, double at_s, double ttft, double tpot)
 {
-	return q->how == ORR_REQ_COMPLETED && at_s <= q->deadline_s && !(ttft > w->set->slo_ttft_s) && !(tpot > w->set->slo_tpot_s);
+	return q->how == ORR_REQ_COMPLETED && !serve_misses(at_s, q->deadline_s) && !serve_misses(ttft, w->set->slo_ttft_s) &&
+	       !serve_misses(tpot, w->set->slo_tpot_s);
 }
 
 static void count_slo(struct orr_serve *w, const struct req *q, bool is_good)

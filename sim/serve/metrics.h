@@ -29,7 +29,14 @@ struct model_sums {
 	double completion_s;
 };
 
+/* Speculative decoding: a pass checks the drafts of one decode; each draft is accepted or rejected; accepted tokens beyond the output are
+ * dropped. */
+struct speculated {
+	uint64_t iterations, passes, drafted, accepted, rejected, dropped;
+};
+
 struct serve_metrics {
+	struct speculated speculated;
 	bool has_begun; /* set when the first request arrives */
 	bool has_llm, has_slo;
 	unsigned used; /* bits of enum serve_use that are set by functions with a constant struct orr_serve */
@@ -42,15 +49,18 @@ struct serve_metrics {
 	uint32_t n_policy_reason, cap_policy_reason;
 	uint64_t without_tokens; /* number of requests of language models whose row lacks prompt or output tokens */
 	uint64_t preemptions, restarts;
-	bool has_groups;                        /* a replica was on several nodes */
-	double group_bytes;                     /* bytes that messages within replicas sent out of nodes */
-	uint64_t swaps, kv_transfers;           /* numbers of KV caches copied to the host; sent to another replica */
-	uint64_t answers, answers_lost;         /* numbers of answers received; of answers lost */
-	uint64_t completed_partial;             /* number of requests completed without all their answers */
-	uint64_t stacked_runs;                  /* number of runs started or resumed while their replica had another run */
-	uint64_t good;                          /* number of requests completed within all their limits */
-	uint64_t asked_slo, met_slo;            /* number of ended requests that have a limit; number of good ones among them */
-	double completion_s, samples, sample_s; /* sums over the completed requests */
+	bool has_groups;                                    /* a replica was on several nodes */
+	double group_bytes;                                 /* bytes that messages within replicas sent out of nodes */
+	uint64_t prefix_copies, prefix_tokens_copied;       /* copies of cached prompts to another replica */
+	double kv_sent, kv_received, kv_dropped, kv_moving; /* bytes of KV caches: sent; received; of cancelled transfers; on the way */
+	double kv_wait_s;                                   /* sum of the times of transfers without a network */
+	uint64_t swaps, kv_transfers;                       /* numbers of KV caches copied to the host; sent to another replica */
+	uint64_t answers, answers_lost;                     /* numbers of answers received; of answers lost */
+	uint64_t completed_partial;                         /* number of requests completed without all their answers */
+	uint64_t stacked_runs;                              /* number of runs started or resumed while their replica had another run */
+	uint64_t good;                                      /* number of requests completed within all their limits */
+	uint64_t asked_slo, met_slo;                        /* number of ended requests that have a limit; number of good ones among them */
+	double completion_s, samples, sample_s;             /* sums over the completed requests */
 	double output_tokens;
 	struct tally completion, queue, ttft, tpot;
 	struct blocks met;        /* values of requests with a limit: 1 if the request met its limits, else 0 */

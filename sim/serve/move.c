@@ -18,6 +18,7 @@
 
 struct move {
 	bool is_live;
+	double bytes;
 	uint32_t slot, from, to;
 	struct eng_event event; /* without a topology */
 	double end_s;
@@ -28,6 +29,7 @@ struct move {
 struct moves {
 	struct move *v;
 	uint32_t n, cap, *free, n_free, cap_free;
+	uint32_t turn;          /* replica at which round robin continues */
 	struct flownet *net;    /* NULL: no topology */
 	uint32_t *first_gpu;    /* first GPU of each node */
 	struct eng_event event; /* next end of a flow */
@@ -89,17 +91,31 @@ static void release(struct moves *m, struct move *x)
 	m->free[m->n_free++] = (uint32_t)(x - m->v);
 }
 
+/* Counts the end of a transfer: its bytes have been received or dropped. */
+static void count_end(struct orr_serve *w, const struct move *x, double *bytes)
+{
+	struct lane *to = x->to < w->n_replicas ? w->replica[x->to].lane : NULL;
+	struct lane *from = w->replica[x->from].lane;
+	if (to)
+		to->incoming--;
+	if (from)
+		from->outgoing--;
+	w->metrics->kv_moving -= x->bytes;
+	*bytes += x->bytes;
+}
+
 /* Handles the arrival of the cache: frees the blocks on the source replica; the request waits on the destination. */
 static void arrived(struct orr_serve *w, uint32_t number, double at_s)
 {
 	struct move x = w->moves->v[number];
 	struct req *q = &w->req[x.slot];
 	serve_happen(w, at_s);
+	count_end(w, &x, &w->metrics->kv_received);
 	kv_give(lane_on(w, x.from), q);
 	replica_dirty(w, x.from);
 	release(w->moves, &w->moves->v[number]);
 	q->state = ORR_REQ_WAITING;
-	w->waiting++;
+	req_waits(w, q);
 	q->kv_at = x.to;
 	req_set_replica(w, q, x.to);
 	lane_arrival(w, x.to);
@@ -154,6 +170,7 @@ static void give_up(struct orr_serve *w, uint32_t number)
 	struct moves *m = w->moves;
 	struct move *x = &m->v[number];
 	struct lane *l = lane_on(w, x->from);
+	count_end(w, x, &w->metrics->kv_dropped);
 	for (uint32_t i = 0; i < x->n_flows; i++)
 		if (x->flow[i] != UINT32_MAX)
 			flownet_cancel(m->net, x->flow[i]);
@@ -170,7 +187,7 @@ void moves_drop(struct orr_serve *w, struct req *q)
 {
 	give_up(w, q->move);
 	q->state = ORR_REQ_WAITING;
-	w->waiting++;
+	req_waits(w, q);
 }
 
 struct req *moves_to(const struct orr_serve *w, uint32_t replica, uint32_t *at)
@@ -238,7 +255,9 @@ static void start_move(struct orr_serve *w, struct req *q, uint32_t to, double p
 {
 	struct moves *m = moves_of(w);
 	struct lane *l = lane_of(w, q);
-	double bytes = (double)q->done * l->model->kv_bytes;
+	bool is_fifo = w->set->kv_link == KV_LINK_FIFO;
+	/* The last output has no entry in the cache yet; independent transfers count one for it, as splitwise-sim does. */
+	double bytes = (double)(q->done - (is_fifo && q->done > q->prompt)) * l->model->kv_bytes;
 	uint32_t number;
 	if (m->n_free) {
 		number = m->free[--m->n_free];
@@ -247,15 +266,34 @@ static void start_move(struct orr_serve *w, struct req *q, uint32_t to, double p
 		number = m->n++;
 	}
 	struct move *x = &m->v[number];
-	*x = (struct move){ .is_live = true, .slot = req_slot(w, q), .from = q->replica, .to = to };
+	*x = (struct move){ .is_live = true, .bytes = bytes, .slot = req_slot(w, q), .from = q->replica, .to = to };
 	q->move = number;
+	w->replica[to].lane->incoming++;
+	l->outgoing++;
+	w->metrics->kv_sent += bytes;
+	w->metrics->kv_moving += bytes;
 	if (m->net) {
 		start_flows(w, x, number, bytes, prompt_s);
 		return;
 	}
 	double whole_s = bytes / w->set->kv_Bps;
-	x->end_s = w->now_s + w->set->kv_latency_s + whole_s * (prompt_s > 0 ? part_left(whole_s, prompt_s, l->model->layers) : 1);
+	double own_s = whole_s * (prompt_s > 0 ? part_left(whole_s, prompt_s, l->model->layers) : 1), from_s = w->now_s;
+	if (is_fifo)
+		l->link_free_s = from_s = fmax(from_s, l->link_free_s) + own_s;
+	x->end_s = is_fifo ? from_s + w->set->kv_latency_s : w->now_s + w->set->kv_latency_s + own_s;
+	w->metrics->kv_wait_s += x->end_s - w->now_s;
 	x->event = eng_at(w->host.engine, serve_ns(x->end_s), PRIO_MOVE, on_arrived, w, number, 0);
+}
+
+static void send(struct orr_serve *w, struct lane *l, struct req *q, uint32_t replica)
+{
+	lane_depart(w, l, q);
+	w->metrics->kv_transfers++;
+	q->state = ORR_REQ_MOVING;
+	explain_moves(w, q);
+	/* The iteration that ended now contained the prompt, or the last part of it. */
+	bool is_fresh = w->set->kv_overlap && q->last_token_s == l->end_s && q->first_token_s == q->last_token_s;
+	start_move(w, q, replica, is_fresh ? l->end_s - l->start_s : 0);
 }
 
 void orr_move(struct orr_serve *w, orr_req r, uint32_t replica)
@@ -278,11 +316,56 @@ void orr_move(struct orr_serve *w, orr_req r, uint32_t replica)
 		serve_fail(w, ORR_EFAIL, q, "orr_move(): the request is in the current iteration: expected a request outside it");
 		return;
 	}
-	lane_depart(w, l, q);
-	w->metrics->kv_transfers++;
-	q->state = ORR_REQ_MOVING;
-	explain_moves(w, q);
-	/* The iteration that ended now contained the prompt, or the last part of it. */
-	bool is_fresh = w->set->kv_overlap && q->last_token_s == l->end_s && q->first_token_s == q->last_token_s;
-	start_move(w, q, replica, is_fresh ? l->end_s - l->start_s : 0);
+	send(w, l, q, replica);
+}
+
+/* ---- requests that leave by themselves ---- */
+
+static bool takes_decodes(const struct orr_serve *w, uint32_t replica, uint32_t model)
+{
+	const struct replica *r = &w->replica[replica];
+	return r->state == REPLICA_UP && r->role != ORR_ROLE_PREFILL && r->lane && (r->model == model || r->model == NONE);
+}
+
+/* Returns the replica to which serve.decode_router sends a request; NONE: no replica that decodes is up. */
+static uint32_t pick_decode(struct orr_serve *w, uint32_t model)
+{
+	uint32_t best = NONE, *turn = &moves_of(w)->turn;
+	uint64_t least = UINT64_MAX;
+	for (uint32_t k = 0; k < w->n_replicas; k++) {
+		uint32_t i = w->set->decode_router == DECODE_ROUND_ROBIN ? (*turn + k) % w->n_replicas : k;
+		if (!takes_decodes(w, i, model))
+			continue;
+		if (w->set->decode_router == DECODE_ROUND_ROBIN) {
+			*turn = i + 1;
+			return i;
+		}
+		bool all = w->set->decode_router == DECODE_FEWEST_REQUESTS;
+		uint64_t load = (uint64_t)w->replica[i].lane->incoming + (all ? w->replica[i].routed : orr_replica_waiting(w, i));
+		if (load < least) {
+			least = load;
+			best = i;
+		}
+	}
+	return best;
+}
+
+bool moves_hand_off(struct orr_serve *w, struct lane *l, struct req *q)
+{
+	uint32_t to = pick_decode(w, w->replica[l->replica].model);
+	if (to != NONE)
+		send(w, l, q, to);
+	return to != NONE;
+}
+
+uint32_t orr_replica_incoming(const struct orr_serve *w, uint32_t replica)
+{
+	const struct lane *l = replica < w->n_replicas ? w->replica[replica].lane : NULL;
+	return l ? l->incoming : 0;
+}
+
+uint32_t orr_replica_waiting(const struct orr_serve *w, uint32_t replica)
+{
+	const struct lane *l = replica < w->n_replicas ? w->replica[replica].lane : NULL;
+	return l ? w->replica[replica].routed - l->n - l->outgoing : 0;
 }

@@ -137,6 +137,17 @@ static void assume_copies(const struct scenario *s, struct run_result *r)
 	assume(r, &b);
 }
 
+/* Adds the assumptions of speculative decoding. */
+static void assume_drafts(const struct scenario *s, struct run_result *r)
+{
+	struct sbuf b = { 0 };
+	if (!(remark_metric(s, r, "draft_iterations") > 0))
+		return;
+	sbuf_printf(&b, "a draft pass takes %g of a plain iteration (serve.draft_cost); the draft's weights and cache take no memory",
+		orr_arg_real(s->options, "draft_cost"));
+	assume(r, &b);
+}
+
 /* Adds assumptions on replicas whose GPUs are on several nodes. */
 static void assume_groups(const struct scenario *s, struct run_result *r)
 {
@@ -177,6 +188,7 @@ void serve_note(const struct scenario *s, size_t i, struct run_result *r)
 	assume_stages(t, r);
 	assume_exchanges(t, r);
 	assume_copies(s, r);
+	assume_drafts(s, r);
 	assume_groups(s, r);
 	remark_warm_up(s, r);
 }

@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-const struct orr_param serve_options[] = { ORR_PARAM_CHOICE("router", "auto",
-						   "auto|round-robin|random|jsq|power-of-two|least-outstanding|prefix-aware",
-						   "rule that chooses the replica of a request; auto: the policy's own rule, else jsq"),
+const struct orr_param serve_options[] = {
+	ORR_PARAM_TEXT("router", "auto",
+		"router, which chooses the replica of a request: NAME, or NAME:param=value,..; auto: the policy's own rule, else jsq"),
 	ORR_PARAM_INT("queue_limit", "0", 0, 9e15,
 		"largest number of requests on a replica, or per replica in the policy's own queue; further requests are shed; 0: no "
 		"limit"),
@@ -52,10 +52,30 @@ const struct orr_param serve_options[] = { ORR_PARAM_CHOICE("router", "auto",
 	ORR_PARAM_REAL(
 		"kv_reads", "0", 0, 1024, "number of times that a key or value is read for the queries that share it; 0: the engine's"),
 	ORR_PARAM_BOOL("prefix_cache", false, "keep blocks of earlier prompts while there is room"),
+	ORR_PARAM_INT("draft_tokens", "0", 0, 64, "speculative decoding: draft tokens of a decode in each iteration; 0: off"),
+	ORR_PARAM_TEXT_OR_FILE("draft_acceptance", "", ".txt",
+		"probability that a draft token is accepted: one, or one per position (0.8,0.7); or a file of results of tests, 0 and 1"),
+	ORR_PARAM_REAL("draft_cost", "0.1", 0, 1e6, "time of a draft pass as a share of a plain iteration of the same decodes"),
+	ORR_PARAM_INT("draft_check", "0", 0, 1e6,
+		"tokens of a decode that the pass computes: more than drafts + 1 for a tree of drafts; 0: drafts + 1"),
+	ORR_PARAM_INT("draft_most_decodes", "0", 0, 1e9, "iterations with more decodes do not speculate; 0: no limit"),
+	ORR_PARAM_BOOL("draft_adapt", false,
+		"each iteration drafts as many tokens, at most draft_tokens, as give the most expected tokens per second"),
 	ORR_PARAM_REAL("swap_Bps", "16e9", 1, 1e18, "bytes per second between a replica and the host's memory"),
 	ORR_PARAM_REAL("kv_Bps", "25e9", 1, 1e18, "bytes per second of a KV transfer without a network"),
 	ORR_PARAM_TIME("kv_latency", "0", "latency of a KV transfer; with a network, added to the latencies of its links"),
+	ORR_PARAM_CHOICE("decode_router", "fewest-requests", "fewest-requests|fewest-waiting|round-robin",
+		"rule that chooses the decode replica at the end of a prompt, for policies without roles of their own; both numbers "
+		"include "
+		"requests on their way"),
+	ORR_PARAM_CHOICE("kv_link", "independent", "independent|fifo",
+		"KV transfers without a network: each at kv_Bps, regardless of others, or one at a time from each sending replica, first "
+		"come, "
+		"first served"),
 	ORR_PARAM_BOOL("kv_overlap", false, "send each layer of a KV cache as soon as the last iteration of the prompt has computed it"),
+	ORR_PARAM_CHOICE("pipeline", "serial", "serial|micro-batches",
+		"language models with pp above 1: serial: one iteration passes all stages before the next starts; micro-batches: up to pp "
+		"micro-batches are in flight, each with members of its own"),
 	ORR_PARAM_CHOICE("front", "none", "none|shared|per-replica",
 		"links of inputs and answers of table models: none, one link that all replicas share, or one for each replica"),
 	ORR_PARAM_REAL(
@@ -70,7 +90,8 @@ const struct orr_param serve_options[] = { ORR_PARAM_CHOICE("router", "auto",
 	ORR_PARAM_INT("max_calls_per_instant", "1000", 1, 1e9,
 		"largest number of schedule() calls per replica at one instant; more calls are an error"),
 	ORR_PARAM_REAL("warmup", "0", 0, 0.9, "share of requests, counted from the first, excluded from means"),
-	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of confidence intervals"), ORR_PARAM_END };
+	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of confidence intervals"), ORR_PARAM_END
+};
 
 /* Returns the index of a choice among the words of its parameter. */
 static int choice(const struct orr_args *a, const char *name)
@@ -185,13 +206,20 @@ static int check_front(const struct serve_settings *x, const struct serve_config
 	return 0;
 }
 
+static int check_kv_link(const struct serve_settings *x, const struct serve_config *c, struct orr_error *err)
+{
+	if (x->kv_link != KV_LINK_FIFO || !c->topo)
+		return 0;
+	return orr_fail(err, ORR_EINPUT,
+		"serve.kv_link=fifo: KV caches cross the links of the network: expected network=none, or serve.kv_link=independent");
+}
+
 struct serve_settings *settings_new(const struct serve_config *c, struct orr_error *err)
 {
 	const struct orr_args *a = c->options;
 	struct serve_settings *s = mem_zalloc(1, sizeof *s);
 	int64_t limit = orr_arg_int(a, "queue_limit");
 	double utilisation = orr_arg_real(a, "utilisation_limit");
-	s->router = (enum serve_router)choice(a, "router");
 	s->queue_limit = limit ? (uint64_t)limit : UINT64_MAX;
 	s->shed = (enum serve_shed)choice(a, "shed");
 	s->slo_s = seconds_or(a, "slo", INFINITY);
@@ -211,6 +239,9 @@ struct serve_settings *settings_new(const struct serve_config *c, struct orr_err
 	s->kv_Bps = orr_arg_real(a, "kv_Bps");
 	s->kv_latency_s = seconds_or(a, "kv_latency", 0);
 	s->kv_overlap = orr_arg_bool(a, "kv_overlap");
+	s->decode_router = (enum serve_decode_router)choice(a, "decode_router");
+	s->kv_link = (enum serve_kv_link)choice(a, "kv_link");
+	s->pipeline = (enum serve_pipeline)choice(a, "pipeline");
 	s->front = (enum serve_front)choice(a, "front");
 	s->front_Bps = orr_arg_real(a, "front_Bps");
 	s->front_latency_s = seconds_or(a, "front_latency", 0);
@@ -220,7 +251,7 @@ struct serve_settings *settings_new(const struct serve_config *c, struct orr_err
 	s->warmup = orr_arg_real(a, "warmup");
 	s->ci_level = orr_arg_real(a, "ci_level");
 	s->n_curve = SIZE_MAX;
-	if (check_front(s, c, err) || (s->interference == INTERFERENCE_PAIRWISE && read_slowdowns(s, c, err)) ||
+	if (check_front(s, c, err) || check_kv_link(s, c, err) || (s->interference == INTERFERENCE_PAIRWISE && read_slowdowns(s, c, err)) ||
 		(s->interference == INTERFERENCE_CURVE && read_curve(s, a, err))) {
 		settings_free(s);
 		return NULL;

@@ -10,15 +10,13 @@
 
 #include "serve/serve.h"
 
-enum serve_router {
-	ROUTER_AUTO, /* the policy's route(), or jsq if it has none */
-	ROUTER_ROUND_ROBIN,
-	ROUTER_RANDOM,
-	ROUTER_JSQ,
-	ROUTER_POWER_OF_TWO,
-	ROUTER_LEAST_OUTSTANDING,
-	ROUTER_PREFIX_AWARE
-};
+/* Returns whether a time misses a limit, both in s. Clocks count whole ns, and a difference of two of them is rounded, so a time that
+ * equals its limit may be a little above it. */
+static inline bool serve_misses(double time_s, double limit_s)
+{
+	return time_s > limit_s + 0.5e-9;
+}
+
 enum serve_shed { SHED_NO, SHED_LATE, SHED_HOPELESS };
 enum serve_interference { INTERFERENCE_NONE, INTERFERENCE_PAIRWISE, INTERFERENCE_OCCUPANCY, INTERFERENCE_CURVE };
 /* Defaults: serve.scale_interval and serve.scale_quiet in ns, serve.exit_interval in s. */
@@ -29,11 +27,16 @@ enum serve_interference { INTERFERENCE_NONE, INTERFERENCE_PAIRWISE, INTERFERENCE
 #define SERVE_EXIT_INTERVAL_S 0.0
 enum serve_exit { EXIT_NOW, EXIT_INTERVAL, EXIT_LAYER };
 enum serve_front { FRONT_NONE, FRONT_SHARED, FRONT_PER_REPLICA };
+enum serve_pipeline { PIPELINE_SERIAL, PIPELINE_MICRO_BATCHES };
+enum serve_decode_router { DECODE_FEWEST_REQUESTS, DECODE_FEWEST_WAITING, DECODE_ROUND_ROBIN };
+enum serve_kv_link { KV_LINK_INDEPENDENT, KV_LINK_FIFO };
 enum serve_tbt { TBT_TPOT, TBT_SPLITWISE };
 
+struct speculation; /* speculate.h */
+
 struct serve_settings {
-	enum serve_router router;
 	uint64_t queue_limit; /* UINT64_MAX: none */
+	struct speculation *speculation;
 	enum serve_shed shed;
 	double slo_s, slo_ttft_s, slo_tpot_s; /* INFINITY: not set */
 	bool any_model;                       /* requests for models that are not served go to the first model */
@@ -52,6 +55,9 @@ struct serve_settings {
 	bool prefix_cache;
 	double swap_Bps, kv_Bps, kv_latency_s;
 	bool kv_overlap;
+	enum serve_kv_link kv_link;
+	enum serve_decode_router decode_router;
+	enum serve_pipeline pipeline;
 
 	enum serve_front front;
 	double front_Bps, front_latency_s; /* bandwidth and latency of a link, in each direction */

@@ -35,6 +35,7 @@ struct replica {
 	uint64_t completed;
 	/* live requests routed to the replica */
 	uint32_t routed, first_on; /* number of these requests, and the first of their list, in any order (on_next) */
+	uint32_t n_waiting;        /* number of these requests that wait */
 	/* batches */
 	uint32_t n_runs, n_reserved;
 	struct run_list later;                  /* list of runs in later pipeline stages */
@@ -79,8 +80,15 @@ uint32_t group_rank(const struct group *g, uint32_t replica);
 uint32_t group_count(const struct orr_serve *w, uint32_t model);
 uint32_t group_nth(const struct orr_serve *w, uint32_t model, uint64_t i);
 
-/* Returns the load that the trees compare: live requests, or tokens with serve.router=least-outstanding. */
+/* Returns the load that the trees compare (orr_router_load()). */
 uint64_t replica_load(const struct orr_serve *w, uint32_t replica);
+/* Returns the candidate with the least load; NONE: no candidate. */
+uint32_t group_least(const struct orr_serve *w, uint32_t model);
+/* Finds the winners of all trees again, for another load. */
+void groups_compare(struct orr_serve *w);
+/* Count a request that begins, or ceases, to wait, on its replica too. Call them where the state changes. */
+void req_waits(struct orr_serve *w, const struct req *q);
+void req_waits_no_more(struct orr_serve *w, const struct req *q);
 /* Routes the request to the replica; NONE: removes it from its replica. */
 void req_set_replica(struct orr_serve *w, struct req *q, uint32_t replica);
 /* Counts a request whose q->replica has changed from `from`. */

@@ -189,7 +189,7 @@ static void throw_off(struct orr_serve *w, struct req *q)
 	runs_detach(w, q);
 	guard_forget(w, q);
 	if (q->state != ORR_REQ_WAITING)
-		w->waiting++;
+		req_waits(w, q);
 	q->state = ORR_REQ_WAITING;
 	explain_waits(w, q);
 	answers_forget(w, q);

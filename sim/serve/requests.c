@@ -76,8 +76,28 @@ static uint32_t slot_new(struct orr_serve *w)
 	if (w->n_free_req)
 		return w->free_req[--w->n_free_req];
 	MEM_GROW(w->req, w->n_req, w->cap_req);
-	w->req[w->n_req].generation = 0;
+	w->req[w->n_req] = (struct req){ .generation = 0 };
 	return w->n_req++;
+}
+
+/* Copies the hashes of a generated request, which end with the next row of the generator, to memory of its slot. */
+static void keep_blocks(const struct orr_serve *w, struct req *q)
+{
+	if (!q->n_blocks || reqset_is_loaded(w->config->requests))
+		return;
+	if (q->n_blocks > q->cap_own) {
+		q->cap_own = q->n_blocks + q->n_blocks / 2;
+		q->own_block = mem_realloc(q->own_block, q->cap_own, sizeof *q->own_block);
+	}
+	memcpy(q->own_block, q->block, q->n_blocks * sizeof *q->own_block);
+	q->block = q->own_block;
+}
+
+void req_free_all(struct orr_serve *w)
+{
+	for (uint32_t i = 0; i < w->n_req; i++)
+		mem_free(w->req[i].own_block);
+	mem_free(w->req);
 }
 
 static double deadline(const struct orr_serve *w, const struct request_rec *rec, double arrival_s, uint32_t model)
@@ -129,10 +149,13 @@ struct req *req_new(struct orr_serve *w, const struct request_rec *rec)
 		.res_next = NONE,
 		.n_blocks = rec->n_blocks,
 		.block = rec->block,
+		.own_block = q->own_block,
+		.cap_own = q->cap_own,
 		.first_in = NONE,
 		.first_answer = NONE,
 		.last_answer = NONE,
 		.next_ended = NONE };
+	keep_blocks(w, q);
 	if (w->config->model[model]->kind == SERVED_LLM && w->metrics)
 		w->metrics->without_tokens += !rec->prompt_tokens || !rec->output_tokens;
 	req_set_tokens(w, q);
@@ -256,7 +279,7 @@ void req_end(struct orr_serve *w, struct req *q, enum orr_req_end how, double at
 	uint32_t slot = req_slot(w, q), replica = q->replica;
 	req_unlist(w, q);
 	if (q->state == ORR_REQ_WAITING)
-		w->waiting--;
+		req_waits_no_more(w, q);
 	q->state = ORR_REQ_ENDED;
 	q->how = (uint8_t)how;
 	w->live--;

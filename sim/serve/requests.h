@@ -28,6 +28,8 @@ struct req {
 	uint8_t state, how; /* enum orr_req_state, orr_req_end */
 	uint8_t why;        /* enum req_reason */
 	bool is_paused, is_swapped;
+	bool is_on_stage; /* stages.h, by stage: part of what a stage runs */
+	uint16_t stage;   /* the same: the stage that it runs on next, or now */
 	uint64_t stamp;   /* stamp of the last batch that contains the request */
 	bool is_known;    /* arrive() has been called */
 	bool has_come;    /* autoscaling by rate has counted the request before it was routed */
@@ -56,11 +58,15 @@ struct req {
 	uint32_t kv_held;          /* number of blocks of the request that are not shared */
 	uint32_t n_blocks, shared; /* number of hashes of its prompt; number of these blocks that it shares with the prefix cache */
 	const uint64_t *block;
+	uint64_t *own_block; /* memory of the slot for hashes of a generated request; kept for the slot's next request */
+	uint32_t cap_own;
 	double max_gap_s;            /* longest time between two tokens */
 	uint32_t later_at, fresh_at; /* see lane.h; valid while the request decodes */
 	uint64_t gap_from;           /* lane clock from which the lane's gaps apply to the request */
 	uint32_t kv_at;              /* waiting, done > 0: the replica that holds its tokens */
 	uint32_t move;               /* number of its transfer, while it is moving */
+	uint32_t tests;              /* number of draft tokens that the target has checked so far (speculate.c) */
+	uint32_t copies;             /* number of copies of prefixes so far (copy.c) */
 	uint32_t next_ended;         /* list of the requests that ended in this instant */
 };
 
@@ -81,6 +87,8 @@ static inline uint32_t req_slot(const struct orr_serve *w, const struct req *q)
 	return (uint32_t)(q - w->req);
 }
 
+/* Frees all requests. */
+void req_free_all(struct orr_serve *w);
 /* Returns a waiting request of which the policy does not know yet; NULL, with w->error set, if its model is not served. */
 struct req *req_new(struct orr_serve *w, const struct request_rec *rec);
 /* Sets at least one token of prompt and of output for a request of a language model; formats without tokens have 0. */

@@ -1,88 +1,105 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Routing: the choice of a replica for a request; docs/models/serve.md#the-service. */
-#include "serve/fleet.h"
-#include "serve/requests.h"
+/* Routing: the choice of a replica for a request; docs/models/serve-routers.md. */
 #include "serve/route.h"
+#include "serve/fleet.h"
+#include "serve/metrics.h"
+#include "serve/requests.h"
+#include "serve/router.h"
 
-/* ---- the rules: over the two groups that serve the model ---- */
+#include <stdio.h>
 
-static uint32_t shortest(const struct orr_serve *w, uint32_t model)
+/* ---- what routers see ---- */
+
+uint32_t orr_candidates(const struct orr_serve *w, uint32_t model)
 {
+	return model < w->config->n_models ? group_count(w, model) : 0;
+}
+
+uint32_t orr_candidate(const struct orr_serve *w, uint32_t model, uint32_t i)
+{
+	return i < orr_candidates(w, model) ? group_nth(w, model, i) : ORR_NO_REPLICA;
+}
+
+uint32_t orr_candidate_from(const struct orr_serve *w, uint32_t model, uint32_t from)
+{
+	if (model >= w->config->n_models)
+		return ORR_NO_REPLICA;
 	const struct group *own = &w->fleet->group[model], *any = &w->fleet->group[w->config->n_models];
-	uint32_t a = own->n ? own->tree[1] : NONE;
-	uint32_t b = any->n ? any->tree[1] : NONE;
-	if (a == NONE || b == NONE)
-		return a == NONE ? b : a;
-	uint64_t x = replica_load(w, a), y = replica_load(w, b);
-	return y < x || (y == x && b < a) ? b : a;
+	uint32_t a = group_rank(own, from), b = group_rank(any, from);
+	uint32_t x = a < own->n ? own->member[a] : NONE, y = b < any->n ? any->member[b] : NONE;
+	return x < y ? x : y;
 }
 
-static uint32_t round_robin(struct orr_serve *w, uint32_t model)
+bool orr_is_candidate(const struct orr_serve *w, uint32_t model, uint32_t replica)
 {
-	const struct group *own = &w->fleet->group[model], *any = &w->fleet->group[w->config->n_models];
-	uint32_t *turn = &w->fleet->turn[model];
-	for (int lap = 0; lap < 2; lap++, *turn = 0) {
-		uint32_t a = group_rank(own, *turn), b = group_rank(any, *turn);
-		uint32_t x = a < own->n ? own->member[a] : NONE, y = b < any->n ? any->member[b] : NONE;
-		if (x != NONE || y != NONE) {
-			*turn = (x < y ? x : y) + 1;
-			return *turn - 1;
-		}
+	return replica < w->n_replicas && orr_candidate_from(w, model, replica) == replica;
+}
+
+uint32_t orr_candidate_least(const struct orr_serve *w, uint32_t model)
+{
+	return model < w->config->n_models ? group_least(w, model) : ORR_NO_REPLICA;
+}
+
+void orr_router_load(struct orr_serve *w, enum orr_load load)
+{
+	if (!w->router->is_creating) {
+		serve_fail(w, ORR_EFAIL, NULL, "orr_router_load(): expected a call in create() of a router");
+		return;
 	}
-	return NONE;
+	w->router->load = load;
+	groups_compare(w);
 }
 
-static uint32_t at_random(struct orr_serve *w, uint32_t model)
+uint64_t orr_router_below(struct orr_serve *w, uint64_t n)
 {
-	uint32_t n = group_count(w, model);
-	return n ? group_nth(w, model, rng_below(&w->route_rng, n)) : NONE;
+	return n ? rng_below(&w->route_rng, n) : 0;
 }
 
-/* Draws two different replicas and returns the one with the shorter queue, on ties the first drawn (Mitzenmacher 2001). */
-static uint32_t power_of_two(struct orr_serve *w, uint32_t model)
+uint32_t orr_req_hashes(const struct orr_serve *w, orr_req r, const uint64_t **hash)
 {
-	uint32_t n = group_count(w, model);
-	if (n < 2)
-		return n ? group_nth(w, model, 0) : NONE;
-	uint64_t i = rng_below(&w->route_rng, n), j = rng_below(&w->route_rng, n - 1);
-	uint32_t a = group_nth(w, model, i), b = group_nth(w, model, j + (j >= i));
-	return w->replica[b].routed < w->replica[a].routed ? b : a;
+	const struct req *q = req_of(w, r);
+	*hash = q ? q->block : NULL;
+	return q ? q->n_blocks : 0;
 }
 
-static uint32_t prefix_aware(struct orr_serve *w, const struct req *q)
+uint32_t orr_hash_tokens(const struct orr_serve *w)
 {
-	if (!q->n_blocks)
-		return shortest(w, q->model);
-	orr_req r = req_handle(w, req_slot(w, q));
-	uint32_t n = group_count(w, q->model), best = NONE, most = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t x = group_nth(w, q->model, i), cached = orr_prefix_cached(w, x, r);
-		bool is_tie = best != NONE && cached == most;
-		if (best == NONE || cached > most || (is_tie && w->replica[x].routed < w->replica[best].routed)) {
-			best = x;
-			most = cached;
-		}
-	}
-	return best;
+	return reqset_block_tokens(w->config->requests);
 }
+
+double orr_slo_ttft(const struct orr_serve *w)
+{
+	return w->set->slo_ttft_s;
+}
+
+double orr_slo_tpot(const struct orr_serve *w)
+{
+	return w->set->slo_tpot_s;
+}
+
+/* ---- the choice ---- */
 
 uint32_t route_by_rule(struct orr_serve *w, const struct req *q)
 {
-	switch (w->set->router) {
-	case ROUTER_ROUND_ROBIN:
-		return round_robin(w, q->model);
-	case ROUTER_RANDOM:
-		return at_random(w, q->model);
-	case ROUTER_POWER_OF_TWO:
-		return power_of_two(w, q->model);
-	case ROUTER_PREFIX_AWARE:
-		return prefix_aware(w, q);
-	case ROUTER_AUTO:
-	case ROUTER_JSQ:
-	case ROUTER_LEAST_OUTSTANDING:
-		break;
+	struct router *x = w->router;
+	if (!group_count(w, q->model))
+		return NONE;
+	orr_req r = req_handle(w, req_slot(w, q));
+	bool is_plugin = *x->choice.entry.plugin_hash, may_act = w->is_acting;
+	x->copy_to = x->copy_from = 0;
+	if (is_plugin)
+		watch_enter(w->watch, "pick", eng_now(w->host.engine), q->number);
+	w->is_acting = false; /* the policy may have asked, by orr_assign() */
+	uint32_t replica = x->ops->pick(x->self, w, r);
+	w->is_acting = may_act;
+	if (is_plugin)
+		watch_leave(w->watch);
+	if (replica != ORR_ROUTER_REJECTS && !orr_is_candidate(w, q->model, replica)) {
+		serve_fail(w, ORR_EFAIL, q, "router %s: pick() returned replica %u: expected a candidate (orr_candidate())",
+			x->choice.entry.name, replica);
+		return NONE;
 	}
-	return shortest(w, q->model);
+	return replica;
 }
 
 static uint32_t ask_policy(struct orr_serve *w, const struct req *q)
@@ -101,15 +118,40 @@ static uint32_t ask_policy(struct orr_serve *w, const struct req *q)
 	return replica;
 }
 
+/* Returns the candidate with the fewest live requests, of which that with the smallest number. */
+static uint32_t shortest(const struct orr_serve *w, uint32_t model)
+{
+	if (w->router->load == ORR_LOAD_REQUESTS)
+		return group_least(w, model);
+	uint32_t n = group_count(w, model), best = NONE;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t x = group_nth(w, model, i);
+		uint64_t routed = w->replica[x].routed, least = best == NONE ? UINT64_MAX : w->replica[best].routed;
+		if (routed < least || (routed == least && x < best))
+			best = x;
+	}
+	return best;
+}
+
 uint32_t route_pick(struct orr_serve *w, const struct req *q)
 {
-	if (w->set->router == ROUTER_AUTO && w->ops->route)
+	if (router_is_auto(w) && w->ops->route)
 		return ask_policy(w, q);
+	/* The scan of shortest() ends with the first difference. */
+	uint32_t by_jsq = !(w->used & SERVE_USED_OTHER_ROUTE) && !w->ops->route && !router_is_auto(w) ? shortest(w, q->model) : NONE;
 	uint32_t picked = route_by_rule(w, q);
 	if (!(w->used & SERVE_USED_OTHER_ROUTE)) {
-		bool is_other = !w->ops->route && picked != shortest(w, q->model);
+		bool is_other = by_jsq != NONE && picked != by_jsq;
 		w->used |= w->ops->route || is_other ? SERVE_USED_ROUTER : 0;
 		w->used |= is_other ? SERVE_USED_OTHER_ROUTE : 0;
 	}
 	return picked;
+}
+
+void route_reject(struct orr_serve *w, struct req *q)
+{
+	char why[200];
+	snprintf(why, sizeof why, "rejected by router %.120s", w->router->choice.entry.name);
+	serve_metrics_policy_reason(w, ORR_REQ_SHED, why);
+	req_turn_away(w, q, ORR_REQ_SHED, REASON_POLICY, w->now_s);
 }

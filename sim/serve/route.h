@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * route.h - routing (route.c) and admission (admit.c); docs/models/serve.md#the-service
+ * route.h - routing (route.c), copies of prefixes (copy.c) and admission (admit.c); docs/models/serve.md#the-service
  */
 #ifndef ORR_SERVE_ROUTE_H
 #define ORR_SERVE_ROUTE_H
 
 #include "serve/requests.h"
 
-/* Returns the replica that serve.router, or the policy's route(), chooses; NONE: none now. */
+/* Returns the replica that serve.router, or the policy's route(), chooses; NONE: none now; or ORR_ROUTER_REJECTS. */
 uint32_t route_pick(struct orr_serve *w, const struct req *q);
-/* Returns the replica that serve.router chooses. */
+/* Sheds a request that the router rejects. */
+void route_reject(struct orr_serve *w, struct req *q);
+/* Starts the copy of a prefix that the router asked for, to the replica of the waiting request, if it did; arrive() becomes due when it
+ * has arrived. Returns whether a copy is under way. */
+bool copy_start(struct orr_serve *w, struct req *q);
+
+/* Returns the replica that serve.router chooses; NONE: none now; or ORR_ROUTER_REJECTS. */
 uint32_t route_by_rule(struct orr_serve *w, const struct req *q);
 
 /* Handles the arrival of a request: refuses it if it can never be served, sheds it if serve.queue_limit is reached, else routes it. */

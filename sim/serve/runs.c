@@ -285,7 +285,7 @@ static void wait_without_runs(struct orr_serve *w, struct req *q)
 	if (q->state != ORR_REQ_RUNNING || q->runs || q->silent)
 		return;
 	q->state = ORR_REQ_WAITING;
-	w->waiting++;
+	req_waits(w, q);
 	explain_waits(w, q);
 }
 

@@ -217,6 +217,19 @@ static void add_number(cJSON *o, const char *key, double v)
 	cJSON_AddStringToObject(o, key, text);
 }
 
+/* Adds the parameters of a router, which then stand for the text of serve.router in the hash of a run, and the hash of a plugin. */
+static void add_router(cJSON *o, const struct router_choice *c)
+{
+	const struct orr_param *table = c->entry.policy->params;
+	if (!*c->entry.plugin_hash && (!table || !table->name))
+		return;
+	cJSON *set = scenario_args_json(c->args, table), *files = scenario_files_json(c->args, table);
+	cJSON_AddStringToObject(set, "router", *c->entry.plugin_hash ? c->entry.plugin_hash : c->entry.name);
+	cJSON_AddItemToObject(o, "router", set);
+	if (files)
+		cJSON_AddItemToObject(o, "router_files_sha256", files);
+}
+
 /* Writes every value that affects results, with defaults, and hashes of inputs. */
 static void describe(struct scenario *s, const struct serve_state *t)
 {
@@ -241,6 +254,7 @@ static void describe(struct scenario *s, const struct serve_state *t)
 		cJSON_AddItemToArray(hashes, cJSON_CreateString(t->model[m]->hash));
 	cJSON_AddItemToObject(o, "deployments", serve_state_deployments(s));
 	scenario_add_options(o, s);
+	add_router(o, &t->router);
 	cJSON_AddItemToObject(o, "failures", scenario_args_json(t->failure_options, inputs_failure_params));
 	if (t->failures)
 		cJSON_AddStringToObject(o, "failures_sha256", failures_hash(t->failures));
@@ -329,6 +343,8 @@ int serve_state_load(struct scenario *s, struct serve_state *t, struct orr_error
 	if (!rc && !(t->quality = quality_new(orr_arg_text(s->options, "quality"), err)))
 		rc = err->code;
 	if (!rc)
+		rc = router_choose(orr_arg_text(s->options, "router"), !s->output->in_process, &t->router, err);
+	if (!rc)
 		rc = check_rows(s, t, err);
 	if (!rc)
 		rc = check_tokens(s, t, err);
@@ -350,6 +366,7 @@ void serve_state_free(struct serve_state *t)
 	mem_free(t->deployment);
 	serve_prices_free(&t->prices);
 	quality_free(t->quality);
+	router_choice_free(&t->router);
 	mem_free(t->times_note);
 	mem_free(t->cache_note);
 	setting_free(&t->set);

@@ -17,6 +17,7 @@
 #define ORR_SERVE_SCENARIO_H
 
 #include "serve/quality.h"
+#include "serve/router.h"
 #include "serve/serve.h"
 #include "step/setting.h"
 #include "world/inputs.h"
@@ -44,6 +45,7 @@ struct serve_state {
 	struct failures *failures;
 	struct orr_args *failure_options;
 	struct serve_prices prices;
+	struct router_choice router;
 	struct quality *quality; /* accuracy by answers (serve.quality); NULL: none */
 	char *times_note;        /* source of the cost models */
 	char *cache_note;        /* sizes of the KV caches of replicas; NULL: no language model */

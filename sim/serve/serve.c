@@ -11,7 +11,9 @@
 #include "serve/quality.h"
 #include "serve/remarks.h"
 #include "serve/route.h"
+#include "serve/router.h"
 #include "serve/runs.h"
+#include "serve/speculate.h"
 
 #include "base/mem.h"
 #include "results/summary.h"
@@ -154,6 +156,7 @@ static void world_free(struct orr_serve *w)
 	answers_free(w);
 	moves_free(w);
 	scale_free(w);
+	router_free(w);
 	replicas_free(w);
 	lanes_free_times(w);
 	clients_free(w);
@@ -166,13 +169,15 @@ static void world_free(struct orr_serve *w)
 		mem_free(w->observed[i].by_request);
 	}
 	mem_free(w->observed);
-	mem_free(w->req);
+	req_free_all(w);
 	mem_free(w->free_req);
 	mem_free(w->arrived);
 	mem_free(w->timed);
 	mem_free(w->model_of);
 	mem_free(w->dirty);
 	mem_free(w->event);
+	if (w->set)
+		speculation_free(w->set->speculation);
 	settings_free(w->set);
 	if (w->owns_host) {
 		pool_free(w->host.pool);
@@ -185,11 +190,12 @@ static void world_free(struct orr_serve *w)
 static struct orr_serve *world_new(const struct serve_config *c, const struct serve_host *host, const struct orr_policy *policy,
 	const char *label, struct run_result *result)
 {
-	struct rng loss;
+	struct rng loss, draft;
 	struct orr_serve *w = mem_zalloc(1, sizeof *w);
 	w->config = c;
 	w->policy = policy;
 	w->ops = policy->ops;
+	w->hand_off = moves_hand_off;
 	w->label = label;
 	w->claims = policy->flags & (ORR_WORK_CONSERVING | ORR_SLO_GUARDED);
 	w->result = result;
@@ -209,6 +215,8 @@ static struct orr_serve *world_new(const struct serve_config *c, const struct se
 	rng_init(&w->service_rng, c->seed, "serve-service", c->replication);
 	rng_init(&loss, c->seed, "serve-loss", c->replication);
 	w->loss_seed = rng_u64(&loss);
+	rng_init(&draft, c->seed, "serve-draft", c->replication);
+	w->draft_seed = rng_u64(&draft);
 	return w;
 }
 
@@ -231,8 +239,14 @@ struct orr_serve *serve_begin(const struct serve_config *c, const struct serve_h
 	w->watch = watch_new(label, c->policy_timeout_s);
 	watch_noun(w->watch, "request");
 	w->set = settings_new(c, &w->error);
+	if (w->set && !(w->set->speculation = speculation_new(c, &w->error))) {
+		settings_free(w->set);
+		w->set = NULL;
+	}
 	quality_train(c->quality); /* training takes longer than a call of a policy may take */
 	if (w->set)
+		router_begin(w);
+	if (!w->error.code)
 		replicas_begin(w);
 	if (!w->error.code)
 		scale_begin(w);
@@ -243,6 +257,8 @@ struct orr_serve *serve_begin(const struct serve_config *c, const struct serve_h
 		if (!clients_begin(w))
 			next_arrival(w);
 	}
+	if (!w->error.code)
+		router_create(w);
 	if (!w->error.code)
 		create_policy(w, policy_args);
 	if (w->error.code) {

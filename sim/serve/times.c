@@ -26,6 +26,7 @@ static const struct part parts[SPENT_CLASSES] = {
 	SAYS(STALLED, STALLED, "prompts of others"),
 	SAYS(IDLE, HELD, "policy, which ran no iteration"),
 	SAYS(PAUSED, HELD, "policy, which paused it"),
+	SAYS(OUTSIDE, STALLED, "other micro-batches"),
 	SAYS(INPUT, TRANSFER, "the input"),
 	SAYS(TURN, QUEUED, "earlier runs of the replica"),
 	[SPENT_LOST_RUN] = { .kind = PART_LOST, .number = PART_ALONE, .detail = "a run that was aborted" },

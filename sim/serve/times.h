@@ -37,6 +37,7 @@ enum spent {
 	SPENT_STALLED,
 	SPENT_IDLE,
 	SPENT_PAUSED,
+	SPENT_OUTSIDE, /* in no micro-batch, or in one that waits for the first stage */
 	/* runs of table models; RUN_QUEUED is SPENT_TURN */
 	SPENT_INPUT,
 	SPENT_TURN,

@@ -5,13 +5,13 @@
  * Files of this folder, bottom first; sources.mk lists them in this order, and a file calls only files before it:
  *
  *   options.c                 options of `--set serve.NAME=VALUE`
- *   world.c, due.c            errors, time; calls of the policy that are due in this instant
+ *   world.c, router.c, due.c  errors, time; the router (--router); calls of the policy that are due in this instant
  *   metrics.c, guard.c        counts during the run; --check of policies that claim ORR_SLO_GUARDED
  *   times.c, explain.c        where the time of each request went (--record explain)
  *   load.c .. requests.c      load of replicas and their groups; answers; requests: slots, lists, end
  *   memory.c .. late.c        batches of table models (runs.h, memory.h)
  *   prefix.c .. move.c        iterations of language models (lane.h)
- *   route.c, admit.c          routing and admission
+ *   route.c, copy.c, admit.c  routing, copies of prefixes, and admission
  *   gpus.c, replicas.c, scale.c   the fleet: GPUs, life of a replica, autoscaling and failures (fleet.h)
  *   actions.c, clients.c      actions on waiting requests; closed-loop clients
  *   measures.c, remarks.c, query.c, check.c  results; the public functions that only read; conservation laws
@@ -36,9 +36,11 @@ enum { PRIO_RUN_END, PRIO_REPLICA, PRIO_MOVE, PRIO_ARRIVAL, PRIO_TIMER, PRIO_UNT
 struct answer;
 struct explain;
 struct front;
+struct lane;
 struct req;
 struct run;
 struct replica;
+struct router;
 struct served_on;
 
 /* A replica() call that is due. */
@@ -84,7 +86,7 @@ struct orr_serve {
 	uint32_t n_answer, cap_answer, free_answer; /* free_answer: the first of a list; NONE: none */
 
 	struct front *front; /* front.h; NULL: no links */
-	uint64_t loss_seed;
+	uint64_t loss_seed, draft_seed;
 
 	/* runs.c */
 	struct run *run;
@@ -116,10 +118,13 @@ struct orr_serve {
 	struct watch *watch;
 	struct rng route_rng, policy_rng, service_rng;
 
+	struct router *router;   /* router.h */
 	struct fleet *fleet;     /* fleet.h */
 	struct clients *clients; /* clients.c; NULL: requests arrive at the times of the trace */
-	struct moves *moves;     /* state of move.c; NULL: no transfers yet */
-	struct guard *guard;     /* guard.c; NULL: not checked */
+	/* move.c: sends a request whose prompt is complete to a decode replica; returns false if none is up. */
+	bool (*hand_off)(struct orr_serve *w, struct lane *l, struct req *q);
+	struct moves *moves; /* state of move.c; NULL: no transfers yet */
+	struct guard *guard; /* guard.c; NULL: not checked */
 	struct serve_metrics *metrics;
 	struct explain *explain;   /* explain.h; NULL: not recorded */
 	struct observed *observed; /* series that the policy reports */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Rows of the source become offers; requested offers become instances; prices. w->slot_of[] maps the instance number of the
- * trace to the slot of its offer or instance.
+ * Turns rows of the source into offers and prices, and requested offers into instances. w->slot_of[] maps the instance
+ * number of the trace to the slot of its offer or instance.
  */
 #include "spot/spot_parts.h"
 
@@ -203,7 +203,7 @@ static void remove_row(struct orr_spot *w, const struct avail_rec *r)
 		tell_instance(w, slot, ORR_INST_GONE);
 	}
 	spot_slot_free(w, slot);
-	tell_added(w); /* this addition precedes the next removal at the same instant */
+	tell_added(w); /* reports the instance before the next removal of this instant */
 }
 
 static void price_row(struct orr_spot *w, const struct avail_rec *r)

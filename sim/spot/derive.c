@@ -229,7 +229,7 @@ static void add_kind(struct derive_kind *sum, const struct derive_kind *x, doubl
 
 /*
  * Simulates the loss of the first, the middle or the last stage, with equal probability (fewer cases if there are fewer than three stages).
- * The pause does not depend on later micro-batches, so the next iteration has only those that the cut depends on.
+ * The pause does not depend on later micro-batches, so the run that measures it has at most `depth` micro-batches.
  */
 static int run_losses(const struct shape *x, const struct question *with, const double *done, struct derive_row *row)
 {

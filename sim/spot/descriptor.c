@@ -13,6 +13,7 @@
 #include "spot/elastic_cache.h"
 #include "spot/speeds.h"
 #include "spot/spot.h"
+#include "traces/trace.h"
 #include "world/inputs_capacity.h"
 #include "world/isolate.h"
 #include "world/remarks.h"
@@ -395,11 +396,11 @@ static const struct world_effect effects[] = {
 	{ .key = "spot.max_price", .why = "no offer cost more", .use = SPOT_USED_MAX_PRICE },
 	{ .key = "spot.storage_Bps", .why = "the job has no state (state_bytes)", .holds = has_state },
 	{ .key = "spot.node_Bps", .why = "the job has no state (state_bytes)", .holds = has_state },
-	{ .key = "spot.storage_Bps", .why = "every checkpoint takes as long with the default", .use = SPOT_USED_STORAGE },
-	{ .key = "spot.node_Bps", .why = "every checkpoint takes as long with the default", .use = SPOT_USED_NODE_BPS },
-	{ .key = "spot.storage_Bps", .why = "some checkpoints take as long with the default, or the job never paused", .holds = pauses_by_storage,
+	{ .key = "spot.storage_Bps", .why = "every checkpoint takes the same time with the default", .use = SPOT_USED_STORAGE },
+	{ .key = "spot.node_Bps", .why = "every checkpoint takes the same time with the default", .use = SPOT_USED_NODE_BPS },
+	{ .key = "spot.storage_Bps", .why = "some checkpoints take the same time with the default, or the job never paused", .holds = pauses_by_storage,
 		.is_unsure = true },
-	{ .key = "spot.node_Bps", .why = "some checkpoints take as long with the default, or the job never paused", .holds = pauses_by_node,
+	{ .key = "spot.node_Bps", .why = "some checkpoints take the same time with the default, or the job never paused", .holds = pauses_by_node,
 		.is_unsure = true },
 	{ .key = "spot.storage_latency", .why = "the policy requested no checkpoint time",
 		.use = SPOT_USED_CHECKPOINT },
@@ -535,7 +536,7 @@ extern const struct embedded_file spot_template[];
 /* clang-format off */
 static const struct orr_param keys[] = {
 	ORR_PARAM_TEXT("trace", "", "a file (gzip and zstd are decompressed), - for standard input, or a generator: NAME[:param=value,..]"),
-	ORR_PARAM_TEXT("format", "auto", "auto, bamboo, gcp-polls, step-curve, parcae-counts, parcae-segment, skypilot or availability"),
+	ORR_PARAM_TEXT("format", "auto", "auto, or a format ('orrery trace list' shows all)"),
 	ORR_PARAM_TEXT("prices", "", "spot prices over time: a file or a generator; empty: those of the trace, else spot.price"),
 	SCENARIO_KEY_UNTIL,
 	SCENARIO_KEY_RECORD,
@@ -551,9 +552,12 @@ static const char *const shown[] = { "trace_sha256", "prices_sha256", "job_sha25
 static const struct world_input inputs[] = {
 	{ "trace", NULL }, { "job", "job_sha256" }, { "prices", "prices_sha256" }, { NULL, NULL }
 };
+static void put_formats(struct sbuf *out)
+{
+	trace_format_names(TRACE_AVAIL, out);
+}
 static const struct world_flag flags[] = {
-	{ "format", "F", WORLD_FLAG_KEY, "format", NULL,
-		"bamboo, gcp-polls, step-curve, parcae-counts, parcae-segment, skypilot,\navailability or auto" },
+	{ "format", "F", WORLD_FLAG_KEY, "format", NULL, NULL, put_formats },
 	{ "job", "J", WORLD_FLAG_KEY, "job", NULL, "job to train: a name (orrery model list --elastic) or FILE.json" },
 	{ "prices", "FILE", WORLD_FLAG_KEY, "prices", NULL,
 		"spot prices over time by zone: a file or the generator price:..\n(default: those of the trace, else spot.price); "

@@ -106,7 +106,7 @@ void spot_inst_set_price(struct orr_spot *w, struct slot *s, int64_t price)
 
 /* ---- beginning and end ---- */
 
-/* Appends to w->order; removes the gaps when half of it are gaps. */
+/* Appends to w->order; removes the gaps when they are half of the entries. */
 static void join(struct orr_spot *w, uint32_t slot)
 {
 	if (w->n_order == w->cap_order && w->n_order >= 2 * (w->live[0] + w->live[1])) {
@@ -248,7 +248,7 @@ void instances_free(struct orr_spot *w)
 	mem_free(w->ready[1].inst);
 }
 
-/* ---- what policies ask ---- */
+/* ---- queries of policies ---- */
 
 bool orr_inst_get(const struct orr_spot *w, orr_inst i, struct orr_inst_info *out)
 {

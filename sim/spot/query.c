@@ -110,7 +110,7 @@ static double default_of(const char *name)
 	return strtod(p->def, NULL);
 }
 
-/* Records whether an option makes the bandwidth differ from that under its default, and whether it does not. */
+/* Records for spot.storage_Bps and spot.node_Bps whether the bandwidth differs from that under the option's default. */
 static void note_bottleneck(const struct orr_spot *w, double nodes)
 {
 	double now = fmin(w->node_Bps * nodes, w->storage_Bps);

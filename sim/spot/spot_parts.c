@@ -14,7 +14,7 @@ struct inst_part {
 struct stretch {
 	int64_t begin, pace;
 	uint64_t n;
-	bool is_open; /* provisional steps */
+	bool is_open; /* the steps of the stretch are provisional */
 	double redundant;
 	struct part what; /* kind and cause of the stretch, unless it is open */
 };

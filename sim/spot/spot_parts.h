@@ -24,15 +24,15 @@ void spot_parts_end(struct orr_spot *w);
 void spot_parts_inst_begin(struct orr_spot *w, uint32_t slot);
 void spot_parts_inst_role(struct orr_spot *w, uint32_t slot, enum role role);
 void spot_parts_inst_end(struct orr_spot *w, uint32_t slot);
-/* An event of an instance now, which explains what the policy does at this instant. */
+/* Records an event of an instance: the cause of what the policy does at this instant. */
 void spot_parts_event(struct orr_spot *w, uint32_t slot, enum orr_inst_event event);
 
 /* ---- the job ---- */
-/* No step is in flight from `from` to `to`. */
+/* Records that no step is in flight from `from` to `to`. */
 void spot_parts_pause(struct orr_spot *w, int64_t from, int64_t to);
-/* n equal steps end, the first of which began at `began`. */
+/* Records the end of n equal steps, the first of which began at `began`. */
 void spot_parts_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t pace);
-/* The step in flight is given up. at_end: because the run ends. */
+/* Records that the step in flight is given up. at_end: the reason is the end of the run. */
 void spot_parts_stop(struct orr_spot *w, bool at_end);
 void spot_parts_commit(struct orr_spot *w, uint64_t n);
 void spot_parts_lose(struct orr_spot *w, uint64_t n);

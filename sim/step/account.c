@@ -261,6 +261,13 @@ static void count_sent(struct orr_step *s, struct iteration *k, const struct ins
 		}
 }
 
+static void stage_add(struct device_state *d, double start_s, double end_s)
+{
+	d->stage_from_s = d->stage_busy_s > 0 ? fmin(d->stage_from_s, start_s) : start_s;
+	d->stage_to_s = fmax(d->stage_to_s, end_s);
+	d->stage_busy_s += end_s - start_s;
+}
+
 void account_end(struct orr_step *s, struct iteration *k, uint32_t i)
 {
 	const struct instance *x = &k->instance[i];
@@ -273,6 +280,8 @@ void account_end(struct orr_step *s, struct iteration *k, uint32_t i)
 		uint32_t device = real_device(s, x->lane, o->device);
 		double time = s->now_s - x->start_s;
 		s->device[device].busy_until = s->now_s;
+		if (s->has_stages && !k->number && o->work != ORR_OPTIMIZER)
+			stage_add(&s->device[device], x->start_s, s->now_s);
 		k->usage[device].work[o->work] += s->corun ? x->busy_s : time;
 		if (!s->corun) /* otherwise corun.c has counted the time */
 			s->total[device].work[o->work] += s->now_s - fmax(x->start_s, s->measured_s);
@@ -329,13 +338,46 @@ static void device_result(
 		.node = s->node_of[d],
 		.optimizer_s = u.work[ORR_OPTIMIZER] / n,
 		.codec_s = u.work[ORR_CODEC] / n,
-		.compute_s = (u.work[ORR_FORWARD] + u.work[ORR_BACKWARD] + u.work[ORR_RECOMPUTE] + u.work[ORR_OTHER_WORK]) / n,
+		.compute_s = (u.work[ORR_FORWARD] + u.work[ORR_BACKWARD] + u.work[ORR_RECOMPUTE] + u.work[ORR_OTHER_WORK] +
+				     u.work[ORR_BACKWARD_WEIGHT]) /
+			     n,
 		.exposed_s = u.exposed / n,
 		.bubble_s = u.bubble / n,
 		.sent_bytes = (u.sent + usage_of(s, d, iterations).sent_alone) / n,
 		.peak_memory_bytes = fmax(s->device[d].peak_bytes, s->device[stand_in].peak_bytes) };
 	double rest = iteration_s - out->compute_s - out->optimizer_s - out->codec_s - out->exposed_s - out->bubble_s;
 	out->idle_s = rest > 1e-12 * iteration_s ? rest : 0;
+}
+
+void orr_step_stages(struct orr_step *s)
+{
+	if (s->built || s->building)
+		step_fail(s, ORR_EFAIL, "orr_step_stages: called outside create(): expected a call in create()");
+	s->has_stages = true;
+}
+
+/* In a merged run only devices of lane 0 have worked; the others are equal. */
+void account_stages(const struct orr_step *s, struct step_stages *out)
+{
+	double from = INFINITY, to = 0;
+	*out = (struct step_stages){ .is_kept = s->has_stages };
+	for (uint32_t d = 0; out->is_kept && d < s->endpoints; d++) {
+		const struct device_state *x = &s->device[d];
+		double waits = x->stage_to_s - x->stage_from_s - x->stage_busy_s;
+		if (!(x->stage_busy_s > 0))
+			continue;
+		from = fmin(from, x->stage_from_s);
+		to = fmax(to, x->stage_to_s);
+		out->longest_s = fmax(out->longest_s, x->stage_to_s - x->stage_from_s);
+		out->peak_bytes = fmax(out->peak_bytes, x->peak_bytes - x->static_bytes);
+		if (waits > out->bubble_s || !(out->busy_s > 0)) {
+			out->bubble_s = fmax(waits, 0);
+			out->busy_s = x->stage_busy_s;
+		}
+		out->most_busy_s = fmax(out->most_busy_s, x->stage_busy_s);
+		out->least_busy_s = out->least_busy_s > 0 ? fmin(out->least_busy_s, x->stage_busy_s) : x->stage_busy_s;
+	}
+	out->makespan_s = to > from ? to - from : 0;
 }
 
 /* In a merged run, the devices of lane 0 represent those of all lanes. */

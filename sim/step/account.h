@@ -21,6 +21,8 @@ struct device_state {
 	char *name;     /* name of the device's row in timelines; NULL: the number of the device */
 	double speed;
 	bool is_used;
+	/* The first iteration, with orr_step_stages(): start of the first op, end of the last one and time of all, without updates. */
+	double stage_from_s, stage_to_s, stage_busy_s;
 };
 
 /* ---- source.c ---- */
@@ -40,6 +42,7 @@ int account_start(struct orr_step *s, struct iteration *k, uint32_t i);
 void account_end(struct orr_step *s, struct iteration *k, uint32_t i);
 void account_retire(struct orr_step *s, struct iteration *k);
 void account_measure(struct orr_step *s); /* measurement starts now */
+void account_stages(const struct orr_step *s, struct step_stages *out);
 void account_result(struct orr_step *s, struct step_result *out);
 
 /* ---- use.c ---- */

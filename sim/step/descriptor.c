@@ -5,7 +5,7 @@
  *	{ "world": "step", "model": "NAME, FILE or kind:dimensions", "cluster", (keys of step/setting.h), "policies",
  *	  "learn": {..options..}, "seed", "policy_timeout" }
  *
- * With "learn", the schedule is also applied to real SGD.
+ * With "learn", the schedule is also applied to real SGD. With "graph", an execution trace is run instead (step/replay_world.h).
  */
 #include "base/limits.h"
 #include "base/mem.h"
@@ -15,6 +15,7 @@
 #include "results/summary.h"
 #include "step/learning.h"
 #include "step/effects.h"
+#include "step/export.h"
 #include "step/scenario.h"
 #include "step/trace_event.h"
 #include "world/cost_samples.h"
@@ -112,9 +113,24 @@ static int load(struct scenario *s, struct step_state *t, struct orr_error *err)
 	return rc;
 }
 
+/* Keys that only execution traces have. */
+static const char *const trace_keys[] = { "groups", "system" };
+
+static bool needs_cluster(const struct scenario *s)
+{
+	return !replay_is_named(s);
+}
+
 static int open_step(struct scenario *s, struct orr_error *err)
 {
 	struct step_state *t = s->state = mem_zalloc(1, sizeof *t);
+	if (replay_is_named(s)) {
+		t->used = mem_zalloc(s->n_policies, sizeof *t->used);
+		return (t->replay = replay_open(s, err)) ? ORR_OK : ORR_EINPUT;
+	}
+	for (size_t i = 0; i < sizeof trace_keys / sizeof *trace_keys; i++)
+		if (*orr_arg_text(s->keys, trace_keys[i]))
+			return orr_fail(err, ORR_EINPUT, "scenario: $.%s: expected this key only together with \"graph\"", trace_keys[i]);
 	int rc = load(s, t, err);
 	if (rc)
 		return rc;
@@ -128,6 +144,7 @@ static int open_step(struct scenario *s, struct orr_error *err)
 static void close_step(struct scenario *s)
 {
 	struct step_state *t = s->state;
+	replay_close(t->replay);
 	for (size_t i = 0; t->result && i < s->n_policies; i++)
 		step_result_free(&t->result[i]);
 	for (uint32_t i = 0; i < CLUSTER_MAX_TYPES; i++)
@@ -195,13 +212,17 @@ static int run_samples(const struct scenario *s, const struct scenario_policy *p
 static bool is_step_random(const struct scenario *s)
 {
 	const struct step_state *t = s->state;
+	if (t->replay)
+		return false;
 	return t->learn || strcmp(orr_arg_text(t->set.options, "stragglers"), "none") || orr_arg_real(t->set.options, "contention_p") > 0;
 }
 
-/* Returns iterations times GPUs. */
+/* Returns iterations times GPUs; the number of nodes of an execution trace. */
 static double size_of_training(const struct scenario *s)
 {
 	const struct step_state *t = s->state;
+	if (t->replay)
+		return (double)t->replay->trace->nodes;
 	return (double)orr_arg_int(t->set.options, "iterations") * s->cluster->gpus;
 }
 
@@ -214,6 +235,12 @@ static int run_step(
 	unsigned used = 0;
 	struct step_result own = { 0 }, *result = k ? &own : &t->result[i];
 	(void)progress, (void)ctx;
+	if (t->replay) {
+		int rc = replay_policy(s, t->replay, i, r, err);
+		if (!rc && result_find(r, "messages")->value > 0)
+			atomic_fetch_or(&t->used[i], STEP_USED_MESSAGES | STEP_USED_NETWORK);
+		return rc;
+	}
 	config.seed = rng_seed_of(s->seed, k);
 	if (k) {
 		config.spans = 0;
@@ -250,15 +277,55 @@ static bool take_step(struct scenario *s, size_t i, const char *bytes, size_t n)
 	return isolate_take_bits(&((struct step_state *)s->state)->used[i], bytes, n);
 }
 
+/* --export chakra:DIR. Returns the folder; NULL: not requested, or an error. */
+static const char *export_folder(const struct scenario *s, struct orr_error *err)
+{
+	const char *text = world_extra(s->output, "export"), *folder = text;
+	if (!text)
+		return NULL;
+	if (!strcmp(text, "chakra"))
+		return "chakra";
+	folder = strncmp(text, "chakra:", 7) || !text[7] ? NULL : text + 7;
+	if (!folder)
+		orr_fail(err, ORR_EINPUT, "--export: expected chakra:DIR or chakra, found \"%.60s\"", text);
+	return folder;
+}
+
+static int write_trace(struct scenario *s, size_t i, const char *folder, struct orr_error *err)
+{
+	const struct step_state *t = s->state;
+	const struct scenario_policy *p = &s->policy[i];
+	struct export_counts n;
+	struct sbuf dir = { 0 };
+	sbuf_printf(&dir, "%s/%s", folder, p->label);
+	int rc = export_chakra(&t->config, p->entry.policy, p->args, p->label, sbuf_text(&dir), p->label, &n, err);
+	if (!rc && !s->output->quiet) {
+		fprintf(stderr, "orrery: %s: %u ranks, %llu nodes written to %s", p->label, n.ranks, (unsigned long long)n.nodes,
+			sbuf_text(&dir));
+		if (n.messages)
+			fprintf(stderr, "; %llu dependencies between ranks became messages of 1 byte", (unsigned long long)n.messages);
+		fputc('\n', stderr);
+	}
+	sbuf_free(&dir);
+	return rc;
+}
+
 /* --timeline FILE */
 static int write_timeline(const struct scenario *s, const char *path, struct run_result *const *runs, size_t n, struct orr_error *err)
 {
 	const struct step_state *t = s->state;
 	struct sbuf text = { 0 };
-	trace_event_open(&text);
-	for (size_t i = 0; i < n; i++)
-		trace_event_add(&text, &t->result[scenario_policy_of(s, runs[i])], runs[i]->label, (uint32_t)i);
-	trace_event_close(&text);
+	size_t length = strlen(path);
+	if (length > 4 && !strcmp(path + length - 4, ".csv")) {
+		trace_rows_open(&text);
+		for (size_t i = 0; i < n; i++)
+			trace_rows_add(&text, &t->result[scenario_policy_of(s, runs[i])], runs[i]->label);
+	} else {
+		trace_event_open(&text);
+		for (size_t i = 0; i < n; i++)
+			trace_event_add(&text, &t->result[scenario_policy_of(s, runs[i])], runs[i]->label, (uint32_t)i);
+		trace_event_close(&text);
+	}
 	int rc = outfile_put(path, text.text, text.len, err);
 	sbuf_free(&text);
 	return rc;
@@ -266,7 +333,11 @@ static int write_timeline(const struct scenario *s, const char *path, struct run
 
 static int finish_step(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err)
 {
-	const char *timeline = world_extra(s->output, "timeline");
+	const char *timeline = world_extra(s->output, "timeline"), *folder = export_folder(s, err);
+	for (size_t i = 0; folder && i < s->n_policies && !err->code; i++)
+		write_trace(s, i, folder, err);
+	if (err->code)
+		return err->code;
 	return timeline ? write_timeline(s, timeline, runs, n, err) : ORR_OK;
 }
 
@@ -291,6 +362,9 @@ static const struct orr_param keys[] = {
 	ORR_PARAM_TEXT("model", "", "a name, a transformer by its dimensions (gpt:hidden=12288,layers=96,..) or a JSON file"),
 	SCENARIO_KEY_CLUSTER,
 	SETTING_KEYS("fp32"),
+	ORR_PARAM_TEXT("graph", "", "a Chakra execution trace in place of a model: its folder, or DIR/NAME of the files NAME.RANK.et"),
+	ORR_PARAM_TEXT("groups", "", "graph: JSON file of the groups of ranks; empty: groups.json in the folder of the trace, if it exists"),
+	ORR_PARAM_TEXT("system", "", "graph: JSON file of ASTRA-sim's system layer"),
 	ORR_PARAM_CHOICE("record", "all", "all|explain", "rows that are kept; explain: all, and the critical path of each iteration"),
 	ORR_PARAM_END
 };
@@ -299,9 +373,10 @@ static const struct world_object objects[] = {
 	{ "plan", NULL, "of a plan file: the stages of the plan, and the time that its search predicted", "{\"type\": \"object\"}" },
 	{ NULL, NULL, NULL, NULL }
 };
-static const char *const shown[] = { "model_sha256", "cluster_sha256", SETTING_SHOWN, NULL };
+static const char *const shown[] = { "model_sha256", "cluster_sha256", SETTING_SHOWN, "graph_sha256", "system_sha256", NULL };
 static const struct world_input inputs[] = {
-	{ "model", NULL }, { "cluster", NULL }, { "network", NULL }, { "device", NULL }, { NULL, NULL }
+	{ "model", NULL }, { "cluster", NULL }, { "network", NULL }, { "device", NULL }, { "graph", "graph_sha256" },
+	{ "groups", NULL }, { "system", "system_sha256" }, { NULL, NULL }
 };
 static const struct world_flag flags[] = {
 	{ "cluster", "C", WORLD_FLAG_KEY, "cluster", NULL, "NODESxGPUS:TYPE[:racks=N],.. or a CSV or JSON file; TYPE is a device" },
@@ -310,13 +385,18 @@ static const struct world_flag flags[] = {
 	{ "cost-samples", "N", WORLD_FLAG_KEY, "cost_samples", NULL,
 		"draw the profile's laws N times from their covariance, for 95 % intervals of\nthroughput and iteration time" },
 	{ "plan", "FILE", WORLD_FLAG_SCENARIO, NULL, NULL, "a plan written by orrery plan -o FILE: model, cluster, policy and their\nparameters; options given here take precedence" },
+	{ "graph", "DIR", WORLD_FLAG_KEY, "graph", NULL, "run a Chakra execution trace by ASTRA-sim's rules, in place of MODEL: the\nfolder, or DIR/NAME, of its files NAME.RANK.et; with --network FILE.yml and\n--system FILE.json; policies congestion-unaware (default), congestion-aware" },
+	{ "groups", "FILE", WORLD_FLAG_KEY, "groups", NULL, "groups of ranks of --graph (default: groups.json in its folder)" },
+	{ "system", "FILE", WORLD_FLAG_KEY, "system", NULL, "system of --graph, ASTRA-sim's JSON" },
 	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: all (default) or explain, which adds critical paths (orrery explain)" },
-	{ "timeline", "FILE", WORLD_FLAG_EXTRA, NULL, NULL, "write the last iterations in Trace Event format, for ui.perfetto.dev" },
+	{ "export", "chakra:DIR", WORLD_FLAG_EXTRA, NULL, NULL, "write the first iteration of each policy as a Chakra execution trace, which\n--graph and ASTRA-sim run, to DIR/POLICY (chakra: the folder \"chakra\")" },
+	{ "timeline", "FILE", WORLD_FLAG_EXTRA, NULL, NULL, "write the last iterations in Trace Event format, for ui.perfetto.dev; a FILE.csv:\nthe ops of each device as rows, with start and end" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }
 };
 /* clang-format on */
 
-static const struct report_file files[] = { { "iterations", false }, { "devices", false }, { NULL, false } };
+static const struct report_file files[] = { { "iterations", false, true }, { "devices", false, true }, { "ranks", false, true },
+	{ NULL, false } };
 
 /* Columns of the table, in order. docs/reference/schema.md defines the metrics. */
 static const struct report_column columns[] = {
@@ -327,8 +407,13 @@ static const struct report_column columns[] = {
 	{ "bubble_s", "bubble", REPORT_SHORT_TIME, NULL },
 	{ "optimizer_s", "optimizer", REPORT_SHORT_TIME, NULL },
 	{ "codec_s", "codec", REPORT_SHORT_TIME, NULL },
+	{ "makespan_s", "makespan", REPORT_SHORT_TIME, NULL },
+	{ "longest_stage_s", "longest stage", REPORT_SHORT_TIME, NULL },
 	{ "peak_memory_bytes", "peak memory", REPORT_GIBIBYTES, NULL },
 	{ "usd", "USD", REPORT_NUMBER, NULL },
+	{ "ranks", "ranks", REPORT_NUMBER, NULL },
+	{ "nodes", "nodes", REPORT_NUMBER, NULL },
+	{ "messages", "messages", REPORT_NUMBER, NULL },
 	{ "value", "value 1/(USD s)", REPORT_NUMBER, NULL },
 	{ "predicted_iteration_s", "predicted", REPORT_SHORT_TIME, NULL },
 	{ "time_to_target_s", "time to target", REPORT_TIME, NULL },
@@ -352,7 +437,11 @@ const struct world world_step = { .name = "step",
 	.objects = objects,
 	.shown = shown,
 	.inputs = inputs,
-	.usage = "orrery step MODEL --cluster SPEC|FILE --policy A[,B..] [OPTIONS]",
+	.usage = "orrery step MODEL --cluster SPEC|FILE --policy A[,B..] [OPTIONS]\n"
+		 "       orrery step --graph DIR --network FILE.yml --system FILE.json [OPTIONS]",
+	.source_key = "graph",
+	.default_policy = replay_default_policy,
+	.needs_cluster = needs_cluster,
 	.about = "Runs training iterations of a deep neural network under each step policy (how workers\n"
 		 "synchronise, overlap and split the work) and compares them.",
 	.source = "MODEL",
@@ -360,17 +449,22 @@ const struct world world_step = { .name = "step",
 	.source_doc = "a name (resnet50, bert-large, ..), a transformer by its dimensions\n"
 		      "(gpt:hidden=12288,layers=96,heads=96,seq=2048,vocab=51200) or a file",
 	.flags = flags,
-	.examples = "Example: a parameter server and all-reduce on four nodes with 10 Gb/s between them:\n"
+	.examples = "Examples: policies on four nodes with 10 Gb/s between them; an execution trace in two modes:\n"
 		    "  orrery step vgg16 --cluster 4x1:v100 --network star:bw=10Gbps \\\n"
-		    "    --policy parameter-server,allreduce --timeline vgg16.json\n",
-	.form = { .columns = columns, .files = files, .counted = "iterations", .series_if_any = true },
+		    "    --policy parameter-server,allreduce --timeline vgg16.json\n"
+		    "  orrery step vgg16 --cluster 4x1:v100 --network full-mesh:bw=10Gbps --policy allreduce \\\n"
+		    "    --export chakra:et\n"
+		    "  orrery step --graph et/allreduce --network et/allreduce/network.yml \\\n"
+		    "    --system et/allreduce/system.json \\\n"
+		    "    --policy congestion-unaware,congestion-aware\n",
+	.form = { .columns = columns, .files = files, .counted = "iterations", .series_if_any = true, .listed = "ranks" },
 	.open = open_step,
 	.is_random = is_step_random,
 	.size = size_of_training,
 	.run = run_step,
 	.give = give_step,
 	.take = take_step,
-	.flag_in_process = "timeline",
+	.flags_in_process = { "timeline" },
 	.effects = step_effects,
 	.used = step_used,
 	.finish = finish_step,

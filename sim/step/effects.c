@@ -54,13 +54,16 @@ static bool device_changes(const struct scenario *s, size_t i, const struct run_
 static bool uses_network(const struct scenario *s, size_t i, const struct run_result *r)
 {
 	(void)r;
+	if (((const struct step_state *)s->state)->replay)
+		return true;
 	return step_used(s, i) & STEP_USED_NETWORK || setting_links_change(&((const struct step_state *)s->state)->set, s);
 }
 
 static bool routes_change(const struct scenario *s, size_t i, const struct run_result *r)
 {
+	const struct step_state *t = s->state;
 	(void)i, (void)r;
-	return setting_routes_change(&((const struct step_state *)s->state)->set, s);
+	return t->replay || setting_routes_change(&t->set, s);
 }
 
 static bool is_drawn(const struct scenario *s, size_t i, const struct run_result *r)

@@ -123,7 +123,7 @@ static void put_rows(const struct step_result *s, struct run_result *r)
 
 const char *step_work_name(unsigned work)
 {
-	static const char *const names[] = { "forward", "backward", "recompute", "optimizer", "codec", "work", "send" };
+	static const char *const names[] = { "forward", "backward", "recompute", "optimizer", "codec", "work", "weight gradient", "send" };
 	_Static_assert(sizeof names / sizeof *names == ORR_WORK_KINDS + 1, "each kind of work needs a name");
 	return names[work <= ORR_WORK_KINDS ? work : ORR_OTHER_WORK];
 }
@@ -177,6 +177,17 @@ static void put_spans(const struct step_result *s, struct run_result *r)
 	}
 }
 
+static void put_stages(const struct step_stages *x, struct run_result *r)
+{
+	put(r, "makespan_s", x->makespan_s);
+	put(r, "longest_stage_s", x->longest_s);
+	put(r, "stage_bubble_s", x->bubble_s);
+	put(r, "stage_bubble_rate", x->busy_s > 0 ? x->bubble_s / (x->busy_s + x->bubble_s) : 0);
+	put(r, "makespan_bubble_max_s", x->makespan_s - x->least_busy_s);
+	put(r, "makespan_bubble_min_s", x->makespan_s - x->most_busy_s);
+	put(r, "peak_activation_bytes", x->peak_bytes);
+}
+
 /* Adds the value: 1 / (time x cost), per USD and second. */
 static void put_money(const struct step_money *m, struct run_result *r)
 {
@@ -203,6 +214,8 @@ void step_metrics(const struct step_result *s, struct run_result *r)
 	put(r, "period", s->period);
 	put(r, "devices", (double)s->n_devices);
 	put(r, "flows", (double)s->flows);
+	if (s->stages.is_kept)
+		put_stages(&s->stages, r);
 	if (s->money.is_kept)
 		put_money(&s->money, r);
 	if (s->kernels_by_law) {

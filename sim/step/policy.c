@@ -62,8 +62,11 @@ int policy_build(struct orr_step *s)
 		step_fail(s, e.code, "%s", e.text);
 	else if (rc)
 		step_fail(s, ORR_EFAIL, "build() returned %d without a message: expected a message in *err", rc);
-	if (!s->error.code && !expand(s, k))
+	if (!s->error.code && !expand(s, k)) {
 		path_built(s, k, 0);
+		if (s->config->built)
+			s->config->built(s->config->built_ctx, s, k);
+	}
 	s->building = NULL;
 	return s->error.code;
 }

@@ -215,6 +215,7 @@ static void give(struct orr_step *s, struct step_result *out)
 		s->used &= ~(unsigned)STEP_USED_SLOWED_NIC;
 	out->used = s->used | (s->period ? STEP_USED_STEADY_STATE : STEP_USED_EVERY_ITERATION);
 	account_result(s, out);
+	account_stages(s, &out->stages);
 	use_result(s, out);
 	policy_describe(s, out->choice, sizeof out->choice);
 	source_result(s, out);
@@ -342,7 +343,7 @@ int step_run(const struct step_config *c, const struct orr_policy *policy, const
 	struct step_result *out, struct orr_error *err)
 {
 	const char *merge = orr_arg_text(c->options, "merge");
-	bool may_merge = strcmp(merge, "off") && !c->hook;
+	bool may_merge = strcmp(merge, "off") && !c->hook && !c->built;
 	*out = (struct step_result){ 0 };
 	if (!c->cluster->gpus)
 		return orr_fail(err, ORR_EINPUT, "the cluster has no GPU: expected at least one");

@@ -3,11 +3,14 @@
 #ifndef ORR_STEP_SCENARIO_H
 #define ORR_STEP_SCENARIO_H
 
+#include "step/replay_world.h"
 #include "step/setting.h"
 
 #include <stdatomic.h>
 
 struct step_state {
+	struct replay_inputs
+		*replay; /* an execution trace in place of iterations, which leaves the fields up to `used` empty; NULL: none */
 	struct setting set;
 	struct dnn *dnn;
 	struct cost *cost[CLUSTER_MAX_TYPES]; /* costs by GPU type of the cluster */

@@ -73,6 +73,7 @@ struct step_iteration {
 };
 
 struct path_log;
+struct iteration;
 
 /* Use of one link of the topology over the measured iterations. */
 struct step_link {
@@ -90,6 +91,15 @@ struct step_money {
 	double function_s;             /* used: seconds of invocations, without start times */
 	uint64_t invocations;
 	uint32_t functions;
+};
+
+/* The stages of a pipeline in the first iteration, without updates (orr_step_stages()). */
+struct step_stages {
+	bool is_kept;
+	double makespan_s, longest_s;     /* from the first start to the last end: of all stages; of the stage that takes longest */
+	double bubble_s, busy_s;          /* waits of a stage between its first and its last op, the most; the work of this stage */
+	double most_busy_s, least_busy_s; /* work of a stage */
+	double peak_bytes;                /* most memory of a stage, without what it holds all the time; over all iterations */
 };
 
 struct step_result {
@@ -115,6 +125,7 @@ struct step_result {
 	uint64_t kernels, kernels_by_law, kernels_outside;
 	double profile_error;
 	struct step_money money;
+	struct step_stages stages;
 	struct step_link *link; /* with step_config.link_use */
 	size_t n_links;
 	void *strings;
@@ -143,6 +154,9 @@ struct step_config {
 	bool paths;                         /* record the critical path of each iteration */
 	step_update_hook hook;              /* called for each update, may be NULL; if a hook is set, every iteration is simulated */
 	void *hook_ctx;
+	/* Called with each iteration that the policy has built, which no lane is merged in (export.c); may be NULL. */
+	void (*built)(void *ctx, const struct orr_step *s, const struct iteration *k);
+	void *built_ctx;
 	bool (*stop)(void *ctx, double time_s); /* called at the end of each iteration; the run stops if it returns true; may be NULL */
 };
 

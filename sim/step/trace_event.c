@@ -223,6 +223,56 @@ void trace_event_add(struct sbuf *out, const struct step_result *r, const char *
 	mem_free(e.slice);
 }
 
+/* ---- rows ---- */
+
+static int by_device_and_start(const void *a, const void *b)
+{
+	const struct step_span *x = a, *y = b;
+	if (x->device != y->device)
+		return x->device < y->device ? -1 : 1;
+	if (x->start_s != y->start_s)
+		return x->start_s < y->start_s ? -1 : 1;
+	return (x->stream > y->stream) - (x->stream < y->stream);
+}
+
+static void put_field(struct sbuf *out, const char *text)
+{
+	bool is_quoted = strpbrk(text, ",\"\r\n") != NULL;
+	if (is_quoted)
+		sbuf_putc(out, '"');
+	for (; *text; text++) {
+		if (*text == '"')
+			sbuf_putc(out, '"');
+		sbuf_putc(out, *text);
+	}
+	if (is_quoted)
+		sbuf_putc(out, '"');
+}
+
+void trace_rows_open(struct sbuf *out)
+{
+	sbuf_puts(out, "policy,iteration,device,stream,kind,label,start_s,end_s\n");
+}
+
+void trace_rows_add(struct sbuf *out, const struct step_result *r, const char *label)
+{
+	struct step_span *span = mem_alloc((r->n_spans + 1) * sizeof *span);
+	if (r->n_spans)
+		memcpy(span, r->span, r->n_spans * sizeof *span);
+	qsort(span, r->n_spans, sizeof *span, by_device_and_start);
+	for (size_t i = 0; i < r->n_spans; i++) {
+		const struct step_span *x = &span[i];
+		put_field(out, label);
+		sbuf_printf(out, ",%" PRIu64 ",%" PRIu32 ",", x->iteration, x->device);
+		if (x->stream < STEP_STREAMS)
+			sbuf_printf(out, "%" PRIu32, x->stream);
+		sbuf_printf(out, ",%s,", step_work_name(x->work));
+		put_field(out, x->label ? x->label : "");
+		sbuf_printf(out, ",%.17g,%.17g\n", x->start_s, x->end_s);
+	}
+	mem_free(span);
+}
+
 void trace_event_close(struct sbuf *out)
 {
 	sbuf_puts(out, "\n]}\n");

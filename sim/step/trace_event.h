@@ -17,4 +17,9 @@ void trace_event_open(struct sbuf *out);
 void trace_event_add(struct sbuf *out, const struct step_result *r, const char *label, uint32_t number);
 void trace_event_close(struct sbuf *out);
 
+/* The same as CSV: a row per span, ordered by run, device and start. Times are seconds with all digits; stream: 0 for work, empty for
+ * messages that use no stream. */
+void trace_rows_open(struct sbuf *out);
+void trace_rows_add(struct sbuf *out, const struct step_result *r, const char *label);
+
 #endif

@@ -87,6 +87,7 @@ struct orr_step {
 	uint32_t first_function;     /* functions are the endpoints from here on */
 	struct functions *functions; /* NULL: none */
 	bool keeps_money;
+	bool has_stages;                        /* orr_step_stages() */
 	double usd_per_hour[CLUSTER_MAX_TYPES]; /* price of a device, by type; NAN: unknown */
 	uint32_t *node_of;                      /* endpoint -> node */
 	double samples;                         /* per iteration */

@@ -40,7 +40,7 @@ static void offer_to_the_killer(void)
 	if (fd < 0)
 		return;
 	ssize_t n = write(fd, "1000", 4);
-	(void)n; /* a wish */
+	(void)n; /* an error is ignored: the score only affects which process is killed first */
 	close(fd);
 }
 

@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What the helper tells when a child has ended. */
+/* The helper's message about a child that has ended. */
 struct ending {
 	int status; /* of waitpid() */
 	bool is_late, is_unborn;
@@ -62,7 +62,7 @@ static bool receive(int from, struct isolated_task *t, int file[2])
 static void tell(struct child *c)
 {
 	ssize_t n = write(c->done, &c->ending, sizeof c->ending);
-	(void)n; /* the asking thread sees the end of the pipe */
+	(void)n; /* ignored: if the pipe cannot be written, the asking thread sees its end */
 	close(c->done);
 	munmap(c->page, sizeof *c->page);
 	mem_free(c);
@@ -137,7 +137,7 @@ static void kill_late(void)
 
 static void on_child(int number)
 {
-	(void)number; /* its arrival ends ppoll() */
+	(void)number; /* nothing to do: the signal interrupts ppoll() */
 }
 
 static _Noreturn void help(int from)
@@ -173,7 +173,7 @@ static pid_t helper;
 
 bool isolate_has(const struct scenario_policy *p)
 {
-	return registry_is_described(&p->entry);
+	return registry_is_described(&p->entry) || p->is_isolated;
 }
 
 int isolate_start(struct orr_error *err)

@@ -4,10 +4,10 @@
  *
  * A helper process is a copy of this one, made while no other thread works, so that no lock is held in it. For each run it forks a child,
  * which has all inputs in memory, loads the plugin and runs the whole replication. Results come back through shared memory
- * (results/pack.h), and the data of the world's state through world.give() and world.take(). Whatever the plugin does to its process is
- * one error of its run: the other runs and the database are not reached.
+ * (results/pack.h), and the data of the world's state through world.give() and world.take(). A fault of the plugin, even a crash, is an
+ * error of its run alone: other runs and the database are unaffected.
  *
- * The helper also looks whether the current call of the policy has exceeded the time limit, and then kills the child.
+ * The helper also checks the current call of the policy against the time limit, and kills the child if the limit is exceeded.
  */
 #ifndef ORR_WORLD_ISOLATE_H
 #define ORR_WORLD_ISOLATE_H

@@ -32,7 +32,7 @@ struct before {
 	ino_t memory;
 };
 
-/* Standard output becomes a pipe that does not block: the output of orrery must stay what it is. */
+/* Replaces standard output by a pipe that does not block, so that a policy cannot write into the output of orrery. */
 static void watch_output(struct before *b)
 {
 	int fd[2];

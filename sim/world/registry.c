@@ -6,6 +6,7 @@
 #include "base/param.h"
 #include "base/sbuf.h"
 #include "world/probe.h"
+#include "world/python.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -40,9 +41,22 @@ static int unknown(const char *name, const struct world *of, struct orr_error *e
 	return rc;
 }
 
+/* Returns the second table of that kind; NULL: none. */
+static const struct world_table *table_of(const char *kind)
+{
+	for (const struct world *const *w = worlds; *w && kind; w++)
+		if ((*w)->routers && !strcmp((*w)->routers->kind, kind))
+			return (*w)->routers;
+	return NULL;
+}
+
 static int check_world(const struct registry_entry *e, const struct world *wanted, struct orr_error *err)
 {
 	const char *is = e->policy->kind;
+	const struct world_table *t = table_of(is);
+	if (t)
+		return orr_fail(err, ORR_EINPUT, "policy \"%.80s\" is a %s (for %s): expected a %s policy", e->name, is, t->option,
+			wanted ? wanted->name : worlds[0]->name);
 	if (!wanted || !strcmp(is, wanted->name))
 		return ORR_OK;
 	return orr_fail(
@@ -63,16 +77,18 @@ static int unknown_kind(const char *path, const struct orr_policy *p, struct orr
 
 static int check_ops(const char *path, const struct orr_policy *p, struct orr_error *err)
 {
-	const struct world *w = world_named(p->kind);
-	if (!w || !w->policies)
+	const struct world *w = p->kind ? world_named(p->kind) : NULL;
+	const struct world_table *t = table_of(p->kind);
+	if (!t && (!w || !w->policies))
 		return unknown_kind(path, p, err);
+	size_t size = t ? t->ops_size : w->ops_size;
 	if (!p->ops)
 		return orr_fail(err, ORR_EINPUT, "%s: policy %s: \"ops\" is NULL: expected a table of functions", path, p->name);
-	if (p->ops_size != w->ops_size)
+	if (p->ops_size != size)
 		return orr_fail(err, ORR_EINPUT,
 			"%s: policy %s: its table of functions has %u bytes, expected %zu; compile it with the headers of this program",
-			path, p->name, p->ops_size, w->ops_size);
-	for (const struct world_function *f = w->functions; f->name; f++) {
+			path, p->name, p->ops_size, size);
+	for (const struct world_function *f = t ? t->functions : w->functions; f->name; f++) {
 		void (*function)(void);
 		memcpy(&function, (const char *)p->ops + f->offset, sizeof function);
 		if (!function)
@@ -102,9 +118,18 @@ static int check_plugin(const char *path, const struct orr_plugin *x, struct orr
 	return check_ops(path, p, err);
 }
 
-/* Loads a shared object into this process. */
+static int load_python(const char *path, const struct orr_policy **out, struct orr_error *err)
+{
+	int rc = python_load(path, out, err);
+	struct orr_plugin x = { ORR_ABI_VERSION, sizeof x, *out };
+	return rc ? rc : check_plugin(path, &x, err);
+}
+
+/* Loads a shared object, or a file of Python, into this process. */
 static int load(const char *path, const struct orr_policy **out, struct orr_error *err)
 {
+	if (python_is_file(path))
+		return load_python(path, out, err);
 	char *with_slash = NULL;
 	if (!strchr(path, '/')) { /* otherwise dlopen() would search the library path */
 		with_slash = mem_alloc(strlen(path) + 3);
@@ -146,11 +171,17 @@ bool registry_is_described(const struct registry_entry *e)
 	return *e->plugin_hash && !e->policy->ops;
 }
 
-static int find(const char *spec, const struct world *of, bool is_described, struct registry_entry *out, struct orr_error *err)
+/* Returns whether the text names a file. */
+static bool is_file(const char *spec)
 {
 	size_t len = strlen(spec);
+	return strchr(spec, '/') || (len > 3 && !strcmp(spec + len - 3, ".so")) || python_is_file(spec);
+}
+
+static int find(const char *spec, const struct world *of, bool is_described, struct registry_entry *out, struct orr_error *err)
+{
 	*out = (struct registry_entry){ 0 };
-	if (strchr(spec, '/') || (len > 3 && !strcmp(spec + len - 3, ".so"))) {
+	if (is_file(spec)) {
 		int rc = find_plugin(spec, is_described, out, err);
 		return rc ? rc : check_world(out, of, err);
 	}
@@ -174,4 +205,51 @@ int registry_find(const char *spec, const struct world *of, struct registry_entr
 int registry_describe(const char *spec, const struct world *of, struct registry_entry *out, struct orr_error *err)
 {
 	return find(spec, of, true, out, err);
+}
+
+/* ---- second tables ---- */
+
+static int unknown_in(const char *name, const struct world_table *t, struct orr_error *err)
+{
+	enum { MOST = 64 };
+	char text[MOST][64];
+	const char *names[MOST + 1] = { NULL };
+	size_t n = 0;
+	for (; n < MOST && t->policies[n]; n++) {
+		registry_display_name(t->policies[n]->name, text[n], sizeof text[n]);
+		names[n] = text[n];
+	}
+	const char *near = nearest_name(name, names);
+	return orr_fail(err, ORR_EINPUT, "unknown %s \"%.80s\": %s%s%s'orrery policy list %s' shows all %ss; a plugin is named by its file",
+		t->kind, name, near ? "did you mean \"" : "", near ? near : "", near ? "\"? " : "", t->option, t->kind);
+}
+
+static int find_in(const char *spec, const struct world_table *t, bool is_described, struct registry_entry *out, struct orr_error *err)
+{
+	char name[128];
+	*out = (struct registry_entry){ 0 };
+	if (is_file(spec)) {
+		int rc = find_plugin(spec, is_described, out, err);
+		return rc || !strcmp(out->policy->kind, t->kind)
+			       ? rc
+			       : orr_fail(err, ORR_EINPUT, "%.80s is a %s policy (for --policy): expected a %s", spec, out->policy->kind,
+					 t->kind);
+	}
+	registry_display_name(spec, out->name, sizeof out->name);
+	for (size_t i = 0; t->policies[i] && !out->policy; i++) {
+		registry_display_name(t->policies[i]->name, name, sizeof name);
+		if (!strcmp(name, out->name))
+			out->policy = t->policies[i];
+	}
+	return out->policy ? ORR_OK : unknown_in(spec, t, err);
+}
+
+int registry_find_in(const char *spec, const struct world_table *of, struct registry_entry *out, struct orr_error *err)
+{
+	return find_in(spec, of, false, out, err);
+}
+
+int registry_describe_in(const char *spec, const struct world_table *of, struct registry_entry *out, struct orr_error *err)
+{
+	return find_in(spec, of, true, out, err);
 }

@@ -23,6 +23,10 @@ int registry_find(const char *spec, const struct world *of, struct registry_entr
 /* Same, but a plugin is loaded in a child process only, which reports name, kind, flags and parameters: the policy has no functions
  * (ops NULL). Safe in any thread. */
 int registry_describe(const char *spec, const struct world *of, struct registry_entry *out, struct orr_error *err);
+/* Like registry_find() and registry_describe(), in a second table of a world (world.h). */
+int registry_find_in(const char *spec, const struct world_table *of, struct registry_entry *out, struct orr_error *err);
+int registry_describe_in(const char *spec, const struct world_table *of, struct registry_entry *out, struct orr_error *err);
+
 /* Returns whether the policy was only described. */
 bool registry_is_described(const struct registry_entry *e);
 

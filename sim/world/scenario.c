@@ -230,7 +230,10 @@ static int read_cluster(struct scenario *s, struct orr_error *err)
 static bool runs_here(const struct scenario *s)
 {
 	const struct world *w = s->world;
-	return s->output->in_process || !w->give || (w->flag_in_process && world_extra(s->output, w->flag_in_process));
+	bool is_here = s->output->in_process || !w->give;
+	for (size_t i = 0; i < sizeof w->flags_in_process / sizeof *w->flags_in_process; i++)
+		is_here |= w->flags_in_process[i] && world_extra(s->output, w->flags_in_process[i]);
+	return is_here;
 }
 
 static int resolve_policy(const cJSON *o, struct scenario *s, struct orr_error *err)
@@ -274,6 +277,9 @@ static int read_policies(struct scenario *s, struct orr_error *err)
 {
 	if (!s->world->policies)
 		return ORR_OK; /* read by the world's parts */
+	const char *usual = s->world->default_policy ? s->world->default_policy(s) : NULL;
+	if (usual && !cJSON_GetObjectItemCaseSensitive(s->given, "policies"))
+		cJSON_AddItemToArray(cJSON_AddArrayToObject(s->given, "policies"), cJSON_CreateString(usual));
 	scenario_spell_out_policies(s->given);
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(s->given, "policies");
 	int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0;

@@ -41,9 +41,9 @@ static bool is_policy(const cJSON *entry, const char *key, const char *name, siz
 	const char *s = cJSON_IsString(policy) ? policy->valuestring : "", *slash = strrchr(s, '/');
 	const char *file = slash ? slash + 1 : s;
 	size_t n = strlen(file);
-	bool is_file = slash || (n > 3 && !strcmp(file + n - 3, ".so"));
-	if (n > 3 && !strcmp(file + n - 3, ".so"))
-		n -= 3;
+	bool has_suffix = n > 3 && (!strcmp(file + n - 3, ".so") || !strcmp(file + n - 3, ".py"));
+	bool is_file = slash || has_suffix;
+	n -= has_suffix ? 3 : 0;
 	struct registry_entry plugin;
 	return same_name(file, n, name, len) ||
 	       (is_file && !registry_describe(s, NULL, &plugin, NULL) && same_name(plugin.name, strlen(plugin.name), name, len));

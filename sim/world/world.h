@@ -80,7 +80,8 @@ struct world_flag {
 	const char *name, *arg; /* arg: its name in the help; NULL: the flag has no argument and sets `value` */
 	enum world_flag_kind kind;
 	const char *key, *value;
-	const char *doc; /* lines of the help text */
+	const char *doc;                   /* lines of the help text */
+	void (*put_doc)(struct sbuf *out); /* writes these lines instead; may be NULL */
 };
 
 /* A function that a policy must have. */
@@ -92,6 +93,19 @@ struct world_function {
 struct world_policy_flag {
 	uint32_t flag;
 	const char *doc;
+};
+/*
+ * A second table of a world: plugins of another kind, one of which an option names ("--router NAME"). A kind is declared like a policy
+ * (orrery/policy.h), with its own table of functions.
+ */
+struct world_table {
+	const char *kind;                         /* kind of the declaration: "router" */
+	const char *option;                       /* option that names a plugin of this kind: "--router" */
+	const struct orr_policy *const *policies; /* built-in plugins; ends with NULL */
+	size_t ops_size;                          /* size of the table of functions, bytes */
+	const struct world_function *functions;   /* required functions; ends with a NULL name */
+	const struct embedded_file *template;     /* templates of `policy new`: the source, its test */
+	const char *example;                      /* a command that ends in "--router " */
 };
 #define WORLD_FUNCTION(ops, name)                 \
 	{                                         \
@@ -126,6 +140,7 @@ struct world {
 	size_t ops_size;
 	const struct world_function *functions;       /* functions; ends with a NULL name */
 	const struct world_policy_flag *policy_flags; /* flags; ends with a NULL doc; may be NULL */
+	const struct world_table *routers;            /* second table; NULL: none */
 	const char *oracle;                           /* data visible to a policy that declares ORR_NEEDS_ORACLE */
 	const struct embedded_file *template;         /* templates of `policy new`: the source, its test */
 	const char *example;                          /* a command that ends in a list of policies */
@@ -141,6 +156,7 @@ struct world {
 
 	/* Verb. usage NULL: the world has no verb. */
 	const char *usage, *about;      /* first lines of the help; description of the verb */
+	const char *source_key;         /* key that replaces the argument if it is set; NULL: none */
 	const char *source;             /* name of the verb's argument, "TRACE" */
 	const char *source_hint;        /* text for a message: "a file, or a generator such as philly-like" */
 	const char *source_doc;         /* lines of the help text */
@@ -155,6 +171,8 @@ struct world {
 	int (*open)(struct scenario *s, struct orr_error *err);
 	/* Returns whether the scenario, whose keys are read, needs a cluster. NULL: yes if the world has such a key. */
 	bool (*needs_cluster)(const struct scenario *s);
+	/* Returns the policy of a scenario, whose keys are read, that names none; NULL: it must name one. May be NULL. */
+	const char *(*default_policy)(const struct scenario *s);
 	/* Returns whether replications of the open scenario differ even if its policies draw no random numbers. NULL: they differ. */
 	bool (*is_random)(const struct scenario *s);
 	/* Returns the size of a run of the open scenario, to which its length is about proportional, such as the number of jobs; 0:
@@ -169,9 +187,9 @@ struct world {
 	 * process. */
 	void (*give)(const struct scenario *s, size_t i, struct sbuf *out);
 	bool (*take)(struct scenario *s, size_t i, const char *bytes, size_t n);
-	/* Name of the flag (struct world_extra) with which plugins run in this process all the same, because they leave more data. NULL:
+	/* Names of the flags (struct world_extra) with which plugins run in this process all the same, because they leave more data. NULL:
 	 * none. */
-	const char *flag_in_process;
+	const char *flags_in_process[2];
 	const struct world_effect *effects; /* effects; may be NULL; ends with a NULL key */
 	/* Returns the bits for the column `use` of the effects, over all replications of run i. May be NULL. */
 	unsigned (*used)(const struct scenario *s, size_t i);

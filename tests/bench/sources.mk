@@ -1,7 +1,7 @@
 # make bench: one program per benchmark
-BENCHES = tests/bench/bench_engine tests/bench/bench_store tests/bench/bench_jobs tests/bench/bench_learn tests/bench/bench_serve \
+BENCHES = tests/bench/bench_engine tests/bench/bench_chakra tests/bench/bench_store tests/bench/bench_jobs tests/bench/bench_learn tests/bench/bench_serve \
 	tests/bench/bench_trace tests/bench/bench_big_step tests/bench/bench_serve_llm tests/bench/bench_spot \
-	tests/bench/bench_merge
+	tests/bench/bench_merge tests/bench/bench_path
 EXTRA_PROGRAMS += $(BENCHES) tests/bench/bench_net
 CLEANFILES += $(BENCHES) tests/bench/bench_net bench_peer_ns3 bench_peer_simgrid
 # Queues that the engine does not use, and their common load.

@@ -228,7 +228,8 @@ static void check_table(void)
 	fit_law_free(&l);
 	for (size_t i = 0; i < 3; i++)
 		set(i, 0, 1e6, 0, 1);
-	ok(fit_law(FORM_TABLE, list, 3, &l, &err) == ORR_EINPUT && strstr(err.text, "table: expected points with a size"),
+	ok(fit_law(FORM_TABLE, list, 3, &l, &err) == ORR_EINPUT &&
+			strstr(err.text, "law of the form table: no point has a size: expected points with a size above 0"),
 		"a table needs sizes");
 	fit_law_free(&l);
 }
@@ -247,7 +248,8 @@ static void check_least(void)
 		char want[60];
 		int rc = fit_law(forms[i].form, list, forms[i].least - 1, &l, &err);
 		fit_law_free(&l);
-		snprintf(want, sizeof want, forms[i].least > 1 ? "expected at least %zu points, found %zu" : "a law: expected points",
+		snprintf(want, sizeof want,
+			forms[i].least > 1 ? "expected at least %zu points, found %zu" : "a law: no points: expected at least one",
 			forms[i].least, forms[i].least - 1);
 		ok(rc == ORR_EINPUT && strstr(err.text, want), "%s: %s", law_form_name(forms[i].form), want);
 		rc = fit_law(forms[i].form, list, forms[i].least, &l, &err);

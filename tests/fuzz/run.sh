@@ -11,14 +11,14 @@ if ! command -v "$clang" >/dev/null 2>&1; then
   echo "make fuzz needs clang with libFuzzer; there is no $clang here" >&2
   exit 77
 fi
-[ $# -gt 0 ] || set -- auto flow philly tiresias muri gavel openb openb-nodes swf orrery azure-llm mooncake burstgpt splitwise vidur requests bamboo gcp-polls step-curve parcae-counts parcae-segment skypilot availability prices avail-model request-model throughput cluster spec failures model model-spec topology topology-spec netflows graph partitions partitions-text points device-profile served csv csv-requests acme helios itp dlrm spot-gpu slurm philly-raw kubernetes aws-prices bailian
+[ $# -gt 0 ] || set -- auto flow philly tiresias muri pollux gavel openb openb-nodes swf orrery azure-llm mooncake burstgpt splitwise vidur requests bamboo gcp-polls step-curve parcae-counts parcae-segment skypilot availability prices avail-model request-model throughput cluster spec failures model model-spec topology topology-spec netflows graph partitions partitions-text points device-profile served csv csv-requests acme helios itp dlrm spot-gpu slurm philly-raw kubernetes aws-prices bailian chakra chakra-groups astra-network astra-system
 mkdir -p "$build/fuzz"
 echo "building $build/fuzz/fuzz_trace with $clang"
 "$clang" -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
   -I"$src/include" -I"$src/sim" -I"$src" -o "$build/fuzz/fuzz_trace" \
   "$src"/tests/fuzz/fuzz_trace.c "$src"/tests/fuzz/target.c "$src"/traces/*.c \
   "$src"/policies/step/document.c "$src"/policies/step/graph_*.c "$src"/policies/step/partitions.c \
-  "$src"/hwmodel/*.c "$src"/sim/engine/*.c "$src"/calib/points.c "$src"/calib/csv.c \
+  "$src"/hwmodel/*.c "$src"/sim/engine/*.c "$src"/sim/step/astra.c "$src"/sim/step/replay.c "$src"/sim/step/replay_[cnps]*.c "$src"/calib/points.c "$src"/calib/csv.c \
   "$build"/hwmodel/*_data.c \
   "$src"/base/*.c "$src"/sim/cluster/*.c "$src"/sim/net/topology*.c "$src"/sim/net/flow*.c "$src"/sim/net/netflows*.c \
   -lz -lzstd -lnettle -lcjson -lgsl -lgslcblas -lm

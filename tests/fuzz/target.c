@@ -13,7 +13,9 @@
 #include "net/topology.h"
 #include "policies/step/graph_read.h"
 #include "policies/step/partitions.h"
+#include "step/replay.h"
 #include "traces/avail.h"
+#include "traces/chakra_load.h"
 #include "traces/profile.h"
 #include "traces/generator.h"
 #include "traces/requests.h"
@@ -25,12 +27,12 @@
 
 enum { MAX_ROWS = 20000 }; /* a small compressed input may contain many rows */
 
-const char *const fuzz_parsers[] = { "auto", "flow", "philly", "tiresias", "muri", "gavel", "openb", "openb-nodes", "swf", "orrery",
-	"azure-llm", "mooncake", "burstgpt", "splitwise", "vidur", "requests", "bamboo", "gcp-polls", "step-curve", "parcae-counts",
-	"parcae-segment", "skypilot", "availability", "prices", "avail-model", "request-model", "throughput", "cluster", "spec", "failures",
-	"model", "model-spec", "topology", "topology-spec", "netflows", "graph", "partitions", "partitions-text", "points",
-	"device-profile", "served", "csv", "csv-requests", "acme", "helios", "itp", "dlrm", "spot-gpu", "slurm", "philly-raw", "kubernetes",
-	"aws-prices", "bailian", NULL };
+const char *const fuzz_parsers[] = { "auto", "flow", "philly", "tiresias", "muri", "pollux", "gavel", "openb", "openb-nodes", "swf",
+	"orrery", "azure-llm", "mooncake", "burstgpt", "splitwise", "vidur", "requests", "bamboo", "gcp-polls", "step-curve",
+	"parcae-counts", "parcae-segment", "skypilot", "availability", "prices", "avail-model", "request-model", "throughput", "cluster",
+	"spec", "failures", "model", "model-spec", "topology", "topology-spec", "netflows", "graph", "partitions", "partitions-text",
+	"points", "device-profile", "served", "csv", "csv-requests", "acme", "helios", "itp", "dlrm", "spot-gpu", "slurm", "philly-raw",
+	"kubernetes", "aws-prices", "bailian", "chakra", "chakra-groups", "astra-network", "astra-system", NULL };
 
 static void require(int is_true)
 {
@@ -316,6 +318,44 @@ static void avail(struct trace *t, const uint8_t *data, size_t n, struct orr_err
 	mem_free(text);
 }
 
+/* An execution trace of rank 0 of 2, run in both modes; a network or a system by which a trace runs. */
+static void chakra(const char *parser, const uint8_t *data, size_t n)
+{
+	static const char plain_network[] = "topology: [ Ring ]\nnpus_count: [ 2 ]\nbandwidth: [ 50 ]\nlatency: [ 500 ]\n";
+	static const char plain_system[] = "{\"local-mem-bw\": 1600, \"preferred-dataset-splits\": 4, \"endpoint-delay\": 10}";
+	static const char plain_trace[] = "\0\x04\x08\x01\x18\x04";
+	struct orr_error err = { 0 };
+	struct astra_network net;
+	struct astra_system sys;
+	char *text = mem_strndup((const char *)data, n);
+	bool is_trace = !strcmp(parser, "chakra"), is_network = !strcmp(parser, "astra-network"),
+	     is_system = !strcmp(parser, "astra-system");
+	int rc = astra_network_parse("input", is_network ? text : plain_network, &net, &err);
+	if (!rc)
+		rc = is_system ? astra_system_parse("input", (const char *)data, n, &sys, &err)
+			       : astra_system_parse("input", plain_system, sizeof plain_system - 1, &sys, &err);
+	require(!rc || (rc == ORR_EINPUT && err.text[0]));
+	struct chakra *t = NULL;
+	if (!rc)
+		t = is_trace ? chakra_from_memory("input", data, n, 0, 2, &err)
+			     : chakra_from_memory("input", plain_trace, sizeof plain_trace - 1, 0, net.npus < 64 ? net.npus : 2, &err);
+	require(rc || t || (err.code == ORR_EINPUT && !strncmp(err.text, "input:", 6)));
+	if (t && !strcmp(parser, "chakra-groups"))
+		require(!chakra_groups_parse(t, "input", text, strlen(text), &err) || !strncmp(err.text, "input:", 6));
+	for (int aware = 0; t && aware < 2; aware++) {
+		struct replay_result out;
+		struct replay_config c = { .trace = t, .network = &net, .system = &sys, .is_aware = aware, .check = true };
+		err.code = 0;
+		rc = replay_run(&c, &out, &err);
+		require(!rc || (rc == ORR_EINPUT && err.text[0]));
+		for (uint32_t i = 0; !rc && i < out.n; i++)
+			require(out.rank[i].finish_ns >= 0);
+		replay_result_free(&out);
+	}
+	chakra_free(t);
+	mem_free(text);
+}
+
 void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 {
 	if (!strncmp(parser, "topology", 8)) {
@@ -344,6 +384,10 @@ void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 	}
 	if (!strcmp(parser, "served")) {
 		served(data, n);
+		return;
+	}
+	if (!strncmp(parser, "chakra", 6) || !strncmp(parser, "astra", 5)) {
+		chakra(parser, data, n);
 		return;
 	}
 	if (!strcmp(parser, "netflows")) {

@@ -1,4 +1,4 @@
-# Checks an installation by `make install`: program, man page, completion, headers, pkg-config.
+# Checks an installation by `make install`: program, man pages, completions, data files, headers, pkg-config.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
@@ -29,6 +29,29 @@ else
   skip "groff is not installed"
 fi
 
+pages=$(dirname "$man")
+is "$(for c in $commands; do
+  page=$pages/orrery-$c.1
+  [ -s "$page" ] || { echo "no page orrery-$c.1"; continue; }
+  head -n 8 "$page" | grep -q "^orrery.-$c .- [a-zA-Z]" || echo "$c: no line of NAME"
+  "$ORRERY" "$c" --help | grep -oE -- '(^|[^-[:alnum:]])--[a-z][a-z-]*' | sed 's/^[^-]*//' | sort -u |
+    while read -r o; do sed 's/\\-/-/g' "$page" | grep -qF -- "$o" || echo "$c: no $o"; done
+  command -v groff >/dev/null && groff -man -Tascii -ww "$page" 2>&1 >/dev/null
+done)" "" "every command has a man page of its own with all its options"
+
+# Data files: the program finds those of the installation, and users can copy them.
+share=$(dirname "$(one plots/style.gp)")/..
+is "$(for d in $("$ORRERY" device list | awk 'NR > 1 { print $1 }'); do cmp "$share/hwmodel/devices/$d.json" <("$ORRERY" device show "$d" --json); done)" "" \
+  "the file of every device is installed"
+is "$(for m in $("$ORRERY" model list | awk 'NR > 1 { print $1 }'); do cmp "$share/hwmodel/models/$m.json" <("$ORRERY" model show "$m" --file); done)" "" \
+  "the file of every model is installed"
+is "$(for m in $("$ORRERY" model list --served | awk 'NR > 1 { print $1 }'); do cmp "$share/hwmodel/served/$m.json" <("$ORRERY" model show "$m" --served --file); done)" "" \
+  "the file of every served model is installed"
+is "$(for m in $("$ORRERY" calib list | awk 'NR > 1 && /^[a-z]/ { print $1 }'); do [ -s "$share/hwmodel/profiles/$m.json" ] || echo "$m"; done)" "" \
+  "the file of every profile is installed"
+like "$(ORRERY_DATADIR=$share "$program" doctor | grep -E '^(ok|MISSING) +(figure|scenario|device)' | grep -c "^ok .* $share/")" '^3$' \
+  "doctor finds the files of the installation"
+
 completion=$(one bash-completion/completions/orrery)
 ok "$([ -s "$completion" ]; echo $?)" "the completion is installed under the command's name"
 # complete_words WORD...: prints the completions that bash offers for the last word
@@ -42,9 +65,11 @@ is "$(complete_words orrery --ver)" "--version" "the completion completes option
 is "$(for c in $commands; do complete_words orrery "$c" | grep -qx -- "$c" || echo "$c"; done)" "" \
   "the completion knows every command"
 is "$(complete_words orrery policy new x --)" "--kind
+--lang
 --max-memory
 --max-time
 --reacting
+--router
 --help" "options in examples are not completed as options of the command"
 is "$(complete_words orrery scenario show x --plac)" "--placement" "scenario show has the options of jobs"
 if "$program" policy list >/dev/null 2>&1; then
@@ -58,8 +83,70 @@ vgg19
 vgg16_cifar" "the completion knows the models"
   is "$(complete_words orrery serve poi)$(complete_words orrery serve x --policy irin)$(complete_words orrery serve x --model llama2-13)" \
     "poissonirinallama2-13b" "the completion of serve knows its generators, policies and models"
+  is "$(complete_words orrery figures stan)$(complete_words orrery step vgg16 --device v100-p)$(complete_words orrery device show v100-p)" \
+    "stanzav100-pciev100-pcie" "the completion knows books and devices"
+  is "$(complete_words orrery help expl)$(complete_words orrery trace get nasa)" "explainnasa-ipsc" "help is followed by a command, trace get by a trace"
 else
-  skip "this orrery lists no policies" 6
+  skip "this orrery lists no policies" 8
+fi
+
+# zsh: the functions of its completion system are replaced by ones that print.
+zsh_file=$(one site-functions/_orrery)
+is "$(head -n 1 "$zsh_file")" "#compdef orrery" "the completion of zsh is installed under the name that compinit reads"
+# zsh_words WORD..: prints the candidates for the last word
+zsh_words() {
+  PATH=$(dirname "$program"):$PATH zsh -f -c '
+    compdef() { : }; _files() { : }; compset() { : }
+    _call_program() { shift; "$@" }
+    _describe() { print -l -- "${(@)found%%:*}" }
+    compadd() {
+      local -a all
+      while [[ $1 == -* ]]; do
+        case $1 in --) shift; break ;; -a) all=("${(@P)2}"); shift 2 ;; -S) shift 2 ;; *) shift ;; esac
+      done
+      print -l -- "${all[@]}" "$@"
+    }
+    . $1; shift
+    words=("$@") CURRENT=$# PREFIX=${@[-1]}
+    _orrery' zsh "$zsh_file" "$@" 2>&1 | grep -e "^${*: -1}"
+}
+if command -v zsh >/dev/null; then
+  is "$(for c in $commands; do zsh_words orrery "$c" | grep -qx -- "$c" || echo "$c"; done)" "" "zsh: every command"
+  is "$(zsh_words orrery jobs t.csv --policy fif; zsh_words orrery step vgg16 --device v100-p; zsh_words orrery figures stan; zsh_words orrery model show vgg1;
+    zsh_words orrery serve p --model llama2-13; zsh_words orrery jobs t.csv --placement consol; zsh_words orrery trace get nasa)" "fifo
+v100-pcie
+stanza
+vgg16
+vgg19
+vgg16_cifar
+llama2-13b
+consolidate
+nasa-ipsc" "zsh: names of policies, devices, books, models and choices"
+else
+  skip "zsh is not installed" 2
+fi
+
+fish_file=$(one vendor_completions.d/orrery.fish)
+# fish_words LINE: prints the candidates for the end of the line
+fish_words() { PATH=$(dirname "$program"):$PATH HOME=$work fish --no-config -c "source $fish_file; complete -C '$1'" 2>&1 | cut -f 1; }
+ok "$([ -s "$fish_file" ]; echo $?)" "the completion of fish is installed"
+if command -v fish >/dev/null; then
+  is "$(for c in $commands; do fish_words "orrery $c" | grep -qx -- "$c" || echo "$c"; done)" "" "fish: every command"
+  is "$(fish_words 'orrery jobs t.csv --policy fif'; fish_words 'orrery jobs t.csv --policy srtf,fif'; fish_words 'orrery step vgg16 --device v100-p'
+    fish_words 'orrery figures stan'; fish_words 'orrery model show vgg1' | sort; fish_words 'orrery serve p --model llama2-13'
+    fish_words 'orrery jobs t.csv --placement consol'; fish_words 'orrery trace get nasa'; fish_words 'orrery help expl')" "fifo
+srtf,fifo
+v100-pcie
+stanza
+vgg16
+vgg16_cifar
+vgg19
+llama2-13b
+consolidate
+nasa-ipsc
+explain" "fish: names of policies, devices, books, models and choices"
+else
+  skip "fish is not installed" 2
 fi
 
 # pkg-config and the headers: enough to build a plugin outside the tree.

@@ -78,4 +78,25 @@ print("\n".join(sorted(set(s["properties"]) | set(s["$defs"][sys.argv[2]]["prope
 else
   skip "python3 is not installed"
 fi
+# Released language models: parameters and KV cache as the sums of their tensors.
+if need "$data/models/llm_configs.csv"; then
+  # published NAME COLUMN: prints a column of the row
+  published() {
+    awk -F, -v name="$1" -v column="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == column) k = i } $1 == name { print $k }' "$data/models/llm_configs.csv"
+  }
+  while read -r name network served; do
+    is "$("$ORRERY" model show "$network" --json | sed -n 's/^\t"params":[[:space:]]*\([0-9]*\),/\1/p')" "$(published "$name" params_total)" "$name: parameters"
+    is "$("$ORRERY" model show "$served" --served --json | sed -n 's/.*"kv_bytes_per_token":[[:space:]]*\([0-9]*\).*/\1/p')" \
+      "$((2 * $(published "$name" kv_values_per_token)))" "$name: bytes of a token in the KV cache, fp16"
+  done <<'E2'
+Llama-3-8B llama3_8b llama3-8b
+Llama-3-70B llama3_70b llama3-70b
+Llama-3.1-405B llama3p1_405b llama3.1-405b
+Llama-3.2-1B llama3p2_1b llama3.2-1b
+Llama-3.2-3B llama3p2_3b llama3.2-3b
+Mistral-7B-v0.3 mistral_7b mistral-7b
+Phi-4 phi4 phi4
+Phi-4-mini phi4_mini phi4-mini
+E2
+fi
 tap_done

@@ -52,7 +52,12 @@ static void known_totals(void)
 		{ "googlenet", 6624904, 173, 1.498 }, { "bert_base_s512", 109482240, 199, 0 }, { "bert_large_s512", 335141888, 391, 0 },
 		{ "bert_large_pretrain_s512", 336226108, 0, 0 }, { "gpt2_117m", 124439808, 148, 0 }, { "gpt2_345m", 354823168, 292, 0 },
 		{ "gpt2_1p5b", 1557611200, 580, 0 }, { "llama2_7b", 6738415616, 291, 0 }, { "llama2_13b", 13015864320, 363, 0 },
-		{ "llama2_70b", 68976648192, 723, 0 }, { "vit_b16", 86567656, 152, 17.56 }, { "deit_s16", 22050664, 152, 4.6 } };
+		{ "llama2_70b", 68976648192, 723, 0 },
+		/* as released: the sums of their tensors */
+		{ "llama3_8b", 8030261248, 291, 0 }, { "llama3_70b", 70553706496, 723, 0 }, { "llama3p1_405b", 405853388800, 1137, 0 },
+		{ "llama3p2_1b", 1235814400, 146, 0 }, { "llama3p2_3b", 3212749824, 254, 0 }, { "mistral_7b", 7248023552, 291, 0 },
+		{ "phi4", 14659507200, 363, 0 }, { "phi4_mini", 3836021760, 290, 0 }, { "vit_b16", 86567656, 152, 17.56 },
+		{ "deit_s16", 22050664, 152, 4.6 } };
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
 		struct dnn *d = load(known[i].name);
 		double gmacs = products(d, DNN_FORWARD) / 2e9;

@@ -152,6 +152,60 @@ static struct served_on *on(const struct served *m, const struct device *d)
 	return x;
 }
 
+/* Tests the closed form of microsoft/vidur's pipelines: constants per stage and per hop. */
+static void check_closed_stages(void)
+{
+	struct served *m = parse("{\"name\":\"o\",\"source\":\"s\",\"kind\":\"llm\",\"weight_bytes\":1e9,\"kv_bytes_per_token\":100,"
+				 "\"closed\":{\"constant_ms\":4,\"token_ms\":0.05,\"context_ms\":1e-4,\"pair_ms\":1e-6,\"stage_ms\":1,"
+				 "\"hop_ms\":0.05,\"hop_token_ms\":2e-4}}");
+	struct orr_error err = { 0 };
+	struct device *d = device_load("a100-80g", &err);
+	struct served_place p = { .device = d, .tp = 1, .pp = 4 };
+	struct served_on *x = m && d ? served_on_new(m, &p, &err) : NULL, *one = m && d ? on(m, d) : NULL;
+	if (!ok(x && one, "a closed form with constants of stages %s", err.text))
+		return;
+	struct llm_load w = { .decodes = 30, .prompts = 2, .prompt_tokens = 700, .decode_context = 12345, .prompt_pairs = 250000 };
+	/* 1 + (4 + 36.5 + 1.2345 + 0.25) / 4 ms, and a hop of 0.05 + 0.146 ms after the first three. */
+	near_to(served_stage_s(x, &w, 3), 11.496125e-3, 1e-15, "the last stage sends nothing");
+	near_to(served_stage_s(x, &w, 0), 11.692125e-3, 1e-15, "the first stage sends its output");
+	near_to(served_iteration(x, &w), 3 * 11.692125e-3 + 11.496125e-3, 1e-15, "the iteration is the sum of its stages");
+	near_to(served_iteration(one, &w), 42.9845e-3, 1e-15, "one stage: 1 + 4 ms and no hop");
+	served_on_free(x);
+	served_on_free(one);
+	served_free(m);
+	device_free(d);
+}
+
+/* Tests the form by fits: docs/models/serve-disaggregation.md. */
+static void check_fits(void)
+{
+	struct served *m =
+		parse("{\"name\":\"o\",\"source\":\"s\",\"kind\":\"llm\",\"weight_bytes\":1e9,\"kv_bytes_per_token\":100,"
+		      "\"fits\":{\"prompt_pp_ms\":1,\"first_ms\":2,\"first_token_ms\":1e-4,\"by_tp\":[{\"tp\":1,"
+		      "\"prefill_ms\":[18,0.1,1e-5],\"decode_ms\":[20,1e-3,0.04],\"large_ms\":[8,1e-3,0.16],\"large_from\":95}]}}");
+	struct orr_error err = { 0 };
+	struct served_place p = { .tp = 1, .pp = 2 }, other = { .tp = 4, .pp = 1 };
+	struct served_on *x = m ? served_on_new(m, &p, &err) : NULL;
+	if (!ok(x != NULL, "fits by tensor parallelism %s", err.text))
+		return;
+	struct llm_load prompts = { .prompts = 2, .prompt_tokens = 300, .prompt_pairs = 50000 };
+	/* (18 + 30 + 0.5) / 2 + 1 x 2 ms, and 2 + 0.03 ms in the first stage. */
+	near_to(served_stage_s(x, &prompts, 1), 26.25e-3, 1e-15, "a stage of prompts");
+	near_to(served_stage_s(x, &prompts, 0), 28.28e-3, 1e-15, "the first stage of prompts");
+	near_to(served_iteration(x, &prompts), 54.53e-3, 1e-15, "both stages");
+	/* 10 decodes with 5,000 tokens done: (20 + 5 + 0.4) / 2 ms; the first stage adds 2 + 0.499 ms. 95 decodes: (8 + 5 + 15.2) / 2 ms.
+	 */
+	struct llm_load decodes = { .decodes = 10, .decode_context = 5000 };
+	near_to(served_stage_s(x, &decodes, 1), 12.7e-3, 1e-15, "a stage of decodes");
+	near_to(served_stage_s(x, &decodes, 0), 15.199e-3, 1e-15, "the first stage of decodes");
+	decodes.decodes = 95;
+	near_to(served_stage_s(x, &decodes, 1), 14.1e-3, 1e-15, "many decodes");
+	ok(!served_on_new(m, &other, &err) && strstr(err.text, "no fit for tensor parallelism of 4: expected one of $.fits.by_tp"),
+		"a tensor parallelism without a fit");
+	served_on_free(x);
+	served_free(m);
+}
+
 /* Tests the closed form of the microsoft/vidur oracle: an iteration takes 5 + 0.05 T + 1e-4 C + 1e-6 P ms. */
 static void check_closed(void)
 {
@@ -172,6 +226,11 @@ static void check_closed(void)
 		"tokens that fit beside the weights into half of the memory");
 	near_to(served_kv_tokens(x, 0.01), 0, 0, "no KV cache if the weights do not fit");
 	same_text(served_source(x), "closed form", "the source of times is reported");
+	/* Without constants per stage, a stage takes an equal share: 5.051 / 4 ms. */
+	struct served_place four = { .device = d, .tp = 1, .pp = 4 };
+	struct served_on *stages = served_on_new(m, &four, &err);
+	near_to(stages ? served_stage_s(stages, &w, 1) : NAN, 5.051e-3 / 4, 1e-15, "a stage takes an equal share");
+	served_on_free(stages);
 	struct served_place p = { .device = d, .tp = 0, .pp = 1 };
 	ok(!served_on_new(m, &p, &err) && strstr(err.text, "parallelism of at least 1"), "no parallelism of 0");
 	served_on_free(x);
@@ -246,9 +305,17 @@ static void check_refused(void)
 	refused(TABLE "\"batch\":[1],\"latency_ms\":[1],\"slo_ms\":0}", "in.json: $.slo_ms: expected a number above 0, found 0");
 	refused("{\"name\":\"n\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[1]}",
 		"in.json: $.source: expected a string of 1 to 600 bytes on one line, found nothing");
-	refused(LLM "\"weight_bytes\":1}", "in.json: $: expected one of the keys \"closed\", \"curves\" and \"layers\", found none");
-	refused(LLM "\"closed\":{},\"layers\":{}}",
-		"in.json: $: expected only one of the keys \"closed\", \"curves\" and \"layers\", found \"closed\" and \"layers\"");
+	refused(LLM "\"fits\":{}}", "in.json: $.fits.by_tp: expected a list of 1 to 64 objects, found nothing");
+	refused(LLM "\"fits\":{\"by_tp\":[{\"tp\":1,\"prefill_ms\":[1,0],\"decode_ms\":[1,0,0]}]}}",
+		"in.json: $.fits.by_tp[0].prefill_ms: expected a list of 3 numbers, found 2");
+	refused(LLM "\"fits\":{\"by_tp\":[{\"tp\":1,\"prefill_ms\":[1,0,0],\"decode_ms\":[0,1,0]}]}}",
+		"in.json: $.fits.by_tp[0].decode_ms[0]: expected a number above 0, so that an iteration takes time");
+	refused(LLM "\"fits\":{\"by_tp\":[{\"tp\":1,\"prefill_ms\":[1,0,0],\"decode_ms\":[1,1,0],\"large_ms\":[1,1,0]}]}}",
+		"in.json: $.fits.by_tp[0].large_from: expected a number from 1 to 1e+09, found nothing");
+	refused(LLM "\"weight_bytes\":1}",
+		"in.json: $: expected one of the keys \"closed\", \"curves\", \"fits\" and \"layers\", found none");
+	refused(LLM "\"closed\":{},\"layers\":{}}", "in.json: $: expected only one of the keys \"closed\", \"curves\", \"fits\" and "
+						    "\"layers\", found \"closed\" and \"layers\"");
 	refused(LLM "\"closed\":{\"constant_ms\":1,\"token_ms\":0,\"context_ms\":0}}",
 		"in.json: $.closed.pair_ms: expected a number from 0 to 1e+09, found nothing");
 	refused(LLM "\"closed\":{\"constant_ms\":0,\"token_ms\":0,\"context_ms\":1,\"pair_ms\":1}}",
@@ -272,6 +339,8 @@ int main(void)
 	check_between();
 	check_bert();
 	check_closed();
+	check_closed_stages();
+	check_fits();
 	check_curves();
 	check_refused();
 	return done();

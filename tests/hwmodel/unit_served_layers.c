@@ -99,6 +99,9 @@ static void check_by_hand(void)
 	double stage, whole = served_iteration_stage(two, &w, &stage), hop = 5e-6 + 23 * 64 * 2 / 2 / 100e9 + reduce_s(23) / 2;
 	near_to(1e6 * whole, 1e6 * (served_iteration(x, &w) + hop), 1e-12, "two stages: a hop more");
 	ok(stage > whole / 2 && stage < whole, "the busiest stage is busy for more than half");
+	double first = served_stage_s(two, &w, 0), last = served_stage_s(two, &w, 1);
+	near_to(1e6 * (first + last), 1e6 * whole, 1e-12, "the stages sum to the iteration");
+	near_to(1e6 * fmax(first, 0.5e-3 + last), 1e6 * stage, 1e-12, "the host's time is in the first stage");
 	/* A device with one head of keys for two queries reads each key at most twice. */
 	struct served_place twice = { .device = d, .tp = 2, .pp = 1, .precision = PRECISION_FP16, .kv_reads = 7 };
 	struct served_on *again = served_on_new(m, &twice, &err);
@@ -185,6 +188,18 @@ static struct llm_load any_load(struct rng *r)
 	return w;
 }
 
+/* Returns whether the stages are positive and sum to the iteration. */
+static bool stages_sum(struct served_on *x, const struct llm_load *w, uint32_t pp)
+{
+	double sum = 0, least = INFINITY, whole = served_iteration(x, w);
+	for (uint32_t i = 0; i < pp; i++) {
+		double s = served_stage_s(x, w, i);
+		sum += s;
+		least = fmin(least, s);
+	}
+	return least > 0 && fabs(sum - whole) <= 1e-12 * whole;
+}
+
 static void check_increasing(void)
 {
 	static const char gpt3[] = "{\"name\":\"gpt3\",\"source\":\"made up\",\"kind\":\"llm\",\"layers\":{\"dnn\":\"gpt3_175b\"}}";
@@ -203,12 +218,15 @@ static void check_increasing(void)
 		struct profile *p = cases[i].has_profile ? profile_load(cases[i].device, &err) : NULL;
 		struct served *m = *cases[i].model == '{' ? parse(cases[i].model) : served_load(cases[i].model, &err);
 		struct served_on *x = d && m ? on(m, d, p, cases[i].tp, cases[i].pp) : NULL;
-		int bad = 0;
+		int bad = 0, uneven = 0;
 		rng_init(&r, 1, "served", i);
 		for (int k = 0; x && k < n; k++) {
 			struct llm_load w = any_load(&r);
+			uneven += !stages_sum(x, &w, cases[i].pp);
 			bad += !is_increasing(x, &w, &r);
 		}
+		ok(x && !uneven, "%s in %u stages: the stages sum to the iteration (%d of %d do not)", m ? m->name : "?", cases[i].pp,
+			uneven, n);
 		ok(x && !bad, "%s on %u x %s%s: increasing in each argument (%d of %d are not) %s", m ? m->name : "?",
 			cases[i].tp * cases[i].pp, cases[i].device, cases[i].has_profile ? " with a profile" : "", bad, n, err.text);
 		served_on_free(x);

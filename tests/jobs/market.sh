@@ -129,7 +129,7 @@ BEGIN { srand(7); print "submit_s,duration_s,gpus,user,speedup"
 EOT
 awk -v n="$([ "${ORR_SANITIZED:-0}" = 1 ] && echo 60 || echo 200)" -f gen.awk >many.csv
 { echo time_s,event,node; for i in $(seq 24); do echo "0,add,n$i"; done; } >constant.csv
-all=$("$orrery" policy list --kind jobs | awk '$1 && NR > 1 { print $1 }' | paste -sd,)
+all=$("$orrery" policy list --kind jobs | awk '$1 && NR > 1 && $1 !~ /^(pollux|replay)$/ { print $1 }' | paste -sd,) # jobs that adapt; a file of decisions
 like "$all" "fifo.*gavel.*spot-market" "the list of policies includes all policies of jobs"
 "$orrery" jobs many.csv --cluster 8x1,16x4 --placement consolidate --policy "$all" --check -q --no-figures --out fixed
 "$orrery" jobs many.csv --cluster 8x1,16x4 --placement consolidate --policy "$all" --check -q --no-figures --out constant --capacity constant.csv

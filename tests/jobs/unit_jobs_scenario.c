@@ -442,7 +442,8 @@ static void test_refusals(void)
 		"t.csv:3: job 1 requests 2 GPUs of type v100|h100 and can never be placed on this cluster, and so do 1 others%s", ending);
 	refused("submit_s,duration_s,gpus,gpu_types\n0,10,1,\n0,1,2,v100|h100\n0,1,2,h100\n", "1x1:v100,1x4:p100", "", want);
 	refused("submit_s,duration_s,gpus,iterations\n0,,1,5\n", "1x1:v100", "",
-		"job 0 (line 2 of the trace): has no duration: expected a model and a strategy, or --throughputs FILE");
+		"job 0 (line 2 of the trace): has no duration: expected a model and a strategy, --throughputs FILE, or --applications FILE "
+		"with its model");
 	create_says = "no luck";
 	refused("submit_s,duration_s,gpus\n0,1,1\n", "1x1:v100", "", "policy fifo: at 0.000000000 s: no luck");
 	create_says = "";

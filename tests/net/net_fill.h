@@ -27,7 +27,7 @@ void fill_from_topo(struct fill *f, const struct topo *t);
 void fill_free(struct fill *f);
 /* Adds a flow along the topology's route; returns its index. */
 uint32_t fill_route(struct fill *f, const struct topo *t, uint32_t src, uint32_t dst, uint64_t key, double bytes);
-/* Computes max-min fair rates of all flows that drain; -1 if there is none (a load of 0). */
+/* Computes the max-min fair rates of all flows that drain. A flow that no link limits (load 0) keeps the rate -1. */
 void fill_rates(struct fill *f);
 /* Runs all flows to their ends and removes them. Returns the end time, s; NAN if a flow never ends. */
 double fill_run(struct fill *f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Routes join their endpoints, D-mod-k separates the flows of a shift, and errors in descriptions are named. */
+/* Routes join their endpoints, D-mod-k separates the flows of a shift, and messages name the errors in descriptions. */
 #include "tests/tap.h"
 
 #include "base/mem.h"

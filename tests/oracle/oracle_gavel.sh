@@ -56,6 +56,27 @@ if need "$single" && need "$more/single120__isolated__444.jobs.csv"; then
   is "$(jcts "$more/multi96__isolated__888.jobs.csv")" "96 jobs" "isolated, 8-8-8, jobs on 1, 2 and 4 GPUs: every JCT is theirs"
 fi
 
+# AlloX decides by itself: its assignment, with its ties, is restated.
+for c in 444 1200; do
+  if need "$more/single120__allox__$c.jobs.csv"; then
+    "$ORRERY" jobs "$single" --format gavel --throughputs "$dir/simulation_throughputs.json" --policy allox --set policy.allox.rules=gavel \
+      --cluster "$([ $c = 444 ] && echo 4x1:v100,4x1:p100,4x1:k80 || echo 12x1:v100)" --check --no-figures -q --out "$work/out" >/dev/null
+    mv "$work/out/allox.jobs.csv" "$work/out/gavel.jobs.csv"
+    is "$(jcts "$more/single120__allox__$c.jobs.csv")" "120 jobs" "allox, $c: every JCT is theirs without replay"
+    is "$(awk -F, 'FNR > 1 { s += $6 } END { printf "%.4f", s / 120 }' "$work/out/gavel.jobs.csv")" \
+      "$([ $c = 444 ] && echo 23235.6539 || echo 18709.5536)" "allox, $c: the mean JCT"
+  fi
+done
+# Water filling decides by itself; its optimum is unique up to ties between jobs.
+if need "$more/single120__max_min_fairness_water_filling_perf__444.jobs.csv"; then
+  "$ORRERY" jobs "$single" --format gavel --throughputs "$dir/simulation_throughputs.json" --policy max-min --set policy.max-min.rules=gavel \
+    --cluster 4x1:v100,4x1:p100,4x1:k80 --check --no-figures -q --out "$work/out" >/dev/null
+  is "$(awk -F, 'NR == FNR { if (FNR > 1) theirs += $2; next } FNR > 1 { ours += $6 }
+      END { d = 100 * (ours / theirs - 1); print (d < 1 && -d < 1) ? "near" : d " % off" }' \
+    "$more/single120__max_min_fairness_water_filling_perf__444.jobs.csv" "$work/out/max-min.jobs.csv")" near \
+    "max-min with water filling: the mean JCT is theirs within 1 %"
+fi
+
 # replayed NAME TRACE CLUSTER JOBS SETTING..: checks every JCT under the simulator's own X
 replayed() {
   local name=$1 trace=$2 cluster=$3 jobs=$4

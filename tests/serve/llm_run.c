@@ -53,6 +53,11 @@ FILE *llm_oracle_file(const char *name)
  * kind, at most 4,096 in total. Long prompts are shortened. */
 struct reqset *llm_vidur_requests(void)
 {
+	return llm_vidur_requests_at(1);
+}
+
+struct reqset *llm_vidur_requests_at(double scale)
+{
 	enum { ROWS = 2000, LIMIT = 4096 };
 	FILE *f = llm_oracle_file("conv2000.csv");
 	if (!f)
@@ -67,6 +72,8 @@ struct reqset *llm_vidur_requests(void)
 		prompt = prompt < 1 ? 1 : prompt;
 		output = output < 1 ? 1 : output;
 		prompt -= prompt + output > LIMIT ? prompt + output - LIMIT : 0;
+		if (scale < 1 || scale > 1)
+			snprintf(arrived, sizeof arrived, "%.12f", atof(arrived) * scale);
 		at += (size_t)snprintf(text + at, sizeof text - at, "%s,%d,%d\n", arrived, prompt, output);
 	}
 	fclose(f);
@@ -110,15 +117,15 @@ static int serve_as_guest(
 
 struct run_result *llm_serve(const struct llm_run *x, struct orr_error *err)
 {
-	uint32_t replicas = x->replicas ? x->replicas : 1;
+	uint32_t replicas = x->replicas ? x->replicas : 1, pp = x->pp ? x->pp : 1;
 	char nodes[32];
-	snprintf(nodes, sizeof nodes, "%ux1", replicas);
+	snprintf(nodes, sizeof nodes, "%ux%u", replicas, pp);
 	const char *json = x->model ? x->model : llm_vidur_model;
 	struct served *model = *json == '{' ? served_parse("model", json, strlen(json), err) : served_load(json, err);
 	struct device *device = x->device ? device_load(x->device, err) : NULL;
 	struct cluster *cluster = cluster_load(x->cluster ? x->cluster : nodes, err);
 	struct topo *topo = x->topology && cluster ? topo_load(cluster, x->topology, 1, err) : NULL;
-	struct serve_deployment deployment = { .replicas = replicas, .tp = 1, .pp = 1, .kv_blocks = x->kv_blocks };
+	struct serve_deployment deployment = { .replicas = replicas, .tp = 1, .pp = pp, .kv_blocks = x->kv_blocks };
 	struct orr_args *options = args_new(serve_options, "serve", err), *args = args_new(x->policy->params, "policy", err);
 	struct failures *failures = x->failures && cluster ? failures_from_text("failures", x->failures, cluster, err) : NULL;
 	struct serve_config config = { .requests = x->requests,
@@ -130,8 +137,8 @@ struct run_result *llm_serve(const struct llm_run *x, struct orr_error *err)
 		.precision = PRECISION_FP16,
 		.device = device ? (const struct device *const[]){ device } : NULL,
 		.n_models = 1,
-		.deployment = &deployment,
-		.n_deployments = 1,
+		.deployment = x->deployments ? x->deployments : &deployment,
+		.n_deployments = x->deployments ? x->n_deployments : 1,
 		.options = options,
 		.seed = 1,
 		.until_ns = ORR_NEVER,

@@ -17,7 +17,10 @@ struct llm_run {
 	const char *model;  /* JSON, or a name of the catalogue; NULL: llm_vidur_model */
 	const char *device; /* NULL: none */
 	uint32_t replicas;  /* 0: one */
+	uint32_t pp;        /* pipeline stages of a replica, one GPU each; 0: one */
 	uint32_t kv_blocks;
+	const struct serve_deployment *deployments; /* with `cluster`; replaces replicas, pp and kv_blocks; NULL: one */
+	uint32_t n_deployments;
 	const char *cluster;  /* cluster; NULL: one node of one GPU per replica */
 	const char *topology; /* NULL: none */
 	const struct orr_policy *policy;
@@ -37,8 +40,9 @@ struct reqset *llm_requests(const char *text, struct orr_error *err);
 struct reqset *llm_hashed_requests(const char *text, uint32_t tokens, struct orr_error *err);
 /* Opens oracles/vidur/NAME under ORRERY_DATA_PATH. Returns NULL if the file does not exist. */
 FILE *llm_oracle_file(const char *name);
-/* Returns the oracle's 2,000 requests, or NULL if the file is missing. */
+/* Returns the oracle's 2,000 requests, or NULL if the file is missing. scale: factor of all arrival times. */
 struct reqset *llm_vidur_requests(void);
+struct reqset *llm_vidur_requests_at(double scale);
 double llm_metric(const struct run_result *r, const char *name); /* NAN: none */
 
 #endif

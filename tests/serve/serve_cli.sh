@@ -169,7 +169,7 @@ while IFS='|' read -r args expected; do
 done <<'EOT'
 |serve: expected TRACE (a file, or a generator such as poisson:rate=2,n=500); --help shows the forms
 three.csv --models x|unknown option "--models": did you mean "--model"?
-three.csv --model slow.json --cluster 1x1 --policy fifo --attainment 0.5|serve: --attainment: expected this option only together with --find-rate
+three.csv --model slow.json --cluster 1x1 --policy fifo --attainment 0.5|serve: --attainment: expected this option only together with --find-rate or --find-replicas
 three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --db x.db|serve: --find-rate stores no runs: expected neither --db nor --out
 three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --until 9s|--find-rate: expected no --until, because an end of the run cuts off requests, and more of them at lower rates
 three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --set serve.clients=2|--find-rate: expected no serve.clients, because the rate of closed-loop users does not follow the trace

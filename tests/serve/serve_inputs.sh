@@ -43,12 +43,15 @@ roles() { # FIRST SECOND POLICY: the roles of two deployments
   "$orrery" run roles.json --no-figures -q --check 2>&1
 }
 for policy in $("$orrery" policy list --kind serve | awk '/^  / { print $1 }'); do
-  [ "$policy" = splitwise ] && continue
+  [[ "$policy" =~ ^(splitwise|distserve)$ ]] && continue
   said=$(roles both decode "$policy")
-  is "$? $said" "2 orrery: policy $policy: the policy treats all replicas alike, but \$.deployments[1] has a role: expected a policy with roles (splitwise), a plugin with the flag ORR_SERVE_ROLES, or \"role\": \"both\"" \
+  is "$? $said" "2 orrery: policy $policy: the policy treats all replicas alike, but \$.deployments[1] has a role: expected a policy with roles (distserve, fastertransformer, orca, sarathi, splitwise, vllm), a plugin with the flag ORR_SERVE_ROLES or ORR_SERVE_HANDS_OFF, or \"role\": \"both\"" \
     "$policy refuses roles"
 done
-is "$(roles prefill decode splitwise; echo $?)" 0 "splitwise takes them"
+for policy in splitwise distserve vllm sarathi orca fastertransformer; do
+  is "$(roles prefill decode "$policy"; echo $?)" 0 "$policy takes them"
+done
+like "$(roles prefill decode mlfq)" 'policy mlfq: the policy treats all replicas alike' "mlfq refuses them"
 is "$(roles both both vllm; echo $?)" 0 "the role both is no role"
 said=$(roles prefill prefill splitwise)
 is "$? $said" '2 orrery: roles.json: $.deployments: model llama2-7b has replicas for prefill only: expected also replicas with the role decode or both' "replicas that run decodes are required"
@@ -103,9 +106,9 @@ like "$("$orrery" serve poisson:rate=100,n=200 --model slow.json --cluster 1x1 -
 small=(--model m.json --cluster 1x1 --kv-blocks 3000)
 load=poisson:rate=5,n=300,prompt=100,output=20
 like "$("$orrery" serve $load "${small[@]}" --policy vllm --find-rate ttft=200ms,tpot=10s)" \
-  ', bound by ttft: of the completed requests [0-9.]+ % keep ttft, 100 % keep tpot \([0-9]+ runs\)$' "TTFT binds"
+  ', bound by ttft: of the completed requests [0-9.]+ % keep ttft, 100 % keep tpot(; the share crosses 90 % more than once, from [0-9.]+ requests/s on)? \([0-9]+ runs\)$' "TTFT binds"
 like "$("$orrery" serve $load "${small[@]}" --policy vllm --find-rate ttft=1h,tpot=20ms)" \
-  ', bound by tpot: of the completed requests 100 % keep ttft, [0-9.]+ % keep tpot \([0-9]+ runs\)$' "TPOT binds"
+  ', bound by tpot: of the completed requests 100 % keep ttft, [0-9.]+ % keep tpot(; the share crosses 90 % more than once, from [0-9.]+ requests/s on)? \([0-9]+ runs\)$' "TPOT binds"
 like "$("$orrery" serve $load "${small[@]}" --policy vllm --find-rate e2e=2s --json)" '"bound": "e2e".*"above_ttft_attainment": null.*"above_e2e_attainment": 0\.[0-9]+' "E2E binds, in JSON"
 like "$("$orrery" serve $load "${small[@]}" --policy vllm --find-rate e2e=1h --set serve.queue_limit=3)" \
   ', bound by refused requests: of the completed requests 100 % keep e2e; refused [0-9.]+ % \(queue-limit [0-9.]+ %\) \([0-9]+ runs\)$' "the limit of a queue binds"

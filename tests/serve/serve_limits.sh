@@ -56,6 +56,8 @@ splitwise
 splitwise --set policy.splitwise.max_tokens=1
 mlfq
 mlfq --set policy.mlfq.max_batch=1
+distserve
+distserve --set policy.distserve.decode_tokens=1
 orca --set policy.orca.reserve=true
 orca --set policy.orca.output=1
 fastertransformer --set policy.fastertransformer.output=1
@@ -99,7 +101,7 @@ for seed in $(seq $rounds); do
     for (i = 0; i < 40; i++)
       printf "%g,%d,%d\n", seed % 3 ? int(rand() * 4) : 0, rand() * cap * 1.05, rand() < 0.1 ? 0 : rand() * cap * 0.6 }' >random.csv
   want=$(awk -F, -v cap=$((kv * block)) 'NR > 1 { p = $2 ? $2 : 1; o = $3 ? $3 : 1; n += p + o - 1 > cap } END { print n + 0 }' random.csv)
-  for policy in fifo vllm sarathi orca splitwise fastertransformer mlfq; do
+  for policy in fifo vllm sarathi orca splitwise fastertransformer mlfq distserve; do
     set=()
     case $policy in orca | fastertransformer) set=(--set "policy.$policy.output=1") ;; esac
     timeout 60 "$orrery" serve random.csv --model m.json --cluster $((seed % 2 + 1))x1 --kv-blocks $kv --set serve.kv_block=$block \

@@ -13,7 +13,7 @@ mapfile -t all < <("$ORRERY" policy list --kind serve | awk '/^  / { print $1 }'
 tables=() llm=()
 for p in "${all[@]}"; do
   case $p in
-    vllm | sarathi | orca | splitwise | fastertransformer | mlfq) llm+=("$p") ;;
+    vllm | sarathi | orca | splitwise | fastertransformer | mlfq | distserve) llm+=("$p") ;;
     fifo) llm+=("$p") tables+=("$p") ;;
     academus) ;;
     *) tables+=("$p") ;;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # --find-rate by hand: a request takes 1 s and arrives every 1.5 s, so that all of them meet a limit of 1 s up to 1.5 times that rate.
-# The bisection tries powers of 2^(1/256); 2^(149/256) is the largest below 1.5, and beyond it only the first request meets the limit.
+# The search tries powers of 2^(1/256); 2^(149/256) is the largest below 1.5, and beyond it only the first request meets the limit.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$(realpath "$ORRERY")
 cd "$work" || exit 1
@@ -15,13 +15,13 @@ off() { awk -v a="$1" -v b="$2" 'BEGIN { d = a / b - 1; if (!(d < 1e-9 && d > -1
 power() { awk -v k="$1" 'BEGIN { printf "%.17g", exp(k / 256 * log(2)) }'; } # 2^(k/256)
 
 is "$(rate r.csv --find-rate e2e=1s)" "fifo: 0.998 requests/s, 1.497 times the trace's rate: 100 % of the requests meet the SLO; \
-at 1.001 requests/s 9.091 %, bound by e2e: of the completed requests 9.091 % keep e2e (10 runs)" "the rate found, and the next one tried"
+at 1.001 requests/s 9.091 %, bound by e2e: of the completed requests 9.091 % keep e2e (16 runs)" "the rate found, and the next one tried"
 json=$(rate r.csv --find-rate e2e=1s --json)
 is "$(off "$(number factor "$json")" "$(power 149)")$(off "$(number above_factor "$json")" "$(power 150)")" "" "factors"
 is "$(off "$(number rate_per_s "$json")" "$(awk -v f="$(number factor "$json")" 'BEGIN { printf "%.17g", f / 1.5 }')")" "" "requests per second"
 is "$(number attainment "$json") $(off "$(number above_attainment "$json")" "$(awk 'BEGIN { printf "%.17g", 1 / 11 }')")" "1 " "shares at both rates"
 is "$(number bound "$json") $(number above_ttft_attainment "$json") $(number above_tpot_attainment "$json") $(number runs "$json")" \
-  '"e2e" null null 10' "limits that are not set have no share"
+  '"e2e" null null 16' "limits that are not set have no share"
 is "$(off "$(number above_e2e_attainment "$json")" "$(awk 'BEGIN { printf "%.17g", 1 / 11 }')") $(number above_refused "$json") $(number above_refused_by "$json")" \
   " 0 {" "no request is refused"
 

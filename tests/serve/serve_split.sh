@@ -86,5 +86,11 @@ if need "$mooncake"; then
 EOT
   share() { serve long "$mooncake" --set trace_options.first=3000 --compress 0.5 --router "$1" && metric prefix_hit_share; }
   check "$(share prefix-aware) > 1.5 * $(share round-robin)" "Mooncake on four replicas: prefix-aware routing finds more"
+  # Routers that know caches, or guess them, find more than those that see loads only, which find about as much as round robin.
+  rr=$(share round-robin) jsq=$(share jsq)
+  check "$jsq < 1.15 * $rr && $jsq > 0.85 * $rr" "the shortest queue finds about as much as round robin"
+  for router in sglang sglang:rule=v0.1 dynamo conductor prefix-aware:load_factor=1.25; do
+    check "$(share "$router") > 1.15 * $jsq" "$router finds more than the shortest queue"
+  done
 fi
 tap_done

@@ -12,7 +12,7 @@ static void limits_are(const char *text, double ttft_s, double tpot_s, double e2
 {
 	struct slo s;
 	struct orr_error err = { 0 };
-	int rc = slo_parse(text, &s, &err);
+	int rc = slo_parse("find-rate", text, &s, &err);
 	ok(!rc && s.ttft_s == ttft_s && s.tpot_s == tpot_s && s.e2e_s == e2e_s, "\"%s\": %s", text, rc ? err.text : "its limits");
 }
 
@@ -20,7 +20,7 @@ static void limits_fail(const char *text, const char *found)
 {
 	struct slo s;
 	struct orr_error err = { 0 };
-	int rc = slo_parse(text, &s, &err);
+	int rc = slo_parse("find-rate", text, &s, &err);
 	ok(rc == ORR_EINPUT && strstr(err.text, found), "\"%s\" is refused: %s", text, rc ? err.text : "no error");
 }
 
@@ -149,7 +149,7 @@ struct curve {
 	double factor[64];
 };
 
-static int try_curve(void *ctx, double factor, struct rate_tried *out, struct orr_error *err)
+static int try_curve(void *ctx, double factor, struct slo_tried *out, struct orr_error *err)
 {
 	struct curve *c = ctx;
 	if (c->calls < 64)
@@ -173,31 +173,72 @@ static int search(struct curve *c, double enough)
 	return rate_search(try_curve, c, enough, &found, &failure);
 }
 
+/* A point of the grid that has 256 points between a factor and its double. */
+static double grid_point(double from, int i)
+{
+	return from * exp2(i / 256.0);
+}
+
 /*
- * Compares the factors tried with `first`, and then with a bisection of the bracket [low, high] in logarithms: each factor is the
- * geometric mean, until the ends differ by at most 0.4 %.
+ * Compares the factors tried with `first`; then with a bisection of the grid between `low` and its double `high`, until two neighbours
+ * differ; then with the points 1, 2, 4 and 8 beyond them on both sides, where they were not tried before.
  */
 static void search_is(struct curve c, double enough, const double *first, size_t n, double low, double high, const char *what)
 {
-	double want[64];
+	double want[64], from = low;
+	bool was_tried[257] = { [0] = true, [256] = true };
+	int below = 0, above = 256;
 	size_t k = 0;
 	for (; k < n; k++)
 		want[k] = first[k];
-	while (high / low > 1.004 && k < 64) {
-		double middle = sqrt(low * high);
-		want[k++] = middle;
-		*(middle >= c.from && middle <= c.to ? &low : &high) = middle;
+	while (above - below > 1 && k < 64) {
+		int middle = below + (above - below) / 2;
+		double factor = grid_point(from, middle);
+		want[k++] = factor;
+		was_tried[middle] = true;
+		*(factor >= c.from && factor <= c.to ? &below : &above) = middle;
 	}
+	for (int distance = 1; distance <= 8; distance *= 2)
+		for (int side = 0; side < 2; side++) {
+			int i = side ? below - distance : above + distance;
+			if (i >= 0 && i <= 256 && !was_tried[i])
+				want[k++] = grid_point(from, i);
+		}
+	low = grid_point(from, below);
+	high = grid_point(from, above);
 	int rc = search(&c, enough);
 	bool same = !rc && c.calls == (int)k && found.runs == k;
 	for (size_t i = 0; same && i < k; i++)
 		same = fabs(c.factor[i] - want[i]) <= 1e-12 * want[i];
-	ok(same, "%s: %d factors are tried (%zu)", what, c.calls, k);
+	ok(same && !found.is_scanned, "%s: %d factors are tried (%zu)", what, c.calls, k);
 	ok(fabs(found.factor - low) <= 1e-12 * low && found.rate == 10 * found.factor && found.attainment == 1,
 		"%s: the largest sufficient factor is %.6g (%.6g)", what, found.factor, low);
 	ok(fabs(found.above - high) <= 1e-12 * high && found.above_rate == 10 * found.above && found.above_attainment == c.beyond &&
 			found.above_misses.requests == 100 && found.above_misses.ttft == found.above && !found.is_never,
 		"%s: the smallest insufficient factor is %.6g (%.6g)", what, found.above, high);
+	ok(fabs(found.missed_rate - 10 * high) <= 1e-11 * high || high == grid_point(from, 256), "%s: the lowest rate that misses", what);
+}
+
+/* The share is sufficient up to 5 times the rate, and again from 5.05 to 5.1 times: the search may not stop at 5. */
+static int try_gap(void *ctx, double factor, struct slo_tried *out, struct orr_error *err)
+{
+	(void)err;
+	++*(int *)ctx;
+	out->attainment = factor <= 5 || (factor >= 5.05 && factor <= 5.1) ? 1 : 0.5;
+	out->rate = factor;
+	return ORR_OK;
+}
+
+static void check_gap(void)
+{
+	struct rate_found f;
+	struct orr_error err = { 0 };
+	int calls = 0;
+	ok(!rate_search(try_gap, &calls, 0.9, &f, &err) && f.is_scanned && f.runs == (uint32_t)calls,
+		"two crossings: the points between are tried");
+	ok(f.factor <= 5.1 && f.factor > 5.1 / exp2(1.0 / 256) && f.above > 5.1 && f.above < 5.1 * exp2(1.0 / 256),
+		"the answer is the upper crossing (%g, %g)", f.factor, f.above);
+	ok(f.missed_rate > 5 && f.missed_rate < 5.05, "the lowest rate that misses is said (%g)", f.missed_rate);
 }
 
 /* Halving 21 times ends at 2^-20. */
@@ -211,6 +252,7 @@ static size_t downwards(double *factor)
 
 static void check_search(void)
 {
+	check_gap();
 	double down[32];
 	size_t n = downwards(down);
 	struct curve c;

@@ -42,22 +42,23 @@ static void test_defaults(void)
 {
 	struct orr_args *args;
 	struct serve_settings *s = settings("", &args);
-	ok(s && s->router == ROUTER_AUTO && s->queue_limit == UINT64_MAX && s->shed == SHED_NO && isinf(s->slo_s) && isinf(s->slo_ttft_s) &&
-			isinf(s->slo_tpot_s) && !s->any_model,
+	ok(s && s->queue_limit == UINT64_MAX && s->shed == SHED_NO && isinf(s->slo_s) && isinf(s->slo_ttft_s) && isinf(s->slo_tpot_s) &&
+			!s->any_model,
 		"no limit of a queue, no SLO");
 	ok(s && s->interference == INTERFERENCE_NONE && !s->slowdown && !s->curve && s->n_curve == SIZE_MAX && isinf(s->utilisation_limit),
 		"no interference");
 	ok(s && s->exit == EXIT_INTERVAL && s->exit_interval_s == 0 && s->resume_cost_s == 0 && s->preloaded,
 		"a run can be aborted at once");
 	ok(s && s->kv_block == 16 && s->kv_part == 0.9 && !s->prefix_cache && s->swap_Bps == 16e9 && s->kv_Bps == 25e9 &&
-			s->kv_latency_s == 0 && !s->kv_overlap && s->tbt == TBT_TPOT && s->max_calls == 1000 && s->warmup == 0 &&
-			s->ci_level == 0.95,
+			s->kv_latency_s == 0 && !s->kv_overlap && s->pipeline == PIPELINE_SERIAL && s->tbt == TBT_TPOT &&
+			s->max_calls == 1000 && s->warmup == 0 && s->ci_level == 0.95,
 		"the documented defaults");
 	near_to(serve_kv_reads(args), 1, 0, "an ideal engine reads keys and values once");
 	done_with(s, args);
 	s = settings(
 		"queue_limit=3 slo=2s slo_ttft=300ms slo_tpot=40ms any_model=true utilisation_limit=1.5 exit_interval=5ms resume_cost=7ms "
 		"preloaded=false kv_block=32 kv_part=0.5 prefix_cache=true swap_Bps=1e9 kv_Bps=2e9 kv_latency=9us kv_overlap=true "
+		"pipeline=micro-batches "
 		"max_calls_per_instant=7 warmup=0.25 ci_level=0.9 kv_reads=4",
 		&args);
 	ok(s && s->queue_limit == 3 && s->slo_s == 2 && s->slo_ttft_s == 0.3 && s->slo_tpot_s == 0.04 && s->any_model &&
@@ -65,7 +66,7 @@ static void test_defaults(void)
 		"limits");
 	ok(s && s->exit_interval_s == 0.005 && s->resume_cost_s == 0.007 && !s->preloaded && s->kv_block == 32 && s->kv_part == 0.5 &&
 			s->prefix_cache && s->swap_Bps == 1e9 && s->kv_Bps == 2e9 && s->kv_latency_s == 9e-6 && s->kv_overlap &&
-			s->max_calls == 7 && s->warmup == 0.25 && s->ci_level == 0.9,
+			s->pipeline == PIPELINE_MICRO_BATCHES && s->max_calls == 7 && s->warmup == 0.25 && s->ci_level == 0.9,
 		"values that are given");
 	near_to(serve_kv_reads(args), 4, 0, "a number of reads that is given");
 	done_with(s, args);
@@ -73,17 +74,9 @@ static void test_defaults(void)
 
 static void test_words(void)
 {
-	static const char *const routers[] = { "auto", "round-robin", "random", "jsq", "power-of-two", "least-outstanding",
-		"prefix-aware" };
 	static const char *const sheds[] = { "no", "late", "hopeless" }, *const exits[] = { "now", "interval", "layer" };
 	char pair[60];
 	struct orr_args *args;
-	for (int i = 0; i < 7; i++) {
-		snprintf(pair, sizeof pair, "router=%s", routers[i]);
-		struct serve_settings *s = settings(pair, &args);
-		ok(s && (int)s->router == i, "%s", pair);
-		done_with(s, args);
-	}
 	for (int i = 0; i < 3; i++) {
 		snprintf(pair, sizeof pair, "shed=%s exit=%s", sheds[i], exits[i]);
 		struct serve_settings *s = settings(pair, &args);

@@ -85,7 +85,7 @@ is "$? $(cat j1/* j1.json | sha256sum)" "0 $(cat j2/* j2.json | sha256sum)" "-j1
 is "$? $(cat j1/* j1.json | sha256sum)" "0 $(cat exact/* exact.json | sha256sum)" "--exact gives the same bytes"
 "$orrery" spot "${study[@]}" --out again --db runs.db --json >again.json 2>said
 is "$? $(cat again/* again.json | sha256sum)" "0 $(cat j1/* j1.json | sha256sum)" "runs from the database give the same bytes"
-like "$(cat said)" 'bamboo: the run is taken from runs.db' "which is said"
+like "$(cat said)" 'bamboo: the run is taken from runs.db' "which is reported"
 is "$(awk -F, '$2 == "value" { print ($4 < $3 && $3 < $5) }' j1/summary.csv | sort -u)" 1 "metrics have intervals"
 is "$(metric checkpoint replications j1) $(awk -F, '$1 == "never" && $2 == "ratio_value" { print ($4 < $3 && $3 < $5) }' j1/summary.csv)" "$n 1" "ratios have intervals"
 sum() { awk -F, '{ s += $2 } END { printf "%.17g", s / 3600 }' "$1"; }

@@ -54,10 +54,10 @@ spot.max_price|yes|two.csv --job job.json --policy checkpoint --set spot.max_pri
 spot.max_price|no offer cost more|two.csv --job job.json --policy checkpoint --set spot.max_price=1
 spot.storage_Bps|yes|two.csv --job job.json --policy checkpoint --set spot.storage_Bps=1e8
 spot.storage_Bps|the job has no state (state_bytes)|two.csv --job stateless.json --policy checkpoint --set spot.storage_Bps=1e8 --set policy.checkpoint.cost=1s
-spot.storage_Bps|every checkpoint takes as long with the default|one.csv --job job.json --policy checkpoint --set spot.storage_Bps=2e9 --set spot.node_Bps=5e8
+spot.storage_Bps|every checkpoint takes the same time with the default|one.csv --job job.json --policy checkpoint --set spot.storage_Bps=2e9 --set spot.node_Bps=5e8
 spot.node_Bps|yes|two.csv --job job.json --policy checkpoint --set spot.node_Bps=1e8
 spot.node_Bps|the job has no state (state_bytes)|two.csv --job stateless.json --policy checkpoint --set spot.node_Bps=1e8 --set policy.checkpoint.cost=1s
-spot.node_Bps|every checkpoint takes as long with the default|two.csv --job job.json --policy checkpoint --set spot.node_Bps=2e9
+spot.node_Bps|every checkpoint takes the same time with the default|two.csv --job job.json --policy checkpoint --set spot.node_Bps=2e9
 spot.storage_latency|yes|two.csv --job job.json --policy checkpoint --set spot.storage_latency=1s
 spot.storage_latency|the policy requested no checkpoint time|two.csv --job job.json --policy on-demand --set spot.storage_latency=1s
 spot.notice|the policy did not react to any notice|one.csv --job job.json --policy on-demand --set spot.notice=30s

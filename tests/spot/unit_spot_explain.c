@@ -214,7 +214,7 @@ static void expect(const char *rows, const char *settings, const char *options, 
  * steps until 991 s.
  */
 static const char spare[] = "0,add,a\n0,add,b\n0,add,c\n205000,remove,a\n", no_loss[] = "0,add,a\n0,add,b\n0,add,c\n";
-/* Likewise, but the job waits for instance 2 from 205 to 515 s. */
+/* The same steps, but the job waits for a second instance from 205 to 515 s. */
 static const char late[] = "0,add,a\n0,add,b\n205000,remove,a\n505000,add,c\n",
 		  early[] = "0,add,a\n0,add,b\n205000,remove,a\n305000,add,c\n";
 

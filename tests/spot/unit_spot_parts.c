@@ -62,7 +62,7 @@ static bool comes_before(const struct part *a, const struct part *b)
 	return a->lo != b->lo ? a->lo < b->lo : a->hi != b->hi ? a->hi < b->hi : a->order < b->order;
 }
 
-/* Returns the first part that is not done, or NULL; holds: and that holds something; equal: and that is this interval. */
+/* Returns the first part that is not done, or NULL. holds: only parts that are not empty; equal: only parts with this interval. */
 static struct part *first_left(struct part *v, uint32_t n, bool in_order, bool holds, const struct part *equal)
 {
 	struct part *best = NULL;

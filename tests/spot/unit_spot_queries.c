@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a policy of the spot world may ask about its job, by hand; the largest total price; runs without progress. */
+/* Queries of a spot policy about its job, by hand; the largest total price; runs without progress. */
 #include "tests/spot/spot_runs.h"
 #include "tests/tap.h"
 

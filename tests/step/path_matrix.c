@@ -77,12 +77,13 @@ static void try_setting(const struct orr_policy *p, const char *cluster, bool ha
 	struct step_result with, without;
 	struct orr_error e = { 0 };
 	struct fixture *f = fixture_new(cluster, "racks:oversubscription=2", model_of(p, has_blocks), 4);
+	const char *own = !strcmp(p->name, "context_parallel") ? "cp=2" : ""; /* 128 tokens are not divisible by 6 GPUs */
 	fixture_set(f, "iterations=12");
 	fixture_set(f, setting);
-	if (!fixture_run(f, p, "", &without, &e)) {
+	if (!fixture_run(f, p, own, &without, &e)) {
 		struct run_result *rows = result_new();
 		f->config.paths = true;
-		if (fixture_run(f, p, "", &with, &e)) {
+		if (fixture_run(f, p, own, &with, &e)) {
 			complain(p, cluster, setting, e.text, 0, 0);
 		} else {
 			runs++;
@@ -172,7 +173,8 @@ int main(void)
 	static const char *const settings[] = { "exact=false", "exact=true", "merge=off", "fidelity=analytic", "stragglers=lognormal",
 		"contention_p=0.5", "compression=topk:density=0.01,compress_Bps=1e9" };
 	for (const struct orr_policy *const *p = policies; *p; p++) {
-		if (strcmp((*p)->kind, "step") != 0 || !strcmp((*p)->name, "graph")) /* the graph policy needs a file */
+		if (strcmp((*p)->kind, "step") != 0 || !strcmp((*p)->name, "graph") || !strcmp((*p)->name, "given_order") ||
+			!strncmp((*p)->name, "congestion_", 11)) /* these policies need a file */
 			continue;
 		complaints = runs = iterations = parts = 0;
 		for (int blocks = 0; blocks < 2; blocks++)
@@ -182,7 +184,8 @@ int main(void)
 		ok(!complaints && runs, "%s: %u runs, %u iterations, %u parts, %u wrong", (*p)->name, runs, iterations, parts, complaints);
 	}
 	for (const struct orr_policy *const *p = policies; *p; p++)
-		if (!strcmp((*p)->kind, "step") && strcmp((*p)->name, "graph") != 0)
+		if (!strcmp((*p)->kind, "step") && strcmp((*p)->name, "graph") != 0 && strcmp((*p)->name, "given_order") != 0 &&
+			strncmp((*p)->name, "congestion_", 11) != 0)
 			for (int blocks = 0; blocks < 2; blocks++)
 				for (double Gbps = blocks ? 100 : 1; Gbps < 2000; Gbps *= 10) {
 					confirm(*p, "4x1:v100", blocks, Gbps);

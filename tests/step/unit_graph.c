@@ -311,7 +311,8 @@ static void test_refused(void)
 	refused(COMPUTE("\"device\":0,\"layers\":\"all\",\"pass\":\"backwards\""),
 		"g.json: $.ops[0].compute.pass: found \"backwards\": did you mean \"backward\"?");
 	refused(COMPUTE("\"device\":0,\"seconds\":1,\"work\":\"zzz\""),
-		"g.json: $.ops[0].compute.work: expected one of forward, backward, recompute, optimizer, codec, other, found \"zzz\"");
+		"g.json: $.ops[0].compute.work: expected one of forward, backward, recompute, optimizer, codec, other, weight-gradient, "
+		"found \"zzz\"");
 	refused(COLLECTIVE("\"all-reduce\",\"group\":[0,2,0],\"bytes\":1"),
 		"g.json: $.ops[0].collective.group[2]: duplicate device 0 in the group: expected it once");
 	refused(COLLECTIVE("\"all-reduce\",\"group\":\"al\",\"bytes\":1"),

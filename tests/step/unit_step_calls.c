@@ -118,7 +118,7 @@ static void test_ops(void)
 	refused(NULL, compute_beyond, IN_BUILD, "orr_compute: device 8: expected 0..7");
 	refused(NULL, compute_negative, IN_BUILD, "orr_compute: expected seconds of at least 0, found -1");
 	refused(NULL, compute_endless, IN_BUILD, "orr_compute: expected seconds of at least 0, found inf");
-	refused(NULL, compute_unknown, IN_BUILD, "orr_compute: unknown kind of work 6: expected a value of enum orr_work");
+	refused(NULL, compute_unknown, IN_BUILD, "orr_compute: unknown kind of work 7: expected a value of enum orr_work");
 	refused(NULL, transfer_from, IN_BUILD, "orr_transfer: from: device 8: expected 0..7");
 	refused(NULL, transfer_to, IN_BUILD, "orr_transfer: to: device 8: expected 0..7");
 	refused(NULL, transfer_negative, IN_BUILD, "orr_transfer: expected bytes of at least 0, found -1");

@@ -1,4 +1,4 @@
-# Readers of other people's traces: every quirk of the hand-made fixtures, and a round trip through trace convert.
+# Readers of published trace formats: every irregular row of the hand-made fixtures, and a round trip through trace convert.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"

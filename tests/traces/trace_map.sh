@@ -45,7 +45,7 @@ is "$("$ORRERY" run s.json 2>err)" "$(cat out)" "trace_options.map in a scenario
 "$ORRERY" serve "$d/own_requests.tsv" --map arrival=when,prompt_tokens=in,output_tokens=out --model llama2-7b --cluster 1x1:a100 --policy vllm >out 2>err
 like "$(cat out)" "^vllm " "orrery serve --map"
 
-# An unknown file is answered with its columns and the list to type; the list works.
+# For a file of unknown format, the error names its columns and suggests a value of --map, which then reads the file.
 "$ORRERY" jobs own.csv --cluster 1x8 --policy fifo >out 2>err
 is "$? $(cat err)" "2 orrery: own.csv:1: unknown trace format: its columns are id (job_id), created_at (submit), num_gpu (gpus), elapsed (duration), owner (user), ram (mem), cores (cpus), most, note; nearest fields of jobs in brackets. To read it: --map job_id=id,submit=created_at,duration=elapsed,gpus=num_gpu,cpus=cores,mem=ram,user=owner" "an unknown file of jobs"
 suggested=$(sed 's/.*--map //' err)

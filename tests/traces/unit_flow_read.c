@@ -94,7 +94,7 @@ static void test_order(const struct flow *f)
 	ok(f->op[E].stages == 5 && f->op[F].stages == 1 && f->stages == 13, "stages: two, five in each of two branches, and one");
 	ok(f->op[Z].local == 4 && f->op[D].local == 2 && f->op[X].local == 0, "indices in the lists");
 	ok(f->op[P].n_after == 1 && f->op[P].after[0] == E && f->op[D].n_after == 1 && f->op[D].after[0] == Y && !f->op[X].n_after,
-		"who waits for whom");
+		"each operator that waits for another");
 }
 
 static bool is_source(const struct flow_source *s, uint32_t op, uint32_t up)

@@ -426,7 +426,7 @@ static void test_cost_samples(void)
 	result_free(r);
 	char text[100] = "times of x";
 	cost_samples_say(7, text, sizeof text);
-	same_text(text, "times of x; intervals: 95 % of 7 draws of its laws", "the number of draws is said");
+	same_text(text, "times of x; intervals: 95 % of 7 draws of its laws", "the remark states the number of draws");
 }
 
 static void put_file(const char *name, const char *text)
