@@ -55,7 +55,7 @@ dist_modelsdoc_DATA = docs/models/README.md docs/models/calibration.md docs/mode
 	docs/models/step-stanza-ds-sync-ako.md docs/models/step-context-parallel.md docs/models/step-zero-bubble.md docs/models/step.md docs/models/step-traces.md
 referencedocdir = $(docdir)/reference
 dist_referencedoc_DATA = docs/reference/books.md docs/reference/clusters.md docs/reference/columns.md docs/reference/commands.md \
-	docs/reference/database.md docs/reference/devices.md docs/reference/options.md docs/reference/policy-interface.md docs/reference/remarks.md docs/reference/schema.md \
+	docs/reference/database.md docs/reference/devices.md docs/reference/options.md docs/reference/options-serve.md docs/reference/policy-interface.md docs/reference/remarks.md docs/reference/remarks-serve.md docs/reference/schema.md \
 	docs/reference/traces-instances.md docs/reference/traces-imported.md docs/reference/traces-jobs.md docs/reference/traces-requests.md
 # The program prints the part below the mark.
 .PHONY: docs-columns

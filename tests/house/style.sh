@@ -88,7 +88,7 @@ options() {
     on && match($0, /"[a-zA-Z_]+"/) { print substr($0, RSTART + 1, RLENGTH - 2) }'
 }
 is "$(while read -r w arguments; do
-  awk -v h="## $w" '/^## / { on = $0 == h } on' "$srcdir/docs/reference/options.md" >"$work/section"
+  cat "$srcdir"/docs/reference/options{,-serve}.md | awk -v h="## $w" '/^## / { on = $0 == h } on' >"$work/section"
   # shellcheck disable=SC2086 # words
   options "$w" $arguments >"$work/options"
   [ -s "$work/options" ] || echo "$w: the scenario has none"

@@ -188,7 +188,7 @@ static void check_table(const struct world *w)
 			untested++;
 		}
 	}
-	ok(!missing, "%s: docs/reference/remarks.md has the %zu rows", w->name, n);
+	ok(!missing, "%s: the pages of remarks have the %zu rows", w->name, n);
 	ok(!untested, "%s: a scenario triggers each of the %zu remarks", w->name, n);
 }
 
@@ -215,7 +215,9 @@ int main(void)
 		if (worlds[i]->effects)
 			check_table(worlds[i]);
 	cJSON_Delete(cases);
-	mem_free(page);
+	sbuf_free(&pages);
+	mem_free(most);
+	mem_free(serve);
 	mem_free(text);
 	sbuf_free(&path);
 	return done();
