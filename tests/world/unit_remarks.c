@@ -199,9 +199,14 @@ int main(void)
 	sbuf_printf(&path, "%s/tests/world/cases", srcdir ? srcdir : ".");
 	bool is_there = !chdir(sbuf_text(&path));
 	char *text = is_there ? read_file("remarks.json") : NULL;
-	page = is_there ? read_file("../../../docs/reference/remarks.md") : NULL;
+	char *most = is_there ? read_file("../../../docs/reference/remarks.md") : NULL;
+	char *serve = is_there ? read_file("../../../docs/reference/remarks-serve.md") : NULL;
+	struct sbuf pages = { 0 };
+	if (most && serve)
+		sbuf_printf(&pages, "%s\n%s", most, serve);
+	page = pages.text;
 	cases = cJSON_Parse(text ? text : "");
-	ok(cases && page, "cases/remarks.json and docs/reference/remarks.md exist");
+	ok(cases && page, "cases/remarks.json, docs/reference/remarks.md and remarks-serve.md exist");
 	const cJSON *c;
 	cJSON_ArrayForEach(c, cJSON_GetObjectItem(cases, "cases"))
 	{
