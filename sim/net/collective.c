@@ -170,39 +170,60 @@ static uint32_t first_piece(const struct coll_shape *s, uint32_t from, uint32_t 
 	return (is_scatter ? (position + s->n - 1) % s->n : position) * coll_rings(s) + c;
 }
 
-/* Adds a stage in which one message per pair of neighbours carries the pieces of all rings that use the pair. */
-static void multi_ring_stage(struct coll_plan *p, const struct coll_shape *s, bool is_scatter)
+/* Adds rounds first .. first + count - 1 of a stage in which one message per pair of neighbours carries the pieces of all rings that use
+ * the pair. With `follows`, messages between islands add no latency. */
+static void multi_ring_rounds(
+	struct coll_plan *p, const struct coll_shape *s, bool is_scatter, uint32_t first, uint32_t count, bool follows)
 {
 	uint32_t m = s->inner, k = coll_rings(s), advance = p->pieces - k;
+	uint32_t moved = (uint32_t)((uint64_t)first * advance % p->pieces);
 	double piece = s->bytes / p->pieces;
 	for (uint32_t from = 0; from < s->n; from++) {
-		uint32_t next = (from % m + 1) % m, first = p->n_list;
+		uint32_t next = (from % m + 1) % m, list = p->n_list;
 		for (uint32_t c = 0; c < k; c++) {
+			uint32_t number = (first_piece(s, from, c, is_scatter) + moved) % p->pieces;
 			if (coll_entry(s, c) == next) {
 				uint32_t island = (from / m + 1) % (s->n / m);
 				plan_send(p, (struct coll_send){ .from = from,
 						     .to = island * m + next,
 						     .bytes = piece,
-						     .piece = first_piece(s, from, c, is_scatter),
+						     .piece = number,
 						     .n_pieces = 1,
 						     .advance = advance,
-						     .adds = is_scatter });
+						     .adds = is_scatter,
+						     .follows = follows });
 				continue;
 			}
 			MEM_GROW(p->list, p->n_list, p->cap_list);
-			p->list[p->n_list++] = first_piece(s, from, c, is_scatter);
+			p->list[p->n_list++] = number;
 		}
-		uint32_t count = p->n_list - first;
-		if (count)
+		uint32_t n = p->n_list - list;
+		if (n)
 			plan_send(p, (struct coll_send){ .from = from,
 					     .to = from - from % m + next,
-					     .bytes = count * piece,
-					     .piece = count > 1 ? first : p->list[first],
-					     .n_pieces = count,
+					     .bytes = n * piece,
+					     .piece = n > 1 ? list : p->list[list],
+					     .n_pieces = n,
 					     .advance = advance,
 					     .adds = is_scatter });
 	}
-	plan_phase(p, s->n - 1);
+	plan_phase(p, count);
+}
+
+uint32_t multi_ring_late_rounds(const struct coll_shape *s)
+{
+	uint32_t islands = s->n / s->inner;
+	return coll_rings(s) > 1 && islands < s->n ? islands : s->n - 1;
+}
+
+/* Adds a stage of n - 1 rounds. A piece crosses the network at most once per island, so as many rounds have the latency of the network;
+ * in the others, messages between islands follow the ones before them. */
+static void multi_ring_stage(struct coll_plan *p, const struct coll_shape *s, bool is_scatter)
+{
+	uint32_t late = multi_ring_late_rounds(s);
+	multi_ring_rounds(p, s, is_scatter, 0, late, false);
+	if (late < s->n - 1)
+		multi_ring_rounds(p, s, is_scatter, late, s->n - 1 - late, true);
 }
 
 /* Plans one ring per NIC, each with its share of the bytes. Ring c enters an island at the first rank of NIC c, visits all ranks of

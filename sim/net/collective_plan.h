@@ -39,6 +39,8 @@ void pipeline_plan(struct coll_plan *plan, const struct pipeline *p, bool is_up,
 /* Return the number of rings, or double trees, of a per-NIC algorithm; the place in an island at which number c enters it. */
 uint32_t coll_rings(const struct coll_shape *s);
 uint32_t coll_entry(const struct coll_shape *s, uint32_t c);
+/* Returns the number of rounds of a multi-ring stage in which a message between islands has its latency. */
+uint32_t multi_ring_late_rounds(const struct coll_shape *s);
 /* Computes the rounds of a double tree, and the sum over rounds of chunks through the busiest NIC. */
 void double_tree_rounds(uint32_t n, bool is_rooted, uint32_t chunks, double *rounds, double *loads);
 

@@ -55,9 +55,10 @@ static double hierarchical_s(const struct coll_shape *s, struct wire w, struct w
  * rings: the message that leaves the island shares the sender's link with the message to its neighbour. */
 static double multi_ring_s(const struct coll_shape *s, struct wire w, struct wire inside)
 {
-	double n = s->n, k = s->rings ? s->rings : s->inner, piece = s->bytes / (n * k);
-	double round = fmax(w.a + piece / w.B, s->inner > 1 ? inside.a + k * piece / inside.B : 0);
-	return (s->op == ORR_ALL_REDUCE ? 2 : 1) * (n - 1) * round;
+	double n = s->n, k = s->rings ? s->rings : s->inner, piece = s->bytes / (n * k), late = multi_ring_late_rounds(s);
+	double inner_round = s->inner > 1 ? inside.a + k * piece / inside.B : 0;
+	double stage = late * fmax(w.a + piece / w.B, inner_round) + (n - 1 - late) * fmax(piece / w.B, inner_round);
+	return (s->op == ORR_ALL_REDUCE ? 2 : 1) * stage;
 }
 
 /*

@@ -138,7 +138,9 @@ static double plan_s(const struct coll_plan *plan, const struct topo *t)
 	for (uint32_t p = 0; p < plan->n_phases; p++) {
 		for (uint32_t i = 0; i < plan->phase[p].count; i++) {
 			const struct coll_send *w = &plan->send[plan->phase[p].first + i];
-			fill_route(&f, t, w->from, w->to, 0, w->bytes);
+			uint32_t flow = fill_route(&f, t, w->from, w->to, 0, w->bytes);
+			if (w->follows)
+				f.flow[flow].latency = 0;
 		}
 		sum += plan->phase[p].repeat * fill_run(&f);
 	}
@@ -158,7 +160,7 @@ static double plan_on_flownet_s(const struct coll_plan *plan, const struct topo 
 				uint32_t hop[TOPO_MAX_HOPS], n = topo_route(t, w->from, w->to, 0, hop);
 				for (uint32_t h = 0; h < n; h++)
 					route[h] = (struct flow_hop){ hop[h], 1 };
-				flownet_start(net, w->bytes, 0, route, n, i);
+				flownet_start(net, w->bytes, w->follows ? -topo_latency(t, w->from, w->to) : 0, route, n, i);
 			}
 			while (flownet_active(net) && !isinf(flownet_next(net))) {
 				uint64_t tag;
