@@ -48,7 +48,7 @@ dist_howto_DATA = docs/howto/bring-your-own-trace.md docs/howto/cluster.md docs/
 modelsdocdir = $(docdir)/models
 dist_modelsdoc_DATA = docs/models/README.md docs/models/calibration.md docs/models/cluster.md docs/models/devices.md docs/models/embed.md \
 	docs/models/engine.md docs/models/jobs-policies.md docs/models/jobs.md docs/models/learn.md docs/models/mixed.md \
-	docs/models/net.md docs/models/plan.md docs/models/serve-edge.md docs/models/serve-llm-policies.md docs/models/serve-llm.md docs/models/serve-networks.md docs/models/serve-disaggregation.md docs/models/serve-pipeline.md docs/models/serve-policies.md docs/models/serve-requests.md docs/models/serve-routers.md docs/models/serve-speculation.md \
+	docs/models/net.md docs/models/plan.md docs/models/serve-edge.md docs/models/serve-llm-policies.md docs/models/serve-llm.md docs/models/serve-networks.md docs/models/serve-disaggregation.md docs/models/serve-pipeline.md docs/models/serve-policies.md docs/models/serve-requests.md docs/models/serve-routers.md docs/models/serve-speculation.md docs/models/serve-moe.md docs/models/serve-tiers.md \
 	docs/models/serve.md docs/models/spot-bamboo.md docs/models/spot-checkpoints.md docs/models/spot-deadlines.md \
 	docs/models/spot-parcae.md docs/models/spot-varuna-oobleck.md docs/models/spot.md docs/models/statistics.md \
 	docs/models/step-bamboo.md docs/models/step-crossbow.md docs/models/step-data-parallel.md docs/models/step-dorylus.md docs/models/step-pipelines.md \

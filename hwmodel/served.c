@@ -101,6 +101,7 @@ void served_free(struct served *m)
 	if (m->llm) {
 		dnn_free(m->llm->dnn);
 		mem_free(m->llm->fit);
+		mem_free(m->llm->moe);
 		mem_free(m->llm->prompt.x);
 		mem_free(m->llm->prompt.y);
 		mem_free(m->llm->decode.x);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reads a served model from JSON (docs/served-model.schema.json). */
 #include "hwmodel/served_llm.h"
+#include "hwmodel/served_moe.h"
 #include "hwmodel/served_network.h"
 
 #include "base/bytes.h"
@@ -447,6 +448,58 @@ static int get_fits(const struct reader *r, const cJSON *o)
 	return rc;
 }
 
+static int get_moe(const struct reader *r, const cJSON *o)
+{
+	static const char *const keys[] = { "layers", "dense_layers", "hidden", "dense_width", "vocabulary", "attention_parameters",
+		"pair_flops", "decode_pair_flops", "kv_values", "kv_heads", "experts", "top", "shared", "expert_width", "parameter_bytes",
+		"kv_element_bytes", "dispatch_bytes", "combine_bytes", "alltoall_ms", "alltoall_Bps", "node_gpus", "imbalance", "kernels",
+		"constant_ms", "attention", "overlap", NULL };
+	static const char at[] = "$.moe";
+	struct served_moe *x = r->m->llm->moe = mem_zalloc(1, sizeof *x);
+	*x = (struct served_moe){ .kv_heads = 1,
+		.parameter_bytes = 1,
+		.kv_element_bytes = 2,
+		.alltoall_s = 20e-6,
+		.node_gpus = 8,
+		.imbalance = 1,
+		.kernels = 10,
+		.is_data_parallel = true };
+	const struct {
+		const char *key;
+		double unit, low, high;
+		bool is_needed;
+		double *out;
+	} v[] = { { "layers", 1, 1, 1e6, true, &x->layers }, { "dense_layers", 1, 0, 1e6, false, &x->dense_layers },
+		{ "hidden", 1, 1, 1e9, true, &x->hidden }, { "dense_width", 1, 0, 1e9, false, &x->dense_width },
+		{ "vocabulary", 1, 1, 1e9, true, &x->vocabulary }, { "attention_parameters", 1, 1, 1e15, true, &x->attention_parameters },
+		{ "pair_flops", 1, 1, 1e12, true, &x->pair_flops }, { "decode_pair_flops", 1, 1, 1e12, false, &x->decode_pair_flops },
+		{ "kv_values", 1, 1, 1e9, true, &x->kv_values }, { "kv_heads", 1, 1, 1e6, false, &x->kv_heads },
+		{ "experts", 1, 1, 1e6, true, &x->experts }, { "top", 1, 1, 1e6, true, &x->top },
+		{ "shared", 1, 0, 1e6, false, &x->shared }, { "expert_width", 1, 1, 1e9, true, &x->expert_width },
+		{ "parameter_bytes", 1, 1, 2, false, &x->parameter_bytes }, { "kv_element_bytes", 1, 0.5, 4, false, &x->kv_element_bytes },
+		{ "dispatch_bytes", 1, 1, 1e9, false, &x->dispatch_bytes }, { "combine_bytes", 1, 1, 1e9, false, &x->combine_bytes },
+		{ "alltoall_ms", 1e-3, 0, MAX_MS, false, &x->alltoall_s }, { "alltoall_Bps", 1, 1, 1e18, false, &x->alltoall_Bps },
+		{ "node_gpus", 1, 1, 1e6, false, &x->node_gpus }, { "imbalance", 1, 1, 1e6, false, &x->imbalance },
+		{ "kernels", 1, 0, 1e6, false, &x->kernels }, { "constant_ms", 1e-3, 0, MAX_MS, false, &x->constant_s } };
+	if (json_keys(r->path, at, o, keys, r->err))
+		return ORR_EINPUT;
+	for (size_t i = 0; i < sizeof v / sizeof *v; i++)
+		if (get_real(r, o, at, v[i].key, v[i].unit, v[i].low, v[i].high, v[i].is_needed, v[i].out))
+			return ORR_EINPUT;
+	const cJSON *how = cJSON_GetObjectItemCaseSensitive(o, "attention"), *overlap = cJSON_GetObjectItemCaseSensitive(o, "overlap");
+	if (how && (!cJSON_IsString(how) || (strcmp(how->valuestring, "dp") && strcmp(how->valuestring, "tp"))))
+		return wrong(r, "$.moe.attention", "\"dp\" or \"tp\"", how);
+	if (overlap && (!cJSON_IsString(overlap) || (strcmp(overlap->valuestring, "none") && strcmp(overlap->valuestring, "two-batch"))))
+		return wrong(r, "$.moe.overlap", "\"none\" or \"two-batch\"", overlap);
+	x->is_data_parallel = !how || !strcmp(how->valuestring, "dp");
+	x->has_two_batches = overlap && !strcmp(overlap->valuestring, "two-batch");
+	if (x->top > x->experts || x->dense_layers > x->layers)
+		return orr_fail(r->err, ORR_EINPUT,
+			"%.200s: $.moe: expected \"top\" of at most \"experts\", and \"dense_layers\" of at most \"layers\"", r->path);
+	served_moe_settle(r->m);
+	return ORR_OK;
+}
+
 static int get_form(const struct reader *r)
 {
 	static const struct {
@@ -454,21 +507,23 @@ static int get_form(const struct reader *r)
 		enum served_form form;
 		int (*get)(const struct reader *r, const cJSON *o);
 	} forms[] = { { "closed", SERVED_CLOSED, get_closed }, { "curves", SERVED_CURVES, get_curves },
-		{ "layers", SERVED_LAYERS, get_layers }, { "fits", SERVED_FITS, get_fits } };
+		{ "layers", SERVED_LAYERS, get_layers }, { "fits", SERVED_FITS, get_fits }, { "moe", SERVED_MOE, get_moe } };
 	int found = -1;
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		if (!cJSON_GetObjectItemCaseSensitive(r->root, forms[i].key))
 			continue;
 		if (found >= 0)
 			return orr_fail(r->err, ORR_EINPUT,
-				"%.200s: $: expected only one of the keys \"closed\", \"curves\", \"fits\" and \"layers\", found \"%s\" "
+				"%.200s: $: expected only one of the keys \"closed\", \"curves\", \"fits\", \"layers\" and \"moe\", found "
+				"\"%s\" "
 				"and \"%s\"",
 				r->path, forms[found].key, forms[i].key);
 		found = i;
 	}
 	if (found < 0)
 		return orr_fail(r->err, ORR_EINPUT,
-			"%.200s: $: expected one of the keys \"closed\", \"curves\", \"fits\" and \"layers\", found none", r->path);
+			"%.200s: $: expected one of the keys \"closed\", \"curves\", \"fits\", \"layers\" and \"moe\", found none",
+			r->path);
 	r->m->llm->form = forms[found].form;
 	return forms[found].get(r, cJSON_GetObjectItemCaseSensitive(r->root, forms[found].key));
 }
@@ -476,7 +531,7 @@ static int get_form(const struct reader *r)
 static int get_llm(const struct reader *r)
 {
 	static const char *const keys[] = { "name", "title", "source", "kind", "load_ms", "slo_ms", "weight_bytes", "kv_bytes_per_token",
-		"longest", "closed", "curves", "fits", "layers", NULL };
+		"longest", "closed", "curves", "fits", "layers", "moe", NULL };
 	struct served *m = r->m;
 	m->llm = mem_zalloc(1, sizeof *m->llm);
 	int rc = json_keys(r->path, "$", r->root, keys, r->err);
@@ -484,7 +539,7 @@ static int get_llm(const struct reader *r)
 		rc = get_form(r);
 	if (rc)
 		return rc;
-	bool is_layers = m->llm->form == SERVED_LAYERS;
+	bool is_layers = m->llm->form == SERVED_LAYERS || m->llm->form == SERVED_MOE; /* their bytes follow from the shapes */
 	if (get_real(r, r->root, "$", "weight_bytes", 1, 0, MAX_BYTES, !is_layers, &m->weight_bytes) ||
 		get_real(r, r->root, "$", "kv_bytes_per_token", 1, 1, MAX_BYTES, !is_layers, &m->kv_bytes) ||
 		get_whole(r, "longest", 1, 1e9, &m->longest))

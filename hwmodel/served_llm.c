@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Time of an iteration of a language model. Formulas: docs/models/serve-llm.md, "Time of an iteration". */
 #include "hwmodel/served_llm.h"
+#include "hwmodel/served_moe.h"
 #include "hwmodel/served_network.h"
 
 #include "base/mem.h"
@@ -42,6 +43,10 @@ struct served_on *served_on_new(const struct served *m, const struct served_plac
 	if (m->llm->form == SERVED_FITS && !x->fit) {
 		orr_fail(err, ORR_EINPUT, "model %.80s: its file has no fit for tensor parallelism of %u: expected one of $.fits.by_tp",
 			m->name, p->tp);
+		served_on_free(x);
+		return NULL;
+	}
+	if (m->llm->form == SERVED_MOE && served_moe_check(m, p, err)) {
 		served_on_free(x);
 		return NULL;
 	}
@@ -140,6 +145,8 @@ double served_stage_s(struct served_on *x, const struct llm_load *load, uint32_t
 		return served_layers_stage(x->layers, load, stage);
 	if (x->fit)
 		return fits_stage(x, load, stage);
+	if (x->llm->moe)
+		return served_moe_iteration(x->llm->moe, &x->p, load) / x->p.pp;
 	return x->llm->form == SERVED_CLOSED ? closed_stage(x, load, stage) : by_curves(x->llm, load) / x->p.pp;
 }
 
@@ -155,7 +162,7 @@ double served_iteration_stage(struct served_on *x, const struct llm_load *load, 
 		*stage_s = fits_stage(x, load, 0);
 		return by_fits(x, load);
 	}
-	double s = by_curves(x->llm, load);
+	double s = x->llm->moe ? served_moe_iteration(x->llm->moe, &x->p, load) : by_curves(x->llm, load);
 	*stage_s = s / x->p.pp; /* assumes equal stages */
 	return s;
 }
@@ -194,6 +201,7 @@ const char *served_source(const struct served_on *x)
 {
 	return x->layers                       ? served_layers_source(x->layers)
 	       : x->llm->form == SERVED_CLOSED ? "closed form"
+	       : x->llm->moe                   ? "rooflines of a mixture of experts, data sheet only"
 	       : x->fit                        ? "fits by tensor parallelism"
 					       : "curves";
 }
@@ -261,6 +269,8 @@ double served_kv_tokens(const struct served_on *x, double part)
 		return served_layers_kv_tokens(x->layers, part);
 	if (!x->p.device)
 		return NAN;
+	if (x->llm->moe)
+		return served_moe_kv_tokens(x->m, &x->p, part);
 	double room = x->p.device->memory_bytes * x->p.tp * x->p.pp * part - x->m->weight_bytes;
 	return room <= 0 ? 0 : x->m->kv_bytes > 0 ? floor(room / x->m->kv_bytes) : INFINITY;
 }

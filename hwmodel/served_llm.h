@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * served_llm.h - the four forms of a served language model (private to served_*.c)
+ * served_llm.h - the forms of a served language model (private to served_*.c)
  *
  * served_json.c fills in struct served_llm. served_llm.c evaluates it, except the form by layers (served_layers.c).
  * docs/models/serve-llm.md, "Time of an iteration".
@@ -11,7 +11,7 @@
 #include "hwmodel/dnn.h"
 #include "hwmodel/served.h"
 
-enum served_form { SERVED_CLOSED, SERVED_CURVES, SERVED_LAYERS, SERVED_FITS };
+enum served_form { SERVED_CLOSED, SERVED_CURVES, SERVED_LAYERS, SERVED_FITS, SERVED_MOE };
 
 /* A curve, linear between knots; the first and the last segment extend beyond the ends. At least two knots. */
 struct served_curve {
@@ -36,6 +36,7 @@ struct served_llm {
 	uint32_t n_fits;
 	double prompt_pp_ms, first_ms,
 		first_token_ms; /* with prompts, in each stage, times their number; in the first stage, per iteration and per token */
+	struct served_moe *moe; /* served_moe.h; NULL: another form */
 	/* curves */
 	struct served_curve prompt, decode;
 	double mixed_factor;

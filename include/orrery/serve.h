@@ -317,6 +317,8 @@ ORR_API bool orr_admit(struct orr_serve *w, orr_req r, uint32_t tokens, uint32_t
 ORR_API bool orr_kv_grow(struct orr_serve *w, orr_req r, uint32_t tokens, uint32_t keep_free);
 /* Returns the number of prompt tokens of the request in the prefix cache of the replica; 0 without a cache. */
 ORR_API uint32_t orr_prefix_cached(const struct orr_serve *w, uint32_t replica, orr_req r);
+/* The same, with the tokens behind these that the replica can load from DRAM, SSD or pool (serve.kv_dram, kv_ssd, kv_pool). */
+ORR_API uint32_t orr_prefix_stored(const struct orr_serve *w, uint32_t replica, orr_req r);
 
 enum orr_evict_how {
 	ORR_EVICT_RESTART, /* frees the blocks of the request; its outputs so far become part of the prompt */

@@ -87,10 +87,14 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 			grow(m);
 		orr_req_set_mark(w, r, m->free_entry[--m->n_free] + 1);
 	}
+	struct entry *e = entry_of(m, w, r);
 	double first = orr_iter_estimate(w, replica, 0, 0, prompt, 0);
-	while (level + 1 < m->levels && quantum(m, level) < first)
-		level++;
-	entry_of(m, w, r)->is_chosen = false;
+	if (orr_req_done(w, r)) /* it comes from a prefill replica */
+		level = e->level;
+	else
+		while (level + 1 < m->levels && quantum(m, level) < first)
+			level++;
+	e->is_chosen = false;
 	enqueue(m, w, r, level);
 }
 
@@ -113,14 +117,18 @@ static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end 
 
 /* ---- after a run: quanta ---- */
 
-static void put_back(struct mlfq *m, struct orr_serve *w, struct server *v)
+static void put_back(struct mlfq *m, struct orr_serve *w, uint32_t replica)
 {
+	struct server *v = &m->server[replica];
 	double ran = orr_serve_now(w) - v->from_s;
+	v->n_before = 0;
 	/* In reverse order, so that requests that stay on their level keep their order. */
 	for (uint32_t i = v->n_batch; i-- > 0;) {
 		orr_req r = v->batch[i];
+		if (!orr_req_is_resident(w, r) || orr_req_replica(w, r) != replica)
+			continue; /* sent to a decode replica at the end of its prompt */
 		struct entry *e = entry_of(m, w, r);
-		v->before[i] = r;
+		v->before[v->n_before++] = r;
 		e->is_chosen = false;
 		e->used_s += ran;
 		e->queued_s = orr_serve_now(w);
@@ -130,7 +138,6 @@ static void put_back(struct mlfq *m, struct orr_serve *w, struct server *v)
 		}
 		orr_fifo_push_front(w, &v->level[e->level], r);
 	}
-	v->n_before = v->n_batch;
 	v->n_batch = 0;
 }
 
@@ -257,7 +264,7 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 	if (!orr_replica_is_idle(w, replica))
 		return;
 	v->has_victims = false;
-	put_back(m, w, v);
+	put_back(m, w, replica);
 	promote(m, w, v);
 	choose_all(m, w, replica);
 	if (v->n_batch == m->most)
@@ -336,4 +343,5 @@ static const struct orr_serve_ops ops = {
 	.replica = replica,
 };
 
-ORR_POLICY_SERVE_FLAGS(mlfq, "skip-join multi-level feedback queue over iterations (FastServe)", ORR_WORK_CONSERVING, params, ops);
+ORR_POLICY_SERVE_FLAGS(
+	mlfq, "skip-join multi-level feedback queue over iterations (FastServe)", ORR_WORK_CONSERVING | ORR_SERVE_HANDS_OFF, params, ops);

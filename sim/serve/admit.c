@@ -60,7 +60,7 @@ static enum req_reason llm_refusal(const struct orr_serve *w, const struct req *
 		return REASON_CONTEXT;
 	for (uint32_t d = 0; d < w->config->n_deployments; d++) {
 		const struct fleet_part *p = &w->fleet->part[d];
-		enum orr_replica_role role = w->config->deployment[d].role;
+		enum orr_replica_role role = w->set->roles_adapt ? ORR_ROLE_BOTH : w->config->deployment[d].role;
 		if (p->model != q->model && p->model != NONE)
 			continue;
 		bool is_known = !isnan(p->kv_tokens);

@@ -8,6 +8,7 @@
 #include "serve/metrics.h"
 #include "serve/runs.h"
 #include "serve/stages.h"
+#include "serve/tiers.h"
 
 #include "base/mem.h"
 
@@ -186,8 +187,8 @@ static bool could_start(const struct orr_serve *w, const struct req *q, uint32_t
 {
 	const struct replica *r = &w->replica[replica];
 	bool is_served = r->model == NONE || r->model == q->model;
-	if (r->lane && r->lane->outgoing)
-		return false; /* caches on their way hold blocks */
+	if (r->lane && (r->lane->outgoing || r->lane->set_aside))
+		return false; /* caches on their way hold blocks, here or where they go to */
 	return is_served && orr_replica_is_idle(w, replica) && (q->replica == replica || r->role != ORR_ROLE_DECODE) &&
 	       !is_loading(w, replica);
 }
@@ -223,6 +224,8 @@ void check_serve_state(struct orr_serve *w)
 		broken(w, NULL, wrong_idling(w));
 	if (!w->error.code)
 		broken(w, NULL, front_verify(w));
+	if (!w->error.code)
+		broken(w, NULL, tiers_check(w));
 	if (!w->error.code && w->owns_host)
 		broken(w, NULL, wrong_pool(w));
 }

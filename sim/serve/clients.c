@@ -36,9 +36,11 @@ struct clients {
 	struct sender current; /* sender of the request that arrives now */
 	/* sessions: rows by number */
 	uint32_t n_rows, next_first;
-	uint32_t *next_turn; /* next row of the session, by row; NONE: no further row */
-	uint64_t *is_later;  /* bit set by row: the row is not the first of its session */
-	uint64_t left;       /* number of rows not sent yet */
+	uint32_t *next_turn;     /* next row of the session, by row; NONE: no further row */
+	uint64_t *is_later;      /* bit set by row: the row is not the first of its session */
+	uint64_t left;           /* number of rows not sent yet */
+	struct request_rec *own; /* rows of a generator; NULL: those of the loaded trace */
+	uint64_t *own_block;     /* their hashes, one after the other */
 };
 
 static void on_turn(struct engine *e, void *ctx, uint64_t subject, uint64_t arg);
@@ -83,6 +85,11 @@ static void send_row(struct orr_serve *w, uint32_t user)
 
 /* ---- sessions ---- */
 
+static const struct request_rec *row_at(const struct orr_serve *w, uint64_t row)
+{
+	return w->clients->own ? &w->clients->own[row] : reqset_at(w->config->requests, row);
+}
+
 static bool is_later(const struct clients *c, uint32_t row)
 {
 	return c->is_later[row / 64] >> (row % 64) & 1;
@@ -98,7 +105,7 @@ static uint32_t next_first(struct clients *c)
 static void send_turn(struct orr_serve *w, struct sender from)
 {
 	struct clients *c = w->clients;
-	struct request_rec rec = *reqset_at(w->config->requests, from.row);
+	struct request_rec rec = *row_at(w, from.row);
 	w->has_next = --c->left > 0;
 	send(w, &rec, from);
 }
@@ -115,7 +122,7 @@ static void await_first(struct orr_serve *w)
 {
 	uint32_t row = next_first(w->clients);
 	if (row != NONE)
-		eng_at(w->host.engine, reqset_at(w->config->requests, row)->arrival_ns, PRIO_ARRIVAL, on_first, w, row, 0);
+		eng_at(w->host.engine, row_at(w, row)->arrival_ns, PRIO_ARRIVAL, on_first, w, row, 0);
 }
 
 static void on_first(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
@@ -193,16 +200,43 @@ static int by_session(const void *a, const void *b)
 	return (x->row > y->row) - (x->row < y->row);
 }
 
+/* Keeps the rows of a generator, at most n, because a session needs its next row before that row is generated. Returns their number. */
+static uint64_t keep_rows(struct orr_serve *w, uint64_t n)
+{
+	struct clients *c = w->clients;
+	struct request_rec rec;
+	size_t blocks = 0, cap = 0;
+	uint64_t rows = 0;
+	c->own = mem_alloc((n + 1) * sizeof *c->own);
+	for (; rows < n && reqcursor_next(w->cursor, &rec); rows++) {
+		while (blocks + rec.n_blocks > cap) {
+			cap = cap ? 2 * cap : 1024;
+			c->own_block = mem_realloc(c->own_block, cap, sizeof *c->own_block);
+		}
+		if (rec.n_blocks)
+			memcpy(c->own_block + blocks, rec.block, rec.n_blocks * sizeof *rec.block);
+		blocks += rec.n_blocks;
+		c->own[rows] = rec;
+	}
+	const uint64_t *at = c->own_block;
+	for (uint64_t i = 0; i < rows; i++) {
+		c->own[i].block = at;
+		at = at ? at + c->own[i].n_blocks : NULL;
+	}
+	return rows;
+}
+
 static bool index_sessions(struct orr_serve *w)
 {
 	struct clients *c = w->clients;
 	const struct reqset *s = w->config->requests;
 	uint64_t n = reqset_count(s);
-	if (!reqset_is_loaded(s) || n >= NONE) {
-		orr_fail(&w->error, ORR_EINPUT, "serve.sessions: %.200s: expected a file of requests, because a generator has no sessions",
-			reqset_source(s));
+	if (n >= NONE) {
+		orr_fail(&w->error, ORR_EINPUT, "serve.sessions: %.200s: expected at most %u requests", reqset_source(s), NONE - 1);
 		return false;
 	}
+	if (!reqset_is_loaded(s))
+		n = keep_rows(w, n);
 	c->n_rows = (uint32_t)n;
 	c->left = n;
 	c->next_turn = mem_alloc((n + 1) * sizeof *c->next_turn);
@@ -211,8 +245,8 @@ static bool index_sessions(struct orr_serve *w)
 	size_t m = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		c->next_turn[i] = NONE;
-		if (reqset_at(s, i)->session)
-			turn[m++] = (struct turn){ reqset_at(s, i)->session, i };
+		if (row_at(w, i)->session)
+			turn[m++] = (struct turn){ row_at(w, i)->session, i };
 	}
 	qsort(turn, m, sizeof *turn, by_session);
 	for (size_t i = 1; i < m; i++) {
@@ -223,6 +257,11 @@ static bool index_sessions(struct orr_serve *w)
 	}
 	mem_free(turn);
 	w->has_next = n > 0;
+	if (!m && c->own) {
+		orr_fail(&w->error, ORR_EINPUT, "serve.sessions: %.200s has none: expected a trace with sessions, or the generator chat",
+			reqset_source(s));
+		return false;
+	}
 	return true;
 }
 
@@ -261,6 +300,8 @@ void clients_free(struct orr_serve *w)
 	mem_free(c->sender);
 	mem_free(c->next_turn);
 	mem_free(c->is_later);
+	mem_free(c->own);
+	mem_free(c->own_block);
 	mem_free(c);
 	w->clients = NULL;
 }

@@ -8,6 +8,7 @@
 #include "serve/metrics.h"
 #include "serve/route.h"
 #include "serve/router.h"
+#include "serve/tiers.h"
 
 double orr_kv_copy_s(const struct orr_serve *w, uint32_t replica, uint32_t tokens)
 {
@@ -40,8 +41,25 @@ static void on_copied(struct engine *e, void *ctx, uint64_t subject, uint64_t ar
 	uint32_t hash_tokens = reqset_block_tokens(w->config->requests);
 	serve_happen(w, serve_clock_s(w));
 	if (l && hash_tokens)
-		kv_insert(l, q, (uint32_t)(arg >> 32) / hash_tokens);
+		kv_insert(w, l, q, (uint32_t)(arg >> 32) / hash_tokens);
 	due_arrival(w, q);
+}
+
+/* serve.kv_prefetch: loads blocks of the prompt from tiers before the policy sees the request. Returns whether it waits for them. */
+static bool prefetch(struct orr_serve *w, struct req *q)
+{
+	struct lane *l = w->tiers && w->set->kv_prefetch && q->replica != NONE && !q->done ? lane_on(w, q->replica) : NULL;
+	if (!l || !l->prefix)
+		return false;
+	uint32_t most = kv_sharable(l, q), run = prefix_run(l->prefix, q->block, most);
+	struct tier_plan p = tiers_plan(w, l, q, run, most);
+	if (!p.n)
+		return false;
+	tiers_load(w, l, q, &p);
+	q->copies++;
+	eng_at(w->host.engine, serve_ns(p.end_s), PRIO_MOVE, on_copied, w, req_handle(w, req_slot(w, q)),
+		(uint64_t)(run + p.n) * reqset_block_tokens(w->config->requests) << 32 | q->copies);
+	return true;
 }
 
 bool copy_start(struct orr_serve *w, struct req *q)
@@ -49,7 +67,7 @@ bool copy_start(struct orr_serve *w, struct req *q)
 	uint32_t to = w->router->copy_to, tokens = to - w->router->copy_from;
 	w->router->copy_to = w->router->copy_from = 0;
 	if (!tokens || q->replica == NONE || !w->replica[q->replica].lane || !w->replica[q->replica].lane->prefix)
-		return false;
+		return prefetch(w, q);
 	double s = orr_kv_copy_s(w, q->replica, tokens);
 	q->copies++;
 	w->metrics->prefix_copies++;

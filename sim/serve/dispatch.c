@@ -128,9 +128,14 @@ void dispatch_instant(struct orr_serve *w)
 	dispatch_catch_up(w);
 	for (;;) {
 		tell(w);
-		if (w->dirty_told == w->n_dirty || w->is_over)
+		if (w->is_over)
 			break;
-		schedule(w, w->dirty[w->dirty_told++]);
+		if (w->dirty_told < w->n_dirty)
+			schedule(w, w->dirty[w->dirty_told++]);
+		else if (w->blocks_freed && moves_pending(w))
+			moves_retry(w); /* blocks that the policy has left free */
+		else
+			break;
 	}
 	w->dirty_told = w->n_dirty = 0;
 	if (w->config->check && !w->is_over)

@@ -85,6 +85,13 @@ CONDITION(has_stages)
 	return false;
 }
 
+CONDITION(has_tier_blocks)
+{
+	UNUSED;
+	return remark_metric(s, r, "kv_dram_written_bytes") > 0 || remark_metric(s, r, "kv_ssd_written_bytes") > 0 ||
+	       remark_metric(s, r, "kv_pool_written_bytes") > 0;
+}
+
 CONDITION(has_hashes)
 {
 	UNUSED;
@@ -193,6 +200,10 @@ CONDITION(is_drawn)
 #define THINK(KEY) { .key = KEY, .why = "neither serve.clients nor serve.sessions is set", .holds = thinks }
 #define FAILURES(KEY) { .key = KEY, .why = "no node failed before the end", .holds = has_failed }
 #define DRAFT(KEY) { .key = KEY, .why = "serve.draft_tokens is 0", .needs = "serve.draft_tokens" }
+#define TIER(KEY) LLM(KEY), { .key = KEY, .why = "serve.prefix_cache is false", .needs = "serve.prefix_cache" }, \
+	{ .key = KEY, .why = "the trace has no hashes of prompts", .holds = has_hashes }
+#define NO_TIER(KEY) LLM(KEY), { .key = KEY, .why = "no block was written to DRAM, SSD or pool", .holds = has_tier_blocks }
+#define ROLES(KEY) { .key = KEY, .why = "serve.roles is fixed", .needs = "serve.roles=adaptive" }
 #define LLM(KEY) { .key = KEY, .why = "no language model is served", .holds = has_llm }
 
 const struct world_effect serve_effects[] = {
@@ -201,6 +212,20 @@ const struct world_effect serve_effects[] = {
 	{ .key = "serve.kv_latency", .why = "no KV cache was sent to another replica", .holds = sends_caches },
 	NO_TRANSFER("serve.kv_overlap"), NO_TRANSFER("serve.kv_link"), NO_TRANSFER("serve.decode_router"),
 	{ .key = "serve.decode_router", .why = "the policy chooses decode replicas itself", .holds = hands_off },
+	NO_TRANSFER("serve.decode_admission"),
+	{ .key = "serve.decode_admission", .why = "the policy chooses decode replicas itself", .holds = hands_off },
+	{ .key = "serve.decode_admission", .why = "the decode replicas had room for every cache", .use = SERVE_USED_DECODE_ROOM },
+	{ .key = "serve.roles", .why = "no replica changed its role", .metric = "role_changes" },
+	ROLES("serve.role_interval"), ROLES("serve.role_waiting"), ROLES("serve.role_kv"),
+	TIER("serve.kv_dram"), { .key = "serve.kv_dram", .why = "no block was written to it", .metric = "kv_dram_written_bytes" },
+	TIER("serve.kv_ssd"), { .key = "serve.kv_ssd", .why = "no block was written to it", .metric = "kv_ssd_written_bytes" },
+	TIER("serve.kv_pool"), { .key = "serve.kv_pool", .why = "no block was written to it", .metric = "kv_pool_written_bytes" },
+	{ .key = "serve.kv_dram_Bps", .why = "no block was written to DRAM", .metric = "kv_dram_written_bytes" },
+	{ .key = "serve.kv_ssd_Bps", .why = "no block was written to an SSD", .metric = "kv_ssd_written_bytes" },
+	{ .key = "serve.kv_pool_Bps", .why = "no block was written to the pool", .metric = "kv_pool_written_bytes" },
+	{ .key = "serve.kv_pool_latency", .why = "no block was written to the pool", .metric = "kv_pool_written_bytes" },
+	NO_TIER("serve.kv_write"), NO_TIER("serve.kv_load"), NO_TIER("serve.kv_prefetch"), NO_TIER("serve.kv_evict"),
+	{ .key = "serve.kv_evict", .why = "no tier was full", .metric = "kv_tier_drops" },
 	{ .key = "network", .why = "no KV cache was sent to another replica, and no replica is on several nodes", .holds = uses_network },
 	{ .key = "serve.engine", .why = "no language model by layers is served", .holds = has_layers },
 	{ .key = "serve.kv_reads", .why = "no language model by layers is served", .holds = has_layers },

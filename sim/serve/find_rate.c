@@ -166,7 +166,7 @@ int rate_search(rate_try try, void *ctx, double enough, struct rate_found *out, 
 
 static int try_factor(void *ctx, double factor, struct slo_tried *out, struct orr_error *err)
 {
-	return slo_run(ctx, factor, 0, out, err);
+	return slo_run(ctx, factor, NULL, out, err);
 }
 
 /* ---- output ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "serve/find_replicas.h"
+#include "serve/find_fleet.h"
 
 #include "base/limits.h"
 #include "base/mem.h"
@@ -143,20 +144,16 @@ static void show_found(const struct scenario *s, const char *slo, const struct s
 
 static int try_fleet(void *ctx, uint32_t replicas, struct slo_tried *out, struct orr_error *err)
 {
-	return slo_run(ctx, 1, replicas, out, err);
+	return slo_run(ctx, 1, &replicas, out, err);
 }
 
 static int check_deployment(const struct scenario *s, struct orr_error *err)
 {
 	const struct serve_config *c = &((const struct serve_state *)s->state)->config;
-	if (c->n_deployments != 1)
-		return orr_fail(err, ORR_EINPUT,
-			"--find-replicas: the scenario has %u deployments: expected one, whose replicas are varied (for several, a study "
-			"over "
-			"deployments: docs/howto/sweep.md)",
-			c->n_deployments);
-	if (c->deployment->most)
-		return orr_fail(err, ORR_EINPUT, "--find-replicas: expected no autoscaler, which changes the number of replicas itself");
+	for (uint32_t d = 0; d < c->n_deployments; d++)
+		if (c->deployment[d].most)
+			return orr_fail(
+				err, ORR_EINPUT, "--find-replicas: expected no autoscaler, which changes the number of replicas itself");
 	return ORR_OK;
 }
 
@@ -191,6 +188,8 @@ int find_replicas(const struct scenario *s, const char *slo, const char *attainm
 		rc = check_deployment(s, err);
 	if (rc)
 		return rc;
+	if (((const struct serve_state *)s->state)->config.n_deployments > 1)
+		return find_fleet(s, slo, &limits, enough, out, err);
 	struct fleet_found *found = mem_zalloc(s->n_policies, sizeof *found);
 	rc = search_all(s, &limits, enough, found, err);
 	if (!rc)

@@ -69,6 +69,7 @@ struct fleet {
 	int64_t row_ns;      /* time of the next failure or repair to become known */
 	uint64_t rows_ahead; /* number of failures and repairs that are known and have not happened */
 	bool failure_pending, tick_pending, wants_more;
+	bool role_pending;                   /* the next decision of roles.c is scheduled */
 	struct eng_event refill;             /* shared clock: event that starts replacements for lost replicas */
 	uint64_t same_ticks, longest_window; /* number of consecutive ticks without a change */
 	uint64_t scale_ups, scale_downs, losses;
@@ -104,6 +105,9 @@ void replica_undrain(struct orr_serve *w, uint32_t replica);
 void replica_leave(struct orr_serve *w, uint32_t replica);
 /* Routes the requests of lost replicas again, after all replicas that are lost at the same time have left. */
 void replicas_place_thrown(struct orr_serve *w);
+
+/* ---- roles.c ---- */
+void roles_begin(struct orr_serve *w);
 
 /* ---- scale.c ---- */
 void scale_begin(struct orr_serve *w);

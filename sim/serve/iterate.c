@@ -59,22 +59,22 @@ static double end_after(struct lane_series *l, double start_s, double d)
 }
 
 /* Starts an iteration of d seconds at start_s; the decodes take `need` blocks for it. */
-static void take_off_for(struct lane *l, double start_s, uint32_t need, double d)
+static void take_off_for(struct orr_serve *w, struct lane *l, double start_s, uint32_t need, double d)
 {
+	l->start_s = start_s;
+	l->is_flying = true;
 	if (need)
-		kv_spend(l, need);
+		kv_spend(w, l, need);
 	l->taken = need;
 	l->late = 0;
-	l->is_flying = true;
-	l->copying_s = l->copy_s;
+	l->copying_s = l->copy_s + kv_load_wait_s(l, start_s, d);
 	l->copy_s = 0;
-	l->start_s = start_s;
 	l->end_s = end_after(&l->series, start_s, d + l->copying_s);
 }
 
 static void take_off(struct orr_serve *w, struct lane *l, double start_s, uint32_t need)
 {
-	take_off_for(l, start_s, need, iteration_s(w, l, need));
+	take_off_for(w, l, start_s, need, iteration_s(w, l, need));
 	if (l->copying_s > 0)
 		explain_iteration(w, l);
 }
@@ -84,7 +84,7 @@ static bool land_prompt(struct orr_serve *w, struct lane *l, struct req *q)
 {
 	q->done += q->next_tokens;
 	q->next_tokens = 0;
-	kv_publish(l, q);
+	kv_publish(w, l, q);
 	if (q->done < q->prompt)
 		return false;
 	q->done++;
@@ -114,7 +114,7 @@ static bool land_prompt(struct orr_serve *w, struct lane *l, struct req *q)
 static void complete(struct orr_serve *w, struct lane *l, struct req *q)
 {
 	lane_depart(w, l, q);
-	kv_give(l, q);
+	kv_give(w, l, q);
 	req_end(w, q, ORR_REQ_COMPLETED, l->end_s);
 }
 
@@ -195,7 +195,7 @@ static double quiet_until(struct orr_serve *w)
 /*
  * Plans the iterations that follow the one in flight until a decode ends, blocks run short, or the plan is full. Changes nothing else.
  * first_end: the clock at which the first decode ends. Returns the end of the last iteration of the plan. Lanes with messages between
- * nodes have no plan, because the bytes of an iteration are counted when it starts.
+ * nodes have no plan, because the bytes of an iteration are counted when it starts; nor those with tiers, whose blocks other lanes see.
  */
 static double plan(struct lane *l, uint64_t first_end)
 {
@@ -204,7 +204,7 @@ static double plan(struct lane *l, uint64_t first_end)
 	uint64_t most = l->left < l->plan_most ? l->left : l->plan_most;
 	double end_s = l->end_s;
 	l->at_plan = l->n_plan = 0;
-	if (l->group)
+	if (l->group || l->has_tiers)
 		return end_s;
 	for (; l->n_plan < most && next < first_end; next++, context += l->ends.n) {
 		uint32_t need = l->ring[next % l->block_tokens];
@@ -257,7 +257,7 @@ static void pass(struct orr_serve *w, struct lane *l)
 	l->ahead = 0;
 	uint32_t need = decodes_need(w, l);
 	l->flying = l->ends.n;
-	take_off_for(l, end_s, need, l->plan[l->at_plan++]);
+	take_off_for(w, l, end_s, need, l->plan[l->at_plan++]);
 	l->left--;
 	l->again_ns = serve_ns(end_s);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Blocks of the KV cache: the number that each request holds, and the cached blocks of prompts. */
-#include "serve/lane.h"
+#include "serve/tiers.h"
 
 #include <math.h>
 
@@ -40,50 +40,83 @@ bool kv_open(struct orr_serve *w, struct lane *l, uint32_t deployment, struct or
 }
 
 /* Drops entries of the cache without users after blocks were taken. */
-static void trim(struct lane *l)
+static void trim(struct orr_serve *w, struct lane *l)
 {
-	while ((uint64_t)prefix_unused(l->prefix) * l->hash_blocks > l->avail)
-		prefix_drop(l->prefix);
+	uint32_t entry;
+	while ((uint64_t)prefix_unused(l->prefix) * l->hash_blocks > l->avail) {
+		uint64_t hash = prefix_drop(l->prefix, &entry);
+		if (w->tiers)
+			tiers_evicted(w, l, hash);
+	}
 }
 
-void kv_spend(struct lane *l, uint32_t n)
+void kv_spend(struct orr_serve *w, struct lane *l, uint32_t n)
 {
 	l->avail -= n;
 	if (l->prefix)
-		trim(l);
+		trim(w, l);
 }
 
-/* Returns the number of leading hashes of its prompt in the cache; at least one token remains to be processed. */
-static uint32_t cached_run(const struct lane *l, const struct req *q)
+uint32_t kv_sharable(const struct lane *l, const struct req *q)
 {
 	uint32_t n = q->prompt ? (q->prompt - 1) / (l->hash_blocks * l->block_tokens) : 0;
-	return prefix_run(l->prefix, q->block, n < q->n_blocks ? n : q->n_blocks);
+	return n < q->n_blocks ? n : q->n_blocks;
 }
 
-bool kv_take(struct lane *l, struct req *q, uint32_t tokens, uint32_t keep_free)
+/* Returns the number of leading hashes of its prompt in the cache. */
+static uint32_t cached_run(const struct lane *l, const struct req *q)
 {
-	uint32_t run = l->prefix && !q->done ? cached_run(l, q) : 0, shared = run * (l->prefix ? l->hash_blocks : 0);
+	return prefix_run(l->prefix, q->block, kv_sharable(l, q));
+}
+
+/* Makes the request a user of the hash, which is added if it is absent (it is loaded). Returns the number of blocks that are no longer
+ * free. */
+static uint32_t use_block(struct lane *l, uint64_t hash)
+{
+	uint32_t entry = prefix_find(l->prefix, hash);
+	if (entry != PREFIX_NONE)
+		return prefix_use(l->prefix, entry) ? l->hash_blocks : 0;
+	prefix_add(l->prefix, hash);
+	return l->hash_blocks;
+}
+
+bool kv_take(struct orr_serve *w, struct lane *l, struct req *q, uint32_t tokens, uint32_t keep_free)
+{
+	bool looks = l->prefix && !q->done;
+	uint32_t run = looks ? cached_run(l, q) : 0;
+	struct tier_plan load = { .from = run };
+	if (looks && w->tiers)
+		load = tiers_plan(w, l, q, run, kv_sharable(l, q));
+	run += load.n;
+	uint32_t shared = run * (l->prefix ? l->hash_blocks : 0);
 	uint32_t content = q->done > q->prompt ? q->done - 1 : q->done;
 	uint32_t blocks = kv_blocks_for(l, tokens > content ? tokens : content);
 	uint32_t own = blocks > shared ? blocks - shared : 0;
 	uint64_t need = own;
-	for (uint32_t i = 0; i < run; i++)
-		need += prefix_is_used(l->prefix, prefix_find(l->prefix, q->block[i])) ? 0 : l->hash_blocks;
+	for (uint32_t i = 0; i < run; i++) {
+		uint32_t entry = prefix_find(l->prefix, q->block[i]);
+		need += entry != PREFIX_NONE && prefix_is_used(l->prefix, entry) ? 0 : l->hash_blocks;
+	}
 	if (need + keep_free > l->avail)
 		return false;
+	if (load.n) {
+		tiers_load(w, l, q, &load);
+		l->loaded_s = fmax(l->loaded_s, load.end_s);
+	}
 	uint32_t spent = own;
 	for (uint32_t i = 0; i < run; i++)
-		spent += prefix_use(l->prefix, prefix_find(l->prefix, q->block[i])) ? l->hash_blocks : 0;
+		spent += use_block(l, q->block[i]);
 	q->shared = run;
 	q->kv_held = own;
 	if (run)
 		q->done = run * l->hash_blocks * l->block_tokens;
-	kv_spend(l, spent);
+	kv_spend(w, l, spent);
 	return true;
 }
 
-void kv_give(struct lane *l, struct req *q)
+void kv_give(struct orr_serve *w, struct lane *l, struct req *q)
 {
+	w->blocks_freed = true;
 	l->avail += q->kv_held;
 	/* The end of a prompt is dropped first, because it cannot be used without the beginning. */
 	for (uint32_t i = q->shared; i-- > 0;)
@@ -92,7 +125,7 @@ void kv_give(struct lane *l, struct req *q)
 	q->kv_held = q->shared = 0;
 }
 
-void kv_publish(struct lane *l, struct req *q)
+void kv_publish(struct orr_serve *w, struct lane *l, struct req *q)
 {
 	if (!l->prefix)
 		return;
@@ -101,6 +134,8 @@ void kv_publish(struct lane *l, struct req *q)
 	for (; q->shared < whole && q->shared < q->n_blocks && q->kv_held >= l->hash_blocks; q->shared++) {
 		uint32_t entry = prefix_find(l->prefix, q->block[q->shared]);
 		q->kv_held -= l->hash_blocks;
+		if (w->tiers)
+			tiers_computed(w, l, q->block[q->shared]);
 		if (entry == PREFIX_NONE)
 			prefix_add(l->prefix, q->block[q->shared]);
 		else if (!prefix_use(l->prefix, entry))
@@ -108,7 +143,15 @@ void kv_publish(struct lane *l, struct req *q)
 	}
 }
 
-void kv_insert(struct lane *l, const struct req *q, uint32_t n)
+void kv_reserve(struct orr_serve *w, struct lane *l, struct req *q, uint32_t n)
+{
+	kv_spend(w, l, n);
+	l->set_aside += n;
+	q->set_aside = n;
+	q->kv_at = l->replica;
+}
+
+void kv_insert(struct orr_serve *w, struct lane *l, const struct req *q, uint32_t n)
 {
 	for (uint32_t i = 0; l->prefix && i < n && i < q->n_blocks; i++) {
 		uint32_t entry = prefix_find(l->prefix, q->block[i]);
@@ -123,12 +166,12 @@ void kv_insert(struct lane *l, const struct req *q, uint32_t n)
 		prefix_leave(l->prefix, prefix_find(l->prefix, q->block[i]));
 	}
 	if (l->prefix)
-		trim(l);
+		trim(w, l);
 }
 
 const char *kv_check(const struct orr_serve *w, const struct lane *l, uint64_t moving)
 {
-	uint64_t own = moving + (l->is_flying ? l->taken + l->reserved : 0);
+	uint64_t own = moving + l->set_aside + (l->is_flying ? l->taken + l->reserved : 0);
 	for (uint32_t s = l->first; s != NONE; s = w->req[s].res_next) {
 		struct req q = w->req[s];
 		if (q.heap_at != NONE)
@@ -186,4 +229,16 @@ uint32_t orr_prefix_cached(const struct orr_serve *w, uint32_t replica, orr_req 
 	const struct req *q = req_of(w, r);
 	const struct lane *l = lane_seen(w, replica);
 	return q && l && l->prefix ? cached_run(l, q) * l->hash_blocks * l->block_tokens : 0;
+}
+
+uint32_t orr_prefix_stored(const struct orr_serve *w, uint32_t replica, orr_req r)
+{
+	const struct req *q = req_of(w, r);
+	const struct lane *l = lane_seen(w, replica);
+	if (!q || !l || !l->prefix)
+		return 0;
+	uint32_t run = cached_run(l, q);
+	if (w->tiers)
+		run += tiers_run(w, l, q, run, kv_sharable(l, q));
+	return run * l->hash_blocks * l->block_tokens;
 }

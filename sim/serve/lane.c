@@ -81,6 +81,8 @@ struct lane *lane_new(struct orr_serve *w, uint32_t replica, struct orr_error *e
 	l->again_ns = -1;
 	l->end_s = -1;
 	l->plan_most = 1;
+	l->overlaps = w->set->kv_overlap;
+	l->has_tiers = w->tiers;
 	if (!kv_open(w, l, r->deployment, err)) {
 		lane_free(l);
 		return NULL;
@@ -253,7 +255,7 @@ bool orr_admit(struct orr_serve *w, orr_req r, uint32_t tokens, uint32_t keep_fr
 		explain_waits(w, q);
 	}
 	bool is_new = !q->done;
-	if (!kv_take(l, q, tokens, keep_free)) {
+	if (!kv_take(w, l, q, tokens, keep_free)) {
 		if (w->explain)
 			name_holder(w, l, q, tokens, keep_free);
 		return false;
@@ -286,7 +288,7 @@ bool orr_kv_grow(struct orr_serve *w, orr_req r, uint32_t tokens, uint32_t keep_
 	if ((uint64_t)(wants - has) + keep_free > l->avail)
 		return false;
 	decodes_hold(w, l, q, wants - has);
-	kv_spend(l, wants - has);
+	kv_spend(w, l, wants - has);
 	return true;
 }
 
@@ -301,7 +303,7 @@ void orr_evict(struct orr_serve *w, orr_req r, enum orr_evict_how how)
 		return;
 	}
 	lane_depart(w, l, q);
-	kv_give(l, q);
+	kv_give(w, l, q);
 	explain_evicted(w, q, how == ORR_EVICT_SWAP ? 0 : q->done);
 	if (how == ORR_EVICT_SWAP && q->done) {
 		l->copy_s += (double)q->done * l->model->kv_bytes / w->set->swap_Bps;

@@ -89,6 +89,8 @@ struct lane {
 	/* the iteration */
 	uint32_t *list, n_list, cap_list; /* prompts of the iteration; between iterations, those of the next one */
 	double copy_s, copying_s;         /* swap time for which the next iteration waits, and for which the current one waited, s */
+	double loaded_s;                  /* time at which the blocks of residents have been loaded (tiers.h); the next iteration waits */
+	bool overlaps, has_tiers;         /* serve.kv_overlap; tiers.h */
 	bool hands_off;                   /* requests leave at the end of their prompts (orr_serve.hand_off) */
 	bool is_flying, is_cut;           /* an iteration is in flight; it is the last of its repetition */
 	unsigned flags;                   /* enum orr_iter_flag */
@@ -109,6 +111,7 @@ struct lane {
 	double plan[LANE_PLAN];      /* duration, s */
 	struct eng_event event;      /* end of the last iteration of the plan, or of the one in flight */
 	uint32_t incoming, outgoing; /* numbers of requests that move to the replica; away from it */
+	uint32_t set_aside;          /* blocks for requests that move to the replica (serve.decode_admission) */
 	double link_free_s;          /* serve.kv_link=fifo: end of the last transfer of the replica's link */
 	struct stages *stages;       /* stages.h: pipeline with several micro-batches in flight; NULL: one iteration at a time */
 };
@@ -157,12 +160,12 @@ bool prefix_use(struct prefix *p, uint32_t entry);
 /* Removes a user. Returns true if the entry has no users left; it is then dropped after all other such entries. */
 bool prefix_leave(struct prefix *p, uint32_t entry);
 bool prefix_is_used(const struct prefix *p, uint32_t entry);
-/* Adds an entry with one user. The hash must be absent. */
-void prefix_add(struct prefix *p, uint64_t hash);
+/* Adds an entry with one user and returns it. The hash must be absent. */
+uint32_t prefix_add(struct prefix *p, uint64_t hash);
 uint32_t prefix_unused(const struct prefix *p);
 uint32_t prefix_used(const struct prefix *p);
-/* Drops the least recently used entry without users; one must exist. */
-void prefix_drop(struct prefix *p);
+/* Drops the least recently used entry without users; one must exist. Returns its hash and its number. */
+uint64_t prefix_drop(struct prefix *p, uint32_t *entry);
 /* Returns the number of leading hashes that are present. */
 uint32_t prefix_run(const struct prefix *p, const uint64_t *hash, uint32_t n);
 
@@ -206,15 +209,49 @@ static inline double kv_in_use(const struct lane *l)
 	return (double)(l->total - l->avail) / l->total;
 }
 bool kv_open(struct orr_serve *w, struct lane *l, uint32_t deployment, struct orr_error *err);
-/* Takes blocks for a waiting request; returns false if too few are free. A request without progress gets its cached blocks. */
-bool kv_take(struct lane *l, struct req *q, uint32_t tokens, uint32_t keep_free);
+/* Takes blocks for a waiting request; returns false if too few are free. A request without progress gets its cached blocks, and loads those
+ * of tiers.h. */
+bool kv_take(struct orr_serve *w, struct lane *l, struct req *q, uint32_t tokens, uint32_t keep_free);
 /* Takes n blocks for decodes (avail >= n). */
-void kv_spend(struct lane *l, uint32_t n);
-void kv_give(struct lane *l, struct req *q);
+void kv_spend(struct orr_serve *w, struct lane *l, uint32_t n);
+/* Returns the number of leading hashes of the prompt that may be shared: at least one token remains to be processed. */
+uint32_t kv_sharable(const struct lane *l, const struct req *q);
+/*
+ * Returns the share of a cache, of whole_s, that remains to be sent when the last iteration of its prompt, of prompt_s, has ended. With
+ * serve.kv_overlap each layer is sent as soon as it is computed; L equal layers take whole_s in total. The last layer arrives
+ * at prompt_s / L + (L - 1) max(prompt_s, whole_s) / L + whole_s / L. A cache that is loaded layer by layer delays the iteration that
+ * reads it by the same share.
+ */
+static inline double kv_part_left(double whole_s, double prompt_s, uint32_t layers)
+{
+	if (layers < 2 || !(whole_s > 0))
+		return 1;
+	double n = layers;
+	return whole_s <= prompt_s ? 1 / n : (whole_s - prompt_s * (n - 1) / n) / whole_s;
+}
+/* Returns the time by which loads delay an iteration of d seconds that starts at start_s. */
+static inline double kv_load_wait_s(const struct lane *l, double start_s, double d)
+{
+	double left = l->loaded_s - start_s;
+	return left > 0 ? left * (l->overlaps ? kv_part_left(left, d, l->model->layers) : 1) : 0;
+}
+void kv_give(struct orr_serve *w, struct lane *l, struct req *q);
+/* Sets n blocks aside for a request that moves to the lane (serve.decode_admission=reserve); kv_unreserve() frees them. */
+void kv_reserve(struct orr_serve *w, struct lane *l, struct req *q, uint32_t n);
+static inline void kv_unreserve(struct orr_serve *w, struct req *q)
+{
+	struct lane *l = q->set_aside && q->kv_at < w->n_replicas ? w->replica[q->kv_at].lane : NULL;
+	if (l) {
+		l->avail += q->set_aside;
+		l->set_aside -= q->set_aside;
+		w->blocks_freed = true;
+	}
+	q->set_aside = 0;
+}
 /* Adds hashes [0, n) of the request to the cache as blocks without users, as far as there is room; hashes that are present stay. */
-void kv_insert(struct lane *l, const struct req *q, uint32_t n);
+void kv_insert(struct orr_serve *w, struct lane *l, const struct req *q, uint32_t n);
 /* Moves whole blocks of the processed prompt to the cache. */
-void kv_publish(struct lane *l, struct req *q);
+void kv_publish(struct orr_serve *w, struct lane *l, struct req *q);
 /* Returns the violated law, or NULL. moving: number of own blocks of requests that move away. */
 const char *kv_check(const struct orr_serve *w, const struct lane *l, uint64_t moving);
 
@@ -249,6 +286,10 @@ bool moves_hand_off(struct orr_serve *w, struct lane *l, struct req *q);
 uint64_t moves_held(const struct orr_serve *w, uint32_t replica);
 /* Returns the next request that moves to the replica, starting the search at transfer *at; NULL: none. */
 struct req *moves_to(const struct orr_serve *w, uint32_t replica, uint32_t *at);
+/* Returns the number of requests that wait on a prefill replica for a decode replica with room (serve.decode_admission=reserve). */
+uint32_t moves_pending(const struct orr_serve *w);
+/* Sends those for which there is room now. Call it after blocks were freed, or replicas changed (orr_serve.blocks_freed). */
+void moves_retry(struct orr_serve *w);
 /* Cancels the transfer of a moving request, which then waits. */
 void moves_drop(struct orr_serve *w, struct req *q);
 

@@ -147,6 +147,29 @@ static void put_goodput(struct orr_serve *w, double span)
 		summary_mean(w->result, "attainment", &m->met, 0, w->metrics->level);
 }
 
+static void put_tiers(struct orr_serve *w)
+{
+	static const char *const name[][3] = { { "kv_dram_tokens", "kv_dram_read_bytes", "kv_dram_written_bytes" },
+		{ "kv_ssd_tokens", "kv_ssd_read_bytes", "kv_ssd_written_bytes" },
+		{ "kv_pool_tokens", "kv_pool_read_bytes", "kv_pool_written_bytes" } };
+	const struct serve_metrics *m = w->metrics;
+	if (w->set->roles_adapt)
+		put(w, "role_changes", (double)m->role_changes);
+	if (!w->tiers)
+		return;
+	for (int i = 0; i < 3; i++) {
+		if (!(m->tier[i].written > 0))
+			continue;
+		put(w, name[i][0], m->tier[i].tokens);
+		put(w, name[i][1], m->tier[i].read);
+		put(w, name[i][2], m->tier[i].written);
+	}
+	put(w, "kv_tier_drops", (double)(m->tier[0].dropped + m->tier[1].dropped + m->tier[2].dropped));
+	put(w, "kv_loads", (double)m->tier_loads);
+	if (m->tier_loads)
+		put(w, "kv_load_mean", m->tier_load_s / (double)m->tier_loads);
+}
+
 static void put_rates(struct orr_serve *w)
 {
 	const struct serve_metrics *m = w->metrics;
@@ -160,10 +183,28 @@ static void put_rates(struct orr_serve *w)
 		return;
 	if (w->set->prefix_cache && m->looked_up > 0)
 		put(w, "prefix_hit_share", m->cached / m->looked_up);
+	put_tiers(w);
 	put(w, "output_tokens", m->output_tokens);
 	put(w, "tokens_per_second", span > 0 ? m->output_tokens / span : NAN);
 	put(w, "iterations", m->iterations);
 	put(w, "prompt_tokens_processed", m->prompt_processed);
+}
+
+/* Shares within the SLO by priority, if the run has several. */
+static void put_classes(struct orr_serve *w)
+{
+	const struct serve_metrics *m = w->metrics;
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < SLO_CLASSES; i++)
+		n += m->class[i].asked_slo > 0;
+	for (uint32_t i = 0; n > 1 && i < SLO_CLASSES; i++) {
+		struct sbuf name = { 0 };
+		if (!m->class[i].asked_slo)
+			continue;
+		sbuf_printf(&name, "attainment.priority-%u", i);
+		put(w, result_text(w->result, name.text), (double)m->class[i].met_slo / (double)m->class[i].asked_slo);
+		sbuf_free(&name);
+	}
 }
 
 static void put_models(struct orr_serve *w)
@@ -224,6 +265,8 @@ static void put_fleet(struct orr_serve *w)
 	put(w, "in_system_max", (double)m->live.largest);
 	put(w, "replica_hours", s.up_s / 3600);
 	put(w, "gpu_hours", s.gpu_s / 3600);
+	if (s.gpu_s > 0 && m->asked_slo)
+		put(w, "goodput_per_gpu", (double)m->good / s.gpu_s);
 	if (m->memory_there > 0) {
 		put(w, "memory_use_mean", m->memory_used / m->memory_there);
 		put(w, "memory_use_max", m->memory_most);
@@ -242,6 +285,8 @@ static void put_fleet(struct orr_serve *w)
 	if (!w->config->usd_per_gpu_hour)
 		return;
 	put(w, "usd", s.usd);
+	if (s.usd > 0 && m->asked_slo)
+		put(w, "good_requests_per_usd", (double)m->good / s.usd);
 	if (m->has_llm)
 		put(w, "usd_per_million_tokens", m->output_tokens > 0 ? s.usd / m->output_tokens * 1e6 : NAN);
 	else
@@ -294,6 +339,7 @@ void serve_metrics_end(struct orr_serve *w)
 	put_counts(w);
 	put_fleet(w);
 	put_models(w);
+	put_classes(w);
 	front_measure(w);
 	quality_metrics(w->config->quality, w->set->ci_level, w->result);
 	if (!m->has_begun)

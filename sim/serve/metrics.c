@@ -236,6 +236,9 @@ static void count_slo(struct orr_serve *w, const struct req *q, bool is_good)
 	blocks_add(&m->met, q->number, is_good);
 	m->model[q->model].asked_slo++;
 	m->model[q->model].met_slo += is_good;
+	struct class_sums *c = &m->class[q->priority < SLO_CLASSES ? q->priority : SLO_CLASSES - 1];
+	c->asked_slo++;
+	c->met_slo += is_good;
 }
 
 static void count_completed(struct orr_serve *w, const struct req *q, double at_s)

@@ -35,9 +35,26 @@ struct speculated {
 	uint64_t iterations, passes, drafted, accepted, rejected, dropped;
 };
 
+/* A tier of KV caches: bytes read and written, tokens read, blocks dropped (tiers.h). */
+struct tier_sums {
+	double read, written, tokens;
+	uint64_t dropped;
+};
+
+/* Classes of requests by priority; the last one has all higher priorities. */
+enum { SLO_CLASSES = 16 };
+struct class_sums {
+	uint64_t asked_slo, met_slo;
+};
+
 struct serve_metrics {
+	struct class_sums class[SLO_CLASSES];
 	struct speculated speculated;
-	bool has_begun; /* set when the first request arrives */
+	struct tier_sums tier[3]; /* [enum tier] */
+	uint64_t tier_loads;      /* number of requests that loaded blocks */
+	uint64_t role_changes;    /* roles.c */
+	double tier_load_s;       /* sum of their times */
+	bool has_begun;           /* set when the first request arrives */
 	bool has_llm, has_slo;
 	unsigned used; /* bits of enum serve_use that are set by functions with a constant struct orr_serve */
 	double begun_s, last_end_s;

@@ -34,7 +34,7 @@ static void kick(struct orr_serve *w, struct lane *l, uint32_t stage, double now
 	if (x->first == NONE)
 		x->last = NONE;
 	if (!stage) {
-		d += l->copy_s;
+		d += l->copy_s + kv_load_wait_s(l, now_s, d);
 		l->copy_s = 0;
 		m->start_s = now_s;
 		explain_micro_starts(w, m->member, m->n);
@@ -73,7 +73,7 @@ static uint32_t add_tokens(struct orr_serve *w, struct lane *l, struct req *q, d
 	q->done += q->next_tokens;
 	q->next_tokens = 0;
 	if (prompt_tokens) {
-		kv_publish(l, q);
+		kv_publish(w, l, q);
 		if (q->done < q->prompt)
 			return prompt_tokens;
 		q->done++;
@@ -96,7 +96,7 @@ static void release(struct orr_serve *w, struct lane *l, const struct micro *m, 
 			continue;
 		}
 		lane_depart(w, l, q);
-		kv_give(l, q);
+		kv_give(w, l, q);
 		req_end(w, q, ORR_REQ_COMPLETED, end_s);
 	}
 }
@@ -377,7 +377,7 @@ void orr_micro_decode(struct orr_serve *w, orr_req r)
 		serve_fail(w, ORR_EFAIL, q, "orr_micro_decode(): its next token needs a block: expected a free block");
 	else {
 		if (needs_block)
-			kv_spend(l, 1);
+			kv_spend(w, l, 1);
 		q->kv_held += needs_block;
 		q->next_tokens = 1;
 		MEM_GROW(l->list, l->n_list, l->cap_list);

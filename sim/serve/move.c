@@ -19,8 +19,9 @@
 struct move {
 	bool is_live;
 	double bytes;
-	uint32_t slot, from, to;
-	struct eng_event event; /* without a topology */
+	uint32_t slot, from, to; /* to NONE: held, no decode replica has room */
+	uint32_t prev, next;     /* held: links of the list of these */
+	struct eng_event event;  /* without a topology */
 	double end_s;
 	uint32_t *flow, n_flows; /* flows with a topology; UINT32_MAX: the flow has ended */
 	uint32_t left;           /* number of flows that have not ended */
@@ -29,7 +30,8 @@ struct move {
 struct moves {
 	struct move *v;
 	uint32_t n, cap, *free, n_free, cap_free;
-	uint32_t turn;          /* replica at which round robin continues */
+	uint32_t turn; /* replica at which round robin continues */
+	uint32_t first_held, last_held, n_held;
 	struct flownet *net;    /* NULL: no topology */
 	uint32_t *first_gpu;    /* first GPU of each node */
 	struct eng_event event; /* next end of a flow */
@@ -42,6 +44,7 @@ static struct moves *moves_of(struct orr_serve *w)
 	if (w->moves)
 		return w->moves;
 	struct moves *m = w->moves = mem_zalloc(1, sizeof *m);
+	m->first_held = m->last_held = NONE;
 	const struct serve_config *c = w->config;
 	if (!c->topo)
 		return m;
@@ -111,7 +114,8 @@ static void arrived(struct orr_serve *w, uint32_t number, double at_s)
 	struct req *q = &w->req[x.slot];
 	serve_happen(w, at_s);
 	count_end(w, &x, &w->metrics->kv_received);
-	kv_give(lane_on(w, x.from), q);
+	kv_give(w, lane_on(w, x.from), q);
+	kv_unreserve(w, q);
 	replica_dirty(w, x.from);
 	release(w->moves, &w->moves->v[number]);
 	q->state = ORR_REQ_WAITING;
@@ -164,12 +168,46 @@ static void await_net(struct orr_serve *w)
 		m->event = eng_at(w->host.engine, serve_ns(next), PRIO_MOVE, on_net, w, 0, 0);
 }
 
+static void hold(struct moves *m, struct move *x)
+{
+	uint32_t number = (uint32_t)(x - m->v);
+	x->prev = m->last_held;
+	x->next = NONE;
+	*(m->last_held == NONE ? &m->first_held : &m->v[m->last_held].next) = number;
+	m->last_held = number;
+	m->n_held++;
+}
+
+static void hold_no_more(struct moves *m, const struct move *x)
+{
+	*(x->prev == NONE ? &m->first_held : &m->v[x->prev].next) = x->next;
+	*(x->next == NONE ? &m->last_held : &m->v[x->next].prev) = x->prev;
+	m->n_held--;
+}
+
+/* Ends a move whose request is held; its blocks are free. */
+static void let_go(struct orr_serve *w, struct move *x)
+{
+	struct lane *l = lane_on(w, x->from);
+	hold_no_more(w->moves, x);
+	if (l) {
+		l->outgoing--;
+		kv_give(w, l, &w->req[x->slot]);
+	}
+	release(w->moves, x);
+}
+
 /* Cancels a transfer and frees its blocks. */
 static void give_up(struct orr_serve *w, uint32_t number)
 {
 	struct moves *m = w->moves;
 	struct move *x = &m->v[number];
 	struct lane *l = lane_on(w, x->from);
+	kv_unreserve(w, &w->req[x->slot]);
+	if (x->to == NONE) {
+		let_go(w, x);
+		return;
+	}
 	count_end(w, x, &w->metrics->kv_dropped);
 	for (uint32_t i = 0; i < x->n_flows; i++)
 		if (x->flow[i] != UINT32_MAX)
@@ -177,7 +215,7 @@ static void give_up(struct orr_serve *w, uint32_t number)
 	if (!m->net)
 		eng_cancel(w->host.engine, x->event);
 	if (l)
-		kv_give(l, &w->req[x->slot]);
+		kv_give(w, l, &w->req[x->slot]);
 	release(m, x);
 	if (m->net)
 		await_net(w);
@@ -199,19 +237,6 @@ struct req *moves_to(const struct orr_serve *w, uint32_t replica, uint32_t *at)
 }
 
 /* ---- starts ---- */
-
-/*
- * Returns the share of the cache that remains to be sent when the prompt's last iteration, of prompt_s, has ended. With
- * serve.kv_overlap each layer is sent as soon as it is computed; L equal layers take whole_s in total. The last layer arrives
- * at prompt_s / L + (L - 1) max(prompt_s, whole_s) / L + whole_s / L.
- */
-static double part_left(double whole_s, double prompt_s, uint32_t layers)
-{
-	if (layers < 2 || !(whole_s > 0))
-		return 1;
-	double n = layers;
-	return whole_s <= prompt_s ? 1 / n : (whole_s - prompt_s * (n - 1) / n) / whole_s;
-}
 
 /* Returns the endpoint of GPU i of a replica. */
 static uint32_t endpoint(const struct orr_serve *w, uint32_t replica, uint32_t i)
@@ -245,19 +270,19 @@ static void start_flows(struct orr_serve *w, struct move *x, uint32_t number, do
 		struct flow_hop route[TOPO_MAX_HOPS];
 		for (uint32_t h = 0; h < hops; h++)
 			route[h] = (struct flow_hop){ link[h], 1 };
-		double left = prompt_s > 0 && hops ? part_left(bytes / n / topo_bandwidth(topo, src, dst), prompt_s, model->layers) : 1;
+		double left = prompt_s > 0 && hops ? kv_part_left(bytes / n / topo_bandwidth(topo, src, dst), prompt_s, model->layers) : 1;
 		x->flow[i] = flownet_start(m->net, bytes / n * left, w->set->kv_latency_s, route, hops, (uint64_t)number << 32 | i);
 	}
 	await_net(w);
 }
 
-static void start_move(struct orr_serve *w, struct req *q, uint32_t to, double prompt_s)
+/* Returns a move of the request, which does not send anything yet. */
+static struct move *new_move(struct orr_serve *w, struct req *q, uint32_t to)
 {
 	struct moves *m = moves_of(w);
 	struct lane *l = lane_of(w, q);
-	bool is_fifo = w->set->kv_link == KV_LINK_FIFO;
 	/* The last output has no entry in the cache yet; independent transfers count one for it, as splitwise-sim does. */
-	double bytes = (double)(q->done - (is_fifo && q->done > q->prompt)) * l->model->kv_bytes;
+	double bytes = (double)(q->done - (w->set->kv_link == KV_LINK_FIFO && q->done > q->prompt)) * l->model->kv_bytes;
 	uint32_t number;
 	if (m->n_free) {
 		number = m->free[--m->n_free];
@@ -265,19 +290,29 @@ static void start_move(struct orr_serve *w, struct req *q, uint32_t to, double p
 		MEM_GROW(m->v, m->n, m->cap);
 		number = m->n++;
 	}
-	struct move *x = &m->v[number];
-	*x = (struct move){ .is_live = true, .bytes = bytes, .slot = req_slot(w, q), .from = q->replica, .to = to };
+	m->v[number] = (struct move){ .is_live = true, .bytes = bytes, .slot = req_slot(w, q), .from = q->replica, .to = to };
 	q->move = number;
-	w->replica[to].lane->incoming++;
 	l->outgoing++;
-	w->metrics->kv_sent += bytes;
-	w->metrics->kv_moving += bytes;
+	return &m->v[number];
+}
+
+/* prompt_s: duration of the iteration that ended the prompt now, for serve.kv_overlap; 0: it ended earlier. */
+static void launch(struct orr_serve *w, struct move *x, double prompt_s)
+{
+	struct moves *m = w->moves;
+	struct lane *l = lane_on(w, x->from);
+	uint32_t number = (uint32_t)(x - m->v);
+	w->replica[x->to].lane->incoming++;
+	w->metrics->kv_transfers++;
+	w->metrics->kv_sent += x->bytes;
+	w->metrics->kv_moving += x->bytes;
 	if (m->net) {
-		start_flows(w, x, number, bytes, prompt_s);
+		start_flows(w, x, number, x->bytes, prompt_s);
 		return;
 	}
-	double whole_s = bytes / w->set->kv_Bps;
-	double own_s = whole_s * (prompt_s > 0 ? part_left(whole_s, prompt_s, l->model->layers) : 1), from_s = w->now_s;
+	bool is_fifo = w->set->kv_link == KV_LINK_FIFO;
+	double whole_s = x->bytes / w->set->kv_Bps;
+	double own_s = whole_s * (prompt_s > 0 ? kv_part_left(whole_s, prompt_s, l->model->layers) : 1), from_s = w->now_s;
 	if (is_fifo)
 		l->link_free_s = from_s = fmax(from_s, l->link_free_s) + own_s;
 	x->end_s = is_fifo ? from_s + w->set->kv_latency_s : w->now_s + w->set->kv_latency_s + own_s;
@@ -285,15 +320,19 @@ static void start_move(struct orr_serve *w, struct req *q, uint32_t to, double p
 	x->event = eng_at(w->host.engine, serve_ns(x->end_s), PRIO_MOVE, on_arrived, w, number, 0);
 }
 
-static void send(struct orr_serve *w, struct lane *l, struct req *q, uint32_t replica)
+/* to NONE: the request is held. */
+static void send(struct orr_serve *w, struct lane *l, struct req *q, uint32_t to)
 {
 	lane_depart(w, l, q);
-	w->metrics->kv_transfers++;
 	q->state = ORR_REQ_MOVING;
 	explain_moves(w, q);
 	/* The iteration that ended now contained the prompt, or the last part of it. */
 	bool is_fresh = w->set->kv_overlap && q->last_token_s == l->end_s && q->first_token_s == q->last_token_s;
-	start_move(w, q, replica, is_fresh ? l->end_s - l->start_s : 0);
+	struct move *x = new_move(w, q, to);
+	if (to == NONE)
+		hold(w->moves, x);
+	else
+		launch(w, x, is_fresh ? l->end_s - l->start_s : 0);
 }
 
 void orr_move(struct orr_serve *w, orr_req r, uint32_t replica)
@@ -327,21 +366,52 @@ static bool takes_decodes(const struct orr_serve *w, uint32_t replica, uint32_t 
 	return r->state == REPLICA_UP && r->role != ORR_ROLE_PREFILL && r->lane && (r->model == model || r->model == NONE);
 }
 
-/* Returns the replica to which serve.decode_router sends a request; NONE: no replica that decodes is up. */
-static uint32_t pick_decode(struct orr_serve *w, uint32_t model)
+static bool has_decoder(const struct orr_serve *w, uint32_t model)
+{
+	for (uint32_t i = 0; i < w->n_replicas; i++)
+		if (takes_decodes(w, i, model))
+			return true;
+	return false;
+}
+
+/* Returns whether the lane has blocks for the tokens, and one more for each resident. */
+static bool has_room(const struct lane *l, uint32_t tokens)
+{
+	return (uint64_t)kv_blocks_for(l, tokens) + l->n <= l->avail;
+}
+
+/* Returns the load that serve.decode_router compares. */
+static double load_of(const struct orr_serve *w, uint32_t replica, uint32_t tokens)
+{
+	const struct lane *l = lane_seen(w, replica);
+	double coming = l->incoming, waiting = orr_replica_waiting(w, replica);
+	if (w->set->decode_router == DECODE_FEWEST_WAITING)
+		return coming + waiting;
+	if (w->set->decode_router == DECODE_FEWEST_REQUESTS)
+		return coming + w->replica[replica].routed;
+	double context = (double)(l->total - l->avail) * l->block_tokens + tokens;
+	return orr_iter_estimate(w, replica, orr_decodes(w, replica) + (uint32_t)(coming + waiting) + 1, context, 0, 0);
+}
+
+/* Returns the replica to which serve.decode_router sends a request; NONE: no replica that decodes is up, or has room. */
+static uint32_t pick_decode(struct orr_serve *w, uint32_t model, uint32_t tokens)
 {
 	uint32_t best = NONE, *turn = &moves_of(w)->turn;
-	uint64_t least = UINT64_MAX;
+	double least = INFINITY;
 	for (uint32_t k = 0; k < w->n_replicas; k++) {
-		uint32_t i = w->set->decode_router == DECODE_ROUND_ROBIN ? (*turn + k) % w->n_replicas : k;
+		bool in_turn = w->set->decode_router == DECODE_ROUND_ROBIN;
+		uint32_t i = in_turn ? (*turn + k) % w->n_replicas : k;
 		if (!takes_decodes(w, i, model))
 			continue;
-		if (w->set->decode_router == DECODE_ROUND_ROBIN) {
+		if (w->set->decode_reserves && !has_room(lane_seen(w, i), tokens)) {
+			w->used |= SERVE_USED_DECODE_ROOM;
+			continue;
+		}
+		if (in_turn) {
 			*turn = i + 1;
 			return i;
 		}
-		bool all = w->set->decode_router == DECODE_FEWEST_REQUESTS;
-		uint64_t load = (uint64_t)w->replica[i].lane->incoming + (all ? w->replica[i].routed : orr_replica_waiting(w, i));
+		double load = load_of(w, i, tokens);
 		if (load < least) {
 			least = load;
 			best = i;
@@ -350,12 +420,73 @@ static uint32_t pick_decode(struct orr_serve *w, uint32_t model)
 	return best;
 }
 
+static void reserve(struct orr_serve *w, struct req *q, uint32_t to)
+{
+	struct lane *l = lane_on(w, to);
+	if (w->set->decode_reserves)
+		kv_reserve(w, l, q, kv_blocks_for(l, q->done));
+}
+
 bool moves_hand_off(struct orr_serve *w, struct lane *l, struct req *q)
 {
-	uint32_t to = pick_decode(w, w->replica[l->replica].model);
+	uint32_t model = w->replica[l->replica].model;
+	bool waits = w->set->decode_reserves && moves_of(w)->n_held; /* first come, first served */
+	uint32_t to = waits ? NONE : pick_decode(w, model, q->done);
+	if (to == NONE && !(w->set->decode_reserves && has_decoder(w, model)))
+		return false;
 	if (to != NONE)
-		send(w, l, q, to);
-	return to != NONE;
+		reserve(w, q, to);
+	send(w, l, q, to);
+	w->blocks_freed |= waits; /* the first one that is held may be of another model */
+	return true;
+}
+
+uint32_t moves_pending(const struct orr_serve *w)
+{
+	return w->moves ? w->moves->n_held : 0;
+}
+
+/* The request waits on its prefill replica, because no replica decodes any more. */
+static void stay(struct orr_serve *w, struct move *x)
+{
+	struct req *q = &w->req[x->slot];
+	uint32_t from = x->from;
+	let_go(w, x);
+	q->state = ORR_REQ_WAITING;
+	q->kv_at = from;
+	req_waits(w, q);
+	lane_arrival(w, from);
+	due_arrival(w, q);
+	replica_dirty(w, from);
+}
+
+void moves_retry(struct orr_serve *w)
+{
+	struct moves *m = w->moves;
+	w->blocks_freed = false;
+	uint64_t full = 0; /* models for which no replica has room */
+	for (uint32_t i = m ? m->first_held : NONE, next; i != NONE; i = next) {
+		struct move *x = &m->v[i];
+		struct req *q = &w->req[x->slot];
+		next = x->next;
+		if (full >> (q->model % 64) & 1)
+			continue;
+		uint32_t to = pick_decode(w, q->model, q->done);
+		if (to == NONE && has_decoder(w, q->model)) {
+			full |= UINT64_C(1) << (q->model % 64);
+			if (w->config->n_models == 1)
+				return;
+			continue;
+		}
+		if (to == NONE) {
+			stay(w, x);
+			continue;
+		}
+		hold_no_more(m, x);
+		x->to = to;
+		reserve(w, q, to);
+		launch(w, x, 0);
+	}
 }
 
 uint32_t orr_replica_incoming(const struct orr_serve *w, uint32_t replica)

@@ -107,8 +107,12 @@ static void assume_exchanges(const struct serve_state *t, struct run_result *r)
 			"groups on several nodes are timed on the first nodes of their type");
 }
 
-static void assume_stages(const struct serve_state *t, struct run_result *r)
+static void assume_stages(const struct scenario *s, size_t i, struct run_result *r)
 {
+	const struct serve_state *t = s->state;
+	bool is_by_stage = s->policy[i].entry.policy->flags & ORR_SERVE_BY_STAGE;
+	if (is_by_stage || strcmp(orr_arg_text(s->options, "pipeline"), "serial"))
+		return;
 	for (uint32_t d = 0; d < t->n_deployments && has_llm(t); d++)
 		if (t->deployment[d].pp > 1) {
 			result_note(
@@ -131,9 +135,25 @@ static void assume_copies(const struct scenario *s, struct run_result *r)
 		return;
 	if (t->set.topo)
 		sbuf_printf(&b, "KV caches move over the network %.80s, transfers max-min fair", t->set.network_spec);
+	else if (!strcmp(orr_arg_text(s->options, "kv_link"), "fifo"))
+		sbuf_printf(&b, "KV caches move at serve.kv_Bps=%.4g, one at a time from each sending replica",
+			orr_arg_real(s->options, "kv_Bps"));
 	else
 		sbuf_printf(&b, "KV caches move at serve.kv_Bps=%.4g each, regardless of the number of concurrent transfers",
 			orr_arg_real(s->options, "kv_Bps"));
+	assume(r, &b);
+}
+
+/* Adds the rates of tiers of KV caches. */
+static void assume_tiers(const struct scenario *s, struct run_result *r)
+{
+	struct sbuf b = { 0 };
+	if (!(remark_metric(s, r, "kv_loads") >= 0))
+		return;
+	sbuf_printf(&b,
+		"cached prompts below the GPUs' memory: DRAM at %.4g, SSD at %.4g, pool at %.4g bytes per second in each direction; writes "
+		"delay no iteration",
+		orr_arg_real(s->options, "kv_dram_Bps"), orr_arg_real(s->options, "kv_ssd_Bps"), orr_arg_real(s->options, "kv_pool_Bps"));
 	assume(r, &b);
 }
 
@@ -179,15 +199,15 @@ static void note_speeds(const struct cluster *c, struct run_result *r)
 void serve_note(const struct scenario *s, size_t i, struct run_result *r)
 {
 	const struct serve_state *t = s->state;
-	(void)i;
 	inputs_note_resample(s, reqset_blocks(t->requests), "requests", r);
 	note_speeds(s->cluster, r);
 	assume_models(s, r);
 	assume_engine(s, r);
 	assume_caches(s, r);
-	assume_stages(t, r);
+	assume_stages(s, i, r);
 	assume_exchanges(t, r);
 	assume_copies(s, r);
+	assume_tiers(s, r);
 	assume_drafts(s, r);
 	assume_groups(s, r);
 	remark_warm_up(s, r);

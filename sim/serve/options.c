@@ -52,6 +52,21 @@ const struct orr_param serve_options[] = {
 	ORR_PARAM_REAL(
 		"kv_reads", "0", 0, 1024, "number of times that a key or value is read for the queries that share it; 0: the engine's"),
 	ORR_PARAM_BOOL("prefix_cache", false, "keep blocks of earlier prompts while there is room"),
+	ORR_PARAM_REAL("kv_dram", "0", 0, 1e18, "bytes of a node's DRAM for cached prompts that left the GPUs; 0: none"),
+	ORR_PARAM_REAL("kv_ssd", "0", 0, 1e18, "bytes of a node's SSD for cached prompts; 0: none"),
+	ORR_PARAM_REAL("kv_pool", "0", 0, 1e18, "bytes of a pool of cached prompts that all replicas share; 0: none"),
+	ORR_PARAM_REAL("kv_dram_Bps", "16e9", 1, 1e18, "bytes per second between a replica and its node's DRAM, in each direction"),
+	ORR_PARAM_REAL("kv_ssd_Bps", "6e9", 1, 1e18, "bytes per second of a node's SSD, in each direction"),
+	ORR_PARAM_REAL("kv_pool_Bps", "25e9", 1, 1e18, "bytes per second between a replica and the pool, in each direction"),
+	ORR_PARAM_TIME("kv_pool_latency", "0", "latency of the pool"),
+	ORR_PARAM_CHOICE("kv_write", "demote", "demote|through",
+		"demote: a cached block moves down a tier when it leaves the one above; through: it is written to all tiers when it is "
+		"computed"),
+	ORR_PARAM_CHOICE("kv_evict", "lru", "lru|fifo", "order in which blocks leave DRAM, SSD and pool"),
+	ORR_PARAM_CHOICE("kv_load", "cost", "cost|always|never",
+		"cached blocks below the GPUs' memory: loaded if that is faster than to compute them, always, or never"),
+	ORR_PARAM_BOOL("kv_prefetch", false,
+		"load cached blocks as soon as a request is routed, before the policy sees it; false: when it is admitted"),
 	ORR_PARAM_INT("draft_tokens", "0", 0, 64, "speculative decoding: draft tokens of a decode in each iteration; 0: off"),
 	ORR_PARAM_TEXT_OR_FILE("draft_acceptance", "", ".txt",
 		"probability that a draft token is accepted: one, or one per position (0.8,0.7); or a file of results of tests, 0 and 1"),
@@ -64,10 +79,18 @@ const struct orr_param serve_options[] = {
 	ORR_PARAM_REAL("swap_Bps", "16e9", 1, 1e18, "bytes per second between a replica and the host's memory"),
 	ORR_PARAM_REAL("kv_Bps", "25e9", 1, 1e18, "bytes per second of a KV transfer without a network"),
 	ORR_PARAM_TIME("kv_latency", "0", "latency of a KV transfer; with a network, added to the latencies of its links"),
-	ORR_PARAM_CHOICE("decode_router", "fewest-requests", "fewest-requests|fewest-waiting|round-robin",
+	ORR_PARAM_CHOICE("decode_router", "fewest-requests", "fewest-requests|fewest-waiting|round-robin|shortest-iteration",
 		"rule that chooses the decode replica at the end of a prompt, for policies without roles of their own; both numbers "
 		"include "
-		"requests on their way"),
+		"requests on their way; shortest-iteration: least predicted time of an iteration of all its decodes and the request"),
+	ORR_PARAM_CHOICE("decode_admission", "queue", "queue|reserve",
+		"queue: a KV cache is sent at once and waits for blocks at the decode replica; reserve: it waits on the prefill replica "
+		"until a decode replica has blocks for it"),
+	ORR_PARAM_CHOICE("roles", "fixed", "fixed|adaptive",
+		"adaptive: replicas change between the roles prefill and decode by their load, for policies without roles of their own"),
+	ORR_PARAM_TIME("role_interval", "10s", "with roles=adaptive: time between two decisions"),
+	ORR_PARAM_REAL("role_waiting", "4", 0, 1e9, "with roles=adaptive: waiting requests per replica from which a side gets a replica"),
+	ORR_PARAM_REAL("role_kv", "0.9", 0, 1, "with roles=adaptive: mean share of KV blocks in use from which decodes get a replica"),
 	ORR_PARAM_CHOICE("kv_link", "independent", "independent|fifo",
 		"KV transfers without a network: each at kv_Bps, regardless of others, or one at a time from each sending replica, first "
 		"come, "
@@ -240,6 +263,13 @@ struct serve_settings *settings_new(const struct serve_config *c, struct orr_err
 	s->kv_latency_s = seconds_or(a, "kv_latency", 0);
 	s->kv_overlap = orr_arg_bool(a, "kv_overlap");
 	s->decode_router = (enum serve_decode_router)choice(a, "decode_router");
+	s->decode_reserves = choice(a, "decode_admission") == 1;
+	s->kv_load = (enum serve_kv_load)choice(a, "kv_load");
+	s->kv_prefetch = orr_arg_bool(a, "kv_prefetch");
+	s->roles_adapt = choice(a, "roles") == 1;
+	s->role_interval = orr_arg_time_ns(a, "role_interval");
+	s->role_waiting = orr_arg_real(a, "role_waiting");
+	s->role_kv = orr_arg_real(a, "role_kv");
 	s->kv_link = (enum serve_kv_link)choice(a, "kv_link");
 	s->pipeline = (enum serve_pipeline)choice(a, "pipeline");
 	s->front = (enum serve_front)choice(a, "front");

@@ -28,7 +28,8 @@ enum serve_interference { INTERFERENCE_NONE, INTERFERENCE_PAIRWISE, INTERFERENCE
 enum serve_exit { EXIT_NOW, EXIT_INTERVAL, EXIT_LAYER };
 enum serve_front { FRONT_NONE, FRONT_SHARED, FRONT_PER_REPLICA };
 enum serve_pipeline { PIPELINE_SERIAL, PIPELINE_MICRO_BATCHES };
-enum serve_decode_router { DECODE_FEWEST_REQUESTS, DECODE_FEWEST_WAITING, DECODE_ROUND_ROBIN };
+enum serve_decode_router { DECODE_FEWEST_REQUESTS, DECODE_FEWEST_WAITING, DECODE_ROUND_ROBIN, DECODE_SHORTEST_ITERATION };
+enum serve_kv_load { KV_LOAD_COST, KV_LOAD_ALWAYS, KV_LOAD_NEVER };
 enum serve_kv_link { KV_LINK_INDEPENDENT, KV_LINK_FIFO };
 enum serve_tbt { TBT_TPOT, TBT_SPLITWISE };
 
@@ -57,6 +58,12 @@ struct serve_settings {
 	bool kv_overlap;
 	enum serve_kv_link kv_link;
 	enum serve_decode_router decode_router;
+	bool decode_reserves; /* serve.decode_admission=reserve */
+	enum serve_kv_load kv_load;
+	bool kv_prefetch;
+	bool roles_adapt;
+	int64_t role_interval; /* ns */
+	double role_waiting, role_kv;
 	enum serve_pipeline pipeline;
 
 	enum serve_front front;

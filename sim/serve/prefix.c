@@ -138,7 +138,7 @@ static void widen(struct prefix *p)
 	mem_free(all);
 }
 
-void prefix_add(struct prefix *p, uint64_t hash)
+uint32_t prefix_add(struct prefix *p, uint64_t hash)
 {
 	if (p->n_used + p->n_unused >= p->n_heads)
 		widen(p);
@@ -153,11 +153,12 @@ void prefix_add(struct prefix *p, uint64_t hash)
 	p->v[e] = (struct entry){ .hash = hash, .users = 1, .chain = *head };
 	*head = e;
 	p->n_used++;
+	return e;
 }
 
-void prefix_drop(struct prefix *p)
+uint64_t prefix_drop(struct prefix *p, uint32_t *entry)
 {
-	uint32_t e = p->first;
+	uint32_t e = *entry = p->first;
 	unlink_entry(p, &p->v[e]);
 	uint32_t *at = head_of(p, p->v[e].hash);
 	while (*at != e)
@@ -165,4 +166,5 @@ void prefix_drop(struct prefix *p)
 	*at = p->v[e].chain;
 	p->v[e].chain = p->free;
 	p->free = e;
+	return p->v[e].hash;
 }

@@ -91,6 +91,7 @@ static void join(struct orr_serve *w, uint32_t replica)
 		return;
 	loading_begin(w, replica);
 	bitset_add(w->idle, replica);
+	w->blocks_freed = true;
 	open_to_requests(w, replica);
 }
 
@@ -174,7 +175,7 @@ static void throw_off(struct orr_serve *w, struct req *q)
 		struct lane *l = lane_of(w, q);
 		if (l && q->state == ORR_REQ_RESIDENT) {
 			lane_depart(w, l, q);
-			kv_give(l, q);
+			kv_give(w, l, q);
 		} else if (q->state == ORR_REQ_MOVING) {
 			moves_drop(w, q);
 		}
@@ -242,6 +243,7 @@ void replica_leave(struct orr_serve *w, uint32_t replica)
 		r->lane = NULL;
 		due_event(w, replica, ORR_REPLICA_DOWN);
 	}
+	w->blocks_freed = true; /* requests that wait for a decode replica look again */
 	gpus_give(w, replica);
 	for (uint32_t i = 0; i < n; i++)
 		keep_thrown(w, &w->req[thrown[2 * i + 1]]);

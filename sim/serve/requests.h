@@ -64,6 +64,7 @@ struct req {
 	uint32_t later_at, fresh_at; /* see lane.h; valid while the request decodes */
 	uint64_t gap_from;           /* lane clock from which the lane's gaps apply to the request */
 	uint32_t kv_at;              /* waiting, done > 0: the replica that holds its tokens */
+	uint32_t set_aside;          /* moving: number of blocks set aside for it on kv_at, where it moves to */
 	uint32_t move;               /* number of its transfer, while it is moving */
 	uint32_t tests;              /* number of draft tokens that the target has checked so far (speculate.c) */
 	uint32_t copies;             /* number of copies of prefixes so far (copy.c) */

@@ -5,6 +5,7 @@
 #include "serve/fleet.h"
 #include "serve/metrics.h"
 #include "serve/requests.h"
+#include "serve/tiers.h"
 
 #include "base/mem.h"
 #include "cluster/failures.h"
@@ -263,6 +264,7 @@ static void count_failure(struct orr_serve *w)
 static void lose(struct orr_serve *w, uint32_t node)
 {
 	count_failure(w);
+	tiers_node_lost(w, node);
 	/* All affected replicas are closed first, so that none receives requests of another one. */
 	for (uint32_t i = 0; i < w->n_replicas; i++)
 		if (w->replica[i].state == REPLICA_UP && replica_is_on(w, i, node))
@@ -400,7 +402,7 @@ uint64_t serve_background(const struct orr_serve *w)
 {
 	const struct fleet *f = w->fleet;
 	uint64_t n = f->nodes_down ? 0 : f->failure_pending + f->rows_ahead;
-	return n + (f->tick_pending && f->same_ticks > f->longest_window);
+	return n + (f->tick_pending && f->same_ticks > f->longest_window) + f->role_pending;
 }
 
 static void read_options(struct orr_serve *w)

@@ -14,6 +14,7 @@
 #include "serve/router.h"
 #include "serve/runs.h"
 #include "serve/speculate.h"
+#include "serve/tiers.h"
 
 #include "base/mem.h"
 #include "results/summary.h"
@@ -158,6 +159,7 @@ static void world_free(struct orr_serve *w)
 	scale_free(w);
 	router_free(w);
 	replicas_free(w);
+	tiers_free(w->tiers);
 	lanes_free_times(w);
 	clients_free(w);
 	serve_metrics_free(w);
@@ -249,7 +251,11 @@ struct orr_serve *serve_begin(const struct serve_config *c, const struct serve_h
 	if (!w->error.code)
 		replicas_begin(w);
 	if (!w->error.code)
+		w->tiers = tiers_new(w);
+	if (!w->error.code)
 		scale_begin(w);
+	if (!w->error.code)
+		roles_begin(w);
 	if (!w->error.code) {
 		serve_metrics_begin(w);
 		explain_begin(w);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "serve/slo_run.h"
 
+#include "base/mem.h"
 #include "base/num.h"
 
 #include <math.h>
@@ -22,31 +23,35 @@ static double metric_of(const struct run_result *r, const char *name)
 	return m ? m->value : NAN;
 }
 
-static int run_at(const struct slo_attempt *a, uint32_t k, double factor, uint32_t replicas, struct run_result *r, struct orr_error *err)
+static int run_at(
+	const struct slo_attempt *a, uint32_t k, double factor, const uint32_t *replicas, struct run_result *r, struct orr_error *err)
 {
 	const struct scenario *s = a->scenario;
 	const struct scenario_policy *p = &s->policy[a->policy];
 	struct serve_config config = ((const struct serve_state *)s->state)->config;
-	struct serve_deployment deployment = *config.deployment;
 	struct reqset *trace = serve_state_trace(s, factor, err);
 	if (!trace)
 		return err->code;
-	if (replicas) {
-		deployment.replicas = replicas;
-		config.deployment = &deployment;
+	struct serve_deployment *deployment = mem_alloc(config.n_deployments * sizeof *deployment);
+	for (uint32_t d = 0; d < config.n_deployments; d++) {
+		deployment[d] = config.deployment[d];
+		if (replicas)
+			deployment[d].replicas = replicas[d];
 	}
+	config.deployment = deployment;
 	config.requests = trace;
 	config.replication = k;
 	config.record_requests = true;
 	config.max_rows = MAX_ROWS;
 	int rc = serve_run(&config, p->entry.policy, p->args, p->label, r, err);
 	reqset_free(trace);
+	mem_free(deployment);
 	return rc;
 }
 
 /* Runs one replication and adds it to the sums of out. */
 static int run_replication(
-	const struct slo_attempt *a, uint32_t k, double factor, uint32_t replicas, struct slo_tried *out, struct orr_error *err)
+	const struct slo_attempt *a, uint32_t k, double factor, const uint32_t *replicas, struct slo_tried *out, struct orr_error *err)
 {
 	struct run_result *r = result_new();
 	int rc = run_at(a, k, factor, replicas, r, err);
@@ -71,7 +76,7 @@ static int run_replication(
 	return rc;
 }
 
-int slo_run(const struct slo_attempt *a, double factor, uint32_t replicas, struct slo_tried *out, struct orr_error *err)
+int slo_run(const struct slo_attempt *a, double factor, const uint32_t *replicas, struct slo_tried *out, struct orr_error *err)
 {
 	uint32_t n = a->scenario->replications;
 	int rc = ORR_OK;

@@ -24,9 +24,9 @@ struct slo_tried {
 	double usd_per_million_tokens; /* NAN: no tokens, or no prices */
 };
 
-/* Serves the trace with its arrival times divided by `factor`. replicas: of the only deployment; 0: as in the scenario. Nothing is stored.
+/* Serves the trace with its arrival times divided by `factor`. replicas: by deployment; NULL: as in the scenario. Nothing is stored.
  * Errors: those of a run; ORR_EINPUT: fewer than two requests, too many, or all at one time. */
-int slo_run(const struct slo_attempt *a, double factor, uint32_t replicas, struct slo_tried *out, struct orr_error *err);
+int slo_run(const struct slo_attempt *a, double factor, const uint32_t *replicas, struct slo_tried *out, struct orr_error *err);
 
 /* Parses the value of --attainment; NULL: 0.9. */
 int slo_parse_share(const char *text, double *enough, struct orr_error *err);

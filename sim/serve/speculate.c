@@ -112,7 +112,7 @@ double speculate_s(struct orr_serve *w, struct lane *l, const struct llm_load *x
 	l->drafts = g;
 	l->reserved = g ? (uint32_t)blocks : 0;
 	if (l->reserved)
-		kv_spend(l, l->reserved);
+		kv_spend(w, l, l->reserved);
 	return speculation_s(l->on, x, g, s->check, s->cost);
 }
 
@@ -152,7 +152,7 @@ static void check(struct orr_serve *w, struct lane *l, struct req *q, uint32_t d
 	uint32_t room = q->output_asked - q->outputs, used = accepted < room ? accepted : room;
 	m->dropped += accepted - used;
 	if (used)
-		kv_spend(l, decodes_jump(w, l, q, used));
+		kv_spend(w, l, decodes_jump(w, l, q, used));
 	serve_metrics_gap(w, 0, used);
 }
 

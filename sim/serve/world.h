@@ -10,9 +10,9 @@
  *   times.c, explain.c        where the time of each request went (--record explain)
  *   load.c .. requests.c      load of replicas and their groups; answers; requests: slots, lists, end
  *   memory.c .. late.c        batches of table models (runs.h, memory.h)
- *   prefix.c .. move.c        iterations of language models (lane.h)
+ *   prefix.c .. move.c        iterations of language models (lane.h); tiers of KV caches (tiers.h)
  *   route.c, copy.c, admit.c  routing, copies of prefixes, and admission
- *   gpus.c, replicas.c, scale.c   the fleet: GPUs, life of a replica, autoscaling and failures (fleet.h)
+ *   gpus.c, replicas.c, roles.c, scale.c  the fleet: GPUs, life of a replica, changes of roles, autoscaling and failures (fleet.h)
  *   actions.c, clients.c      actions on waiting requests; closed-loop clients
  *   measures.c, remarks.c, query.c, check.c  results; the public functions that only read; conservation laws
  *   dispatch.c, serve.c       calls of the policy within an instant; begin, loop, end of a run
@@ -42,6 +42,7 @@ struct run;
 struct replica;
 struct router;
 struct served_on;
+struct tiers;
 
 /* A replica() call that is due. */
 struct due_event {
@@ -124,6 +125,8 @@ struct orr_serve {
 	/* move.c: sends a request whose prompt is complete to a decode replica; returns false if none is up. */
 	bool (*hand_off)(struct orr_serve *w, struct lane *l, struct req *q);
 	struct moves *moves; /* state of move.c; NULL: no transfers yet */
+	struct tiers *tiers; /* tiers.h; NULL: none */
+	bool blocks_freed;   /* blocks of a KV cache were freed, or a replica changed, since moves_retry() */
 	struct guard *guard; /* guard.c; NULL: not checked */
 	struct serve_metrics *metrics;
 	struct explain *explain;   /* explain.h; NULL: not recorded */

@@ -11,7 +11,7 @@
 
 #include "tests/serve/llm_run.h"
 
-extern const struct orr_policy orr_policy_serve_vllm, orr_policy_serve_sarathi;
+extern const struct orr_policy orr_policy_serve_vllm, orr_policy_serve_sarathi, orr_policy_serve_distserve;
 
 enum { RUNS = 20, PAIRS = 7 };
 
@@ -46,9 +46,8 @@ static int by_value(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-static void measure(const char *what, const struct reqset *set, const struct orr_policy *policy, uint32_t blocks)
+static void measure_run(const char *what, struct llm_run x)
 {
-	struct llm_run x = { .requests = set, .policy = policy, .kv_blocks = blocks, .is_quick = true };
 	double iterations = 0, events = 0, least = 1e300, cost[PAIRS];
 	for (int i = 0; i < PAIRS; i++) {
 		x.explains = false;
@@ -66,6 +65,21 @@ static void measure(const char *what, const struct reqset *set, const struct orr
 		100 * cost[PAIRS - 1]);
 }
 
+static void measure(const char *what, const struct reqset *set, const struct orr_policy *policy, uint32_t blocks)
+{
+	measure_run(what, (struct llm_run){ .requests = set, .policy = policy, .kv_blocks = blocks, .is_quick = true });
+}
+
+/* Two prefill and three decode replicas. */
+static void measure_apart(const char *what, const struct reqset *set, const struct orr_policy *policy)
+{
+	struct serve_deployment d[2] = { { .replicas = 2, .tp = 1, .pp = 1, .role = ORR_ROLE_PREFILL, .kv_blocks = 30208 },
+		{ .replicas = 3, .tp = 1, .pp = 1, .role = ORR_ROLE_DECODE, .kv_blocks = 30208 } };
+	measure_run(what,
+		(struct llm_run){
+			.requests = set, .policy = policy, .deployments = d, .n_deployments = 2, .cluster = "5x1", .is_quick = true });
+}
+
 int main(void)
 {
 	struct reqset *set = llm_vidur_requests();
@@ -76,6 +90,11 @@ int main(void)
 	measure("vllm, 30208 blocks", set, &orr_policy_serve_vllm, 30208);
 	measure("vllm, 400 blocks", set, &orr_policy_serve_vllm, 400);
 	measure("sarathi, 30208 blocks", set, &orr_policy_serve_sarathi, 30208);
+	struct reqset *half = llm_vidur_requests_at(.5);
+	measure_apart("vllm, 2p3d, arrivals / 2", half, &orr_policy_serve_vllm);
+	measure_apart("sarathi, 2p3d, arrivals / 2", half, &orr_policy_serve_sarathi);
+	measure_apart("distserve, 2p3d, arrivals / 2", half, &orr_policy_serve_distserve);
+	reqset_free(half);
 	reqset_compress(set, 10);
 	measure("vllm, 30208 blocks, arrivals / 10", set, &orr_policy_serve_vllm, 30208);
 	measure("sarathi, 30208 blocks, arrivals / 10", set, &orr_policy_serve_sarathi, 30208);

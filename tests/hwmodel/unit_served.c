@@ -313,9 +313,9 @@ static void check_refused(void)
 	refused(LLM "\"fits\":{\"by_tp\":[{\"tp\":1,\"prefill_ms\":[1,0,0],\"decode_ms\":[1,1,0],\"large_ms\":[1,1,0]}]}}",
 		"in.json: $.fits.by_tp[0].large_from: expected a number from 1 to 1e+09, found nothing");
 	refused(LLM "\"weight_bytes\":1}",
-		"in.json: $: expected one of the keys \"closed\", \"curves\", \"fits\" and \"layers\", found none");
-	refused(LLM "\"closed\":{},\"layers\":{}}", "in.json: $: expected only one of the keys \"closed\", \"curves\", \"fits\" and "
-						    "\"layers\", found \"closed\" and \"layers\"");
+		"in.json: $: expected one of the keys \"closed\", \"curves\", \"fits\", \"layers\" and \"moe\", found none");
+	refused(LLM "\"closed\":{},\"layers\":{}}", "in.json: $: expected only one of the keys \"closed\", \"curves\", \"fits\", "
+						    "\"layers\" and \"moe\", found \"closed\" and \"layers\"");
 	refused(LLM "\"closed\":{\"constant_ms\":1,\"token_ms\":0,\"context_ms\":0}}",
 		"in.json: $.closed.pair_ms: expected a number from 0 to 1e+09, found nothing");
 	refused(LLM "\"closed\":{\"constant_ms\":0,\"token_ms\":0,\"context_ms\":1,\"pair_ms\":1}}",

@@ -252,8 +252,8 @@ static void compare(const struct oracle *o)
 	}
 	printf("# %s: worst error, ms: prompt %.3g, first token %.3g, cache %.3g, decode %.3g, completion %.3g\n", o->name, prompt, first,
 		sent, decode, end);
-	ok(prompt <= 1e-6 && first <= 1e-6 && sent <= 1e-6 && decode <= 1e-6 && end <= 1e-6, "%s: every time within 1e-6 ms", o->name);
-	ok(!workers, "%s: every request on the same workers (%u differ)", o->name, workers);
+	ok(prompt <= 1e-6 && first <= 1e-6 && sent <= 1e-6 && decode <= 1e-6 && end <= 1e-6, "D1: %s: every time within 1e-6 ms", o->name);
+	ok(!workers, "D1: %s: every request on the same workers (%u differ)", o->name, workers);
 	if (o->iterations > 0 && f->prefill_pp == 1 && f->decode_pp == 1)
 		ok(llm_metric(r, "iterations") == o->iterations, "%s: %.0f iterations", o->name, o->iterations);
 	result_free(r);
@@ -309,6 +309,30 @@ static void count_good(void)
 	mem_free(colocated);
 }
 
+/* D11: transfers do not change the first tokens. */
+static void check_first_tokens(void)
+{
+	char *slow = model_of("13b", true), *none = model_of("13b", false);
+	for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+		struct orr_error err = { 0 };
+		struct reqset *requests = *runs[i].name == 'x' ? requests_of(runs[i].n, runs[i].scale) : NULL;
+		if (!requests)
+			continue;
+		struct run_result *a = serve(slow, &runs[i].fleet, requests, runs[i].options, false, &err);
+		struct run_result *b = serve(none, &runs[i].fleet, requests, NO_TRANSFER, false, &err);
+		size_t differ = 0;
+		for (size_t k = 0; a && b && k < a->n_requests; k++)
+			differ += !(a->requests[k].first_token_s == b->requests[k].first_token_s);
+		ok(a && b && a->n_requests == runs[i].n && !differ, "D11: %s: first tokens as without transfers (%zu differ)", runs[i].name,
+			differ);
+		result_free(a);
+		result_free(b);
+		reqset_free(requests);
+	}
+	mem_free(slow);
+	mem_free(none);
+}
+
 /* D5, D7: the smallest fleet of up to four prefill and five decode instances of which 90 % of the requests meet both limits, and its
  * goodput. */
 static void smallest_fleet(void)
@@ -344,6 +368,7 @@ int main(void)
 	mem_free(text);
 	for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
 		compare(&runs[i]);
+	check_first_tokens();
 	count_good();
 	smallest_fleet();
 	return done();

@@ -83,12 +83,12 @@ static void check_sglang(gzFile f)
 	for (int i = 0; i < PEER_RUNS; i++) {
 		const struct peer_run *p = &peer_runs[i];
 		ok(run[i].steps == p->steps && !run[i].differ && !memcmp(run[i].picked, p->picked, sizeof p->picked),
-			"%s: %u choices, %u differ; %u, %u and %u per worker", p->name, run[i].steps, run[i].differ, run[i].picked[0],
-			run[i].picked[1], run[i].picked[2]);
+			"R1, R2: %s: %u choices, %u differ; %u, %u and %u per worker", p->name, run[i].steps, run[i].differ,
+			run[i].picked[0], run[i].picked[1], run[i].picked[2]);
 		all += run[i].steps;
 		sglang_tree_free(run[i].tree);
 	}
-	ok(all == 134, "%u choices in all", all);
+	ok(all == 134, "R1: %u choices in all", all);
 }
 
 /* ---- Vidur ---- */
@@ -116,7 +116,7 @@ static void check_lor(gzFile f, const struct reqset *requests)
 		first += !q->replica;
 		worst = fmax(worst, fmax(fabs(q->first_token_s - token), fabs(q->completed_s - end)));
 	}
-	ok(rows == REQUESTS && !others && first == 1832, "lor: %u of %u requests go to replica 0; %u differ", first, rows, others);
+	ok(rows == REQUESTS && !others && first == 1832, "R13: lor: %u of %u requests go to replica 0; %u differ", first, rows, others);
 	ok(worst <= 1e-9, "lor: every first token and completion within 1e-9 s (%.3g)", worst);
 	result_free(r);
 }

@@ -146,9 +146,9 @@ static void compare(const struct oracle *o)
 	}
 	printf("# %s: worst scheduled %.3g, first token %.3g, completion %.3g s; %.0f micro-batches\n", o->name, scheduled, first, end,
 		llm_metric(r, "iterations"));
-	ok(scheduled <= 1e-9 && first <= 1e-9 && end <= 1e-9, "%s: every time within 1e-9 s", o->name);
-	ok(!replicas && !restarts, "%s: every request on the same replica, with the same restarts (%u and %u differ)", o->name, replicas,
-		restarts);
+	ok(scheduled <= 1e-9 && first <= 1e-9 && end <= 1e-9, "D2: %s: every time within 1e-9 s", o->name);
+	ok(!replicas && !restarts, "D2: %s: every request on the same replica, with the same restarts (%u and %u differ)", o->name,
+		replicas, restarts);
 	ok(llm_metric(r, "iterations") == o->micro_batches, "%s: %.0f micro-batches", o->name, o->micro_batches);
 	result_free(r);
 	reqset_free(requests);

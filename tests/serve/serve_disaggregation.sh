@@ -48,9 +48,8 @@ done
 is "$(awk '$2 >= 2 { print $1 }' replicas.round-robin | sort -n | tr '\n' ' ')" "$((n / 3)) $((n / 3)) $((n - n / 3 * 2)) " "round robin over the decode replicas"
 serve split --set serve.decode_router=round-robin
 like "$(cat said)" 'serve.decode_router has no effect: the policy chooses decode replicas itself' "distserve has a rule of its own, and a remark says so"
-serve split --policy mlfq
-is "$?" 2 "a policy without roles is refused"
-like "$(cat said)" 'expected a policy with roles \(distserve, fastertransformer, orca, sarathi, splitwise, vllm\)' "with the policies that have them"
+serve split --policy mlfq --set serve.decode_admission=reserve -q
+is "$? $(metric requests_completed | tr '\n' ' ')$(metric kv_transfers | tr '\n' ' ')" "0 $n $n " "mlfq too, with caches that wait for room"
 "$orrery" policy show distserve >said
 like "$(cat said)" 'by stage: starts work on each pipeline stage' "policy show states the ability"
 tap_done

@@ -45,13 +45,12 @@ roles() { # FIRST SECOND POLICY: the roles of two deployments
 for policy in $("$orrery" policy list --kind serve | awk '/^  / { print $1 }'); do
   [[ "$policy" =~ ^(splitwise|distserve)$ ]] && continue
   said=$(roles both decode "$policy")
-  is "$? $said" "2 orrery: policy $policy: the policy treats all replicas alike, but \$.deployments[1] has a role: expected a policy with roles (distserve, fastertransformer, orca, sarathi, splitwise, vllm), a plugin with the flag ORR_SERVE_ROLES or ORR_SERVE_HANDS_OFF, or \"role\": \"both\"" \
+  is "$? $said" "2 orrery: policy $policy: the policy treats all replicas alike, but \$.deployments[1] has a role: expected a policy with roles (distserve, fastertransformer, mlfq, orca, sarathi, splitwise, vllm), a plugin with the flag ORR_SERVE_ROLES or ORR_SERVE_HANDS_OFF, or \"role\": \"both\"" \
     "$policy refuses roles"
 done
-for policy in splitwise distserve vllm sarathi orca fastertransformer; do
+for policy in splitwise distserve vllm sarathi orca fastertransformer mlfq; do
   is "$(roles prefill decode "$policy"; echo $?)" 0 "$policy takes them"
 done
-like "$(roles prefill decode mlfq)" 'policy mlfq: the policy treats all replicas alike' "mlfq refuses them"
 is "$(roles both both vllm; echo $?)" 0 "the role both is no role"
 said=$(roles prefill prefill splitwise)
 is "$? $said" '2 orrery: roles.json: $.deployments: model llama2-7b has replicas for prefill only: expected also replicas with the role decode or both' "replicas that run decodes are required"

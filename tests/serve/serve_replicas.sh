@@ -35,6 +35,18 @@ done
 echo "# shares by replicas: ${share[*]}"
 ok "$(awk -v n="${n:-0}" -v s="${share[*]}" 'BEGIN { split(s, x, " "); bad = n < 2; for (i = 1; i < n; i++) bad += x[i] >= 0.95; print bad + !(x[n] >= 0.95) }')" "the smallest of $n fleets keeps the SLO, the smaller ones do not"
 
+# Several deployments: the mixes in order of their price. Four replicas are needed: four A100 at 2 USD; two A100 and two H100 at 3 USD if
+# there are two A100; of several mixes of one price the one with the highest share, the first on ties.
+mix() { # A100s H100s ARGS..
+  printf '{"world": "serve", "trace": "r.csv", "cluster": "1x4:a100,1x4:h100", "models": ["m.json"], "policies": ["fifo"], "deployments": [{"gpu_types": "a100", "replicas": %s}, {"gpu_types": "h100", "replicas": %s}]}' "$1" "$2" >mix.json
+  "$orrery" serve --scenario mix.json "${@:3}" 2>&1
+}
+is "$(mix 4 4 --prices a100=2,h100=3 --find-replicas e2e=3s --attainment 1)" "fifo: 4 + 0 replicas on 4 GPUs at 8 USD per hour: 100 % of the requests meet the SLO, 1 per second and GPU, 1800 per USD (9 runs)" \
+  "the cheapest mix"
+json=$(mix 2 4 --prices a100=2,h100=3 --find-replicas e2e=3s --attainment 1 --json)
+like "$json" '"replicas": \[2, 2\], "gpus": 4, "attainment": 1, "goodput_per_gpu_per_s": 1, "usd_per_hour": 10,' "two A100 and two H100"
+like "$(mix 2 1 --prices none --find-replicas e2e=3s --attainment 1)" 'fifo: no mix of replicas was found at which 100 % of the requests meet the SLO \(75 % at most\) \(5 runs\)' "no mix suffices"
+
 refuse() { # MESSAGE ARGS..
   local said
   said=$(fleet --cluster 1x2 "${@:2}")

@@ -10,7 +10,7 @@
 #include "tests/tap.h"
 
 extern const struct orr_policy orr_policy_serve_distserve, orr_policy_serve_vllm, orr_policy_serve_sarathi, orr_policy_serve_orca,
-	orr_policy_serve_fastertransformer;
+	orr_policy_serve_fastertransformer, orr_policy_serve_mlfq;
 
 static const char model[] = "{\"name\":\"m\",\"source\":\"made up\",\"kind\":\"llm\",\"weight_bytes\":1,\"kv_bytes_per_token\":1000,"
 			    "\"fits\":{\"by_tp\":[{\"tp\":1,\"prefill_ms\":[10,1,0],\"decode_ms\":[10,0,0]}]}}";
@@ -94,8 +94,9 @@ static void test_link(void)
 /* The same times under policies without roles of their own: the world sends requests on. */
 static void test_other_policies(void)
 {
-	static const struct orr_policy *const policies[] = { &orr_policy_serve_vllm, &orr_policy_serve_sarathi, &orr_policy_serve_orca };
-	for (size_t i = 0; i < 3; i++) {
+	static const struct orr_policy *const policies[] = { &orr_policy_serve_vllm, &orr_policy_serve_sarathi, &orr_policy_serve_orca,
+		&orr_policy_serve_mlfq };
+	for (size_t i = 0; i < 4; i++) {
 		struct llm_run x = {
 			.policy = policies[i], .options = "kv_link=fifo kv_Bps=1e6 kv_latency=1ms", .settings = i == 2 ? "output=10" : NULL
 		};

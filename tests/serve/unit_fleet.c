@@ -461,7 +461,7 @@ static void check_sessions(void)
 	result_free(r);
 	c.requests = "poisson:rate=1,n=10";
 	struct orr_error err;
-	ok(!fleet_run(&c, &err) && strstr(err.text, "expected a file of requests, because a generator has no sessions"),
+	ok(!fleet_run(&c, &err) && strstr(err.text, "expected a trace with sessions, or the generator chat"),
 		"sessions of a generator are refused: %s", err.text);
 	probe.sleeps = true;
 	c.options = "clients=3 think=1s";

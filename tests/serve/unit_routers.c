@@ -29,7 +29,8 @@ static void check_sglang_rule(void)
 	struct sglang_rule rule = { .threshold = .3, .abs = 5, .rel = 2 };
 	fill(text, 7, 10);
 	sglang_insert(t, text, 10, 0);
-	ok(sglang_choose(t, &rule, text, 10, order, 2, (uint64_t[]){ 20, 0 }) == 1, "uneven loads: the least load, even for a cached text");
+	ok(sglang_choose(t, &rule, text, 10, order, 2, (uint64_t[]){ 20, 0 }) == 1,
+		"R3: uneven loads: the least load, even for a cached text");
 	sglang_tree_free(t);
 	/* A miss; loads 50 and 0 are even with abs 100; trees of 5 and 1000 symbols. */
 	for (int by_size = 0; by_size < 2; by_size++) {
@@ -42,7 +43,7 @@ static void check_sglang_rule(void)
 		ok(sglang_tree_size(t, 0) == 5 && sglang_tree_size(t, 1) == 1000, "trees of 5 and 1000 symbols");
 		fill(text, 3, 10);
 		uint32_t want = by_size ? 0 : 1;
-		ok(sglang_choose(t, &rule, text, 10, order, 2, (uint64_t[]){ 50, 0 }) == want, "a miss goes to worker %u (%s)", want,
+		ok(sglang_choose(t, &rule, text, 10, order, 2, (uint64_t[]){ 50, 0 }) == want, "R4: a miss goes to worker %u (%s)", want,
 			by_size ? "v0.1" : "v0.3");
 		sglang_tree_free(t);
 	}
@@ -200,8 +201,8 @@ static void check_conductor_rule(void)
 		uint32_t p = conductor_choose(v, 4, 12288, want[i].threshold, &times, &best);
 		for (int k = 0; k < 4; k++)
 			worst = fmax(worst, fabs(v[k].ttft_s - want[i].ttft[k]));
-		ok(p == want[i].chosen && worst <= 1e-9 && best == 8192, "threshold %g: instance %u, TTFT within %.2g s", want[i].threshold,
-			p, worst);
+		ok(p == want[i].chosen && worst <= 1e-9 && best == 8192, "R5 to R7: threshold %g: instance %u, TTFT within %.2g s",
+			want[i].threshold, p, worst);
 	}
 }
 
@@ -216,10 +217,10 @@ static void check_dynamo_cost(void)
 		struct dynamo_load x = { .active_blocks = decode[i] };
 		cost[i] = dynamo_cost(&x, 1, prefill[i] * 16, 0, 16);
 	}
-	ok(cost[0] == 18 && cost[1] == 10 && cost[2] == 11, "the documents' example: 18, 10, 11");
+	ok(cost[0] == 18 && cost[1] == 10 && cost[2] == 11, "R8: the documents' example: 18, 10, 11");
 	dynamo_chances(cost, 3, .5, chance);
 	ok(fabs(chance[0] - .070703063) < 1e-9 && fabs(chance[1] - .522428900) < 1e-9 && fabs(chance[2] - .406868037) < 1e-9,
-		"at temperature .5: %.9f, %.9f, %.9f", chance[0], chance[1], chance[2]);
+		"R9: at temperature .5: %.9f, %.9f, %.9f", chance[0], chance[1], chance[2]);
 	dynamo_chances((double[]){ 4, 4 }, 2, .5, chance);
 	ok(chance[0] == .5 && chance[1] == .5, "equal costs: uniform");
 	/* A prompt of 1000 tokens, 62 full blocks of 16; overlap, active prefill tokens, active blocks, own blocks active. */
@@ -234,7 +235,7 @@ static void check_dynamo_cost(void)
 		bool good = true;
 		for (int k = 0; k < 4; k++)
 			good &= dynamo_cost(&y[k], want[i].weight, 1000, 62, 16) == want[i].cost[k];
-		ok(good, "weight %g: four costs", want[i].weight);
+		ok(good, "R10 to R12: weight %g: four costs", want[i].weight);
 	}
 }
 

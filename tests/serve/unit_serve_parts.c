@@ -85,7 +85,8 @@ static void check_prefix(void)
 		same_answers &= step(p, &l, (uint32_t)rng_below(&rng, HASHES), rng_below(&rng, 3) > 0, k);
 		uint32_t oldest = oldest_unused(&l);
 		if (oldest < HASHES && rng_below(&rng, 4) == 0) {
-			prefix_drop(p);
+			uint32_t entry;
+			prefix_drop(p, &entry);
 			l.is_there[oldest] = false;
 			drops++;
 		}

@@ -35,10 +35,10 @@ static void check_means(void)
 		exact &= tokens(.5, g[i]) == half[i];
 		close &= fabs(tokens(.7, g[i]) - most[i]) <= 1e-6;
 	}
-	ok(exact && close, "mean tokens of a pass at rates .5 and .7");
+	ok(exact && close, "S1, S2: mean tokens of a pass at rates .5 and .7");
 	ok(fabs(tokens(.8, 4) - 3.3616) < 1e-9 && fabs(tokens(.8, 5) - 3.68928) < 1e-9 && fabs(tokens(.9, 4) - 4.0951) < 1e-9 &&
 			fabs(tokens(.9, 5) - 4.68559) < 1e-9 && tokens(1, 6) == 7 && tokens(0, 6) == 1,
-		"at rates .8, .9, 1 and 0");
+		"S3: at rates .8, .9, 1 and 0");
 	static const double chance[] = { .3, .21, .147, .1029, .2401 };
 	struct acceptance a = rate(.7);
 	double worst = 0, square = 0, mean = tokens(.7, 4);
@@ -46,14 +46,15 @@ static void check_means(void)
 		worst = fmax(worst, fabs(speculation_chance(&a, 4, j) - chance[j - 1]));
 		square += j * j * speculation_chance(&a, 4, j);
 	}
-	ok(worst <= 1e-9 && fabs(square - mean * mean - 2.42181639) <= 1e-9, "distribution and variance at rate .7 with 4 drafts");
+	ok(worst <= 1e-9 && fabs(square - mean * mean - 2.42181639) <= 1e-9, "S4: distribution and variance at rate .7 with 4 drafts");
 	struct acceptance b = { { .6, .5, .4 }, 3 }, c = { { .8, .7, .6, .5 }, 4 };
-	ok(fabs(speculation_tokens(&b, 3) - 2.02) <= 1e-12 && fabs(speculation_tokens(&c, 4) - 2.864) <= 1e-12, "rates by position");
-	ok(speculation_lookahead(.5, 4, 1) == 1.9375 && fabs(speculation_lookahead(.5, 4, 4) - 3.2624359131) <= 1e-9, "lookahead decoding");
+	ok(fabs(speculation_tokens(&b, 3) - 2.02) <= 1e-12 && fabs(speculation_tokens(&c, 4) - 2.864) <= 1e-12, "S11: rates by position");
+	ok(speculation_lookahead(.5, 4, 1) == 1.9375 && fabs(speculation_lookahead(.5, 4, 4) - 3.2624359131) <= 1e-9,
+		"S10: lookahead decoding");
 	a = rate(.7);
 	b = rate(.8);
 	ok(fabs(speculation_operations(&a, 4, .1) - 1.947279218) <= 1e-9 && fabs(speculation_operations(&b, 5, .05) - 1.694097493) <= 1e-9,
-		"operations per token");
+		"S9: operations per token");
 }
 
 static void check_best(void)
@@ -67,7 +68,8 @@ static void check_best(void)
 		struct acceptance a = rate(want[i].a);
 		uint32_t g = speculation_best(&a, 64, want[i].cost);
 		ok(g == want[i].g && fabs(speculation_speedup(&a, g, want[i].cost) - want[i].speedup) <= 1e-6,
-			"rate %g, cost %g: %u drafts are best, %.6f", want[i].a, want[i].cost, g, speculation_speedup(&a, g, want[i].cost));
+			"S5 to S7: rate %g, cost %g: %u drafts are best, %.6f", want[i].a, want[i].cost, g,
+			speculation_speedup(&a, g, want[i].cost));
 	}
 }
 
@@ -81,7 +83,7 @@ static void check_passes(void)
 		{ .8, 5, 1000, 271.562020782 } };
 	for (int i = 0; i < 4; i++) {
 		struct acceptance a = rate(want[i].a);
-		near_to(speculation_passes(&a, want[i].g, want[i].n), want[i].passes, 1e-10, "passes for exactly n tokens");
+		near_to(speculation_passes(&a, want[i].g, want[i].n), want[i].passes, 1e-10, "S8: passes for exactly n tokens");
 	}
 }
 
@@ -127,9 +129,10 @@ static void check_batches(void)
 			worst = fmax(worst, fabs(gain(x, &a, want[i].b, g) - want[i].gain[g - 1]));
 		struct llm_load load = { .decodes = want[i].b, .decode_context = 1000.0 * want[i].b };
 		uint32_t best = speculation_best_for(x, &load, &a, 10, 0, .1);
-		ok(worst <= 1e-6 && best == want[i].best, "batch %u: gains within %.1g; %u drafts are best", want[i].b, worst, best);
+		ok(worst <= 1e-6 && best == want[i].best, "S13 to S16, S20: batch %u: gains within %.1g; %u drafts are best", want[i].b,
+			worst, best);
 	}
-	ok(least_batch_without_gain(x, .3, 2) == 14 && least_batch_without_gain(x, .5, 4) == 23, "no gain from batches of 14 and 23");
+	ok(least_batch_without_gain(x, .3, 2) == 14 && least_batch_without_gain(x, .5, 4) == 23, "S17: no gain from batches of 14 and 23");
 	served_on_free(x);
 	served_free(m);
 }
@@ -178,10 +181,10 @@ static void check_patterns(void)
 		fclose(f);
 		snprintf(options, sizeof options, "draft_tokens=%u draft_cost=0 draft_acceptance=%s", want[i].g, path);
 		double got = passes_of(want[i].n, options);
-		ok(got == want[i].passes, "pattern %s, %u drafts: %u tokens in %g passes", want[i].pattern, want[i].g, want[i].n, got);
+		ok(got == want[i].passes, "S12: pattern %s, %u drafts: %u tokens in %g passes", want[i].pattern, want[i].g, want[i].n, got);
 		remove(path);
 	}
-	ok(passes_of(60, "draft_tokens=5 draft_cost=0 draft_acceptance=1 draft_check=1") == 10, "all accepted, free: 6 times as fast");
+	ok(passes_of(60, "draft_tokens=5 draft_cost=0 draft_acceptance=1 draft_check=1") == 10, "S19: all accepted, free: 6 times as fast");
 	ok(passes_of(61, "draft_tokens=5 draft_cost=0 draft_acceptance=1") == 11, "tokens beyond the output are dropped");
 	ok(passes_of(50, "draft_tokens=5 draft_cost=0 draft_acceptance=0") == 50, "none accepted: one token per pass");
 	ok(passes_of(50, "draft_tokens=5 draft_cost=0.1 draft_acceptance=0") == 75, "five draft passes of 0.1 of a plain one");
@@ -208,7 +211,7 @@ static void check_sampled(void)
 		square += n * n;
 	}
 	double mean = sum / REQUESTS, error = sqrt((square / REQUESTS - mean * mean) / REQUESTS);
-	ok(fabs(mean - 46.634889578) <= 4 * error && error > 0, "%.3f passes per request, 46.635 expected, standard error %.3f", mean,
+	ok(fabs(mean - 46.634889578) <= 4 * error && error > 0, "S8: %.3f passes per request, 46.635 expected, standard error %.3f", mean,
 		error);
 	ok(r && fabs(llm_metric(r, "tokens_per_pass") - 2.7731) < .02, "%.4f tokens per pass, 2.7731 expected",
 		llm_metric(r, "tokens_per_pass"));
@@ -274,7 +277,7 @@ static void check_alone(void)
 	for (int i = 0; good && i < 3; i++)
 		good = none->requests[i].completed_s >= plain->requests[i].completed_s &&
 		       none->requests[i].first_token_s == plain->requests[i].first_token_s;
-	ok(good, "none accepted: first tokens equal, no completion earlier");
+	ok(good, "S18: none accepted: first tokens equal, no completion earlier");
 	result_free(plain);
 	result_free(none);
 }

@@ -99,7 +99,7 @@ static uint32_t pick(void *self, struct orr_serve *w, orr_req r)
 	uint32_t n = orr_candidates(w, q.model), prompt = orr_req_length(w, r);
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t x = orr_candidate(w, q.model, i);
-		s->instance[i] = (struct conductor_instance){ .prefix = orr_prefix_cached(w, x, r), .queue_s = s->queue_s[x] };
+		s->instance[i] = (struct conductor_instance){ .prefix = orr_prefix_stored(w, x, r), .queue_s = s->queue_s[x] };
 	}
 	double best;
 	uint32_t p = conductor_choose(s->instance, n, prompt, s->threshold, &times, &best);
@@ -118,7 +118,7 @@ static uint32_t pick(void *self, struct orr_serve *w, orr_req r)
 /* Returns T_prefill on the replica with the prefix that it has. */
 static double alone_s(const struct orr_serve *w, orr_req r, uint32_t replica)
 {
-	uint32_t prompt = orr_req_length(w, r), prefix = orr_prefix_cached(w, replica, r);
+	uint32_t prompt = orr_req_length(w, r), prefix = orr_prefix_stored(w, replica, r);
 	return orr_iter_estimate(w, replica, 0, 0, prompt > prefix ? prompt - prefix : 1, prefix);
 }
 
