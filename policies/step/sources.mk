@@ -3,7 +3,7 @@
 libpolicies_a_SOURCES += policies/step/document.c policies/step/stages.c policies/step/pipeline.c policies/step/zb_order.c policies/step/zero_bubble.c \
 	policies/step/partitions.c policies/step/bamboo_stages.c policies/step/graph_names.c policies/step/graph_order.c \
 	policies/step/graph_work.c policies/step/graph_read.c policies/step/allreduce.c policies/step/bytescheduler.c \
-	policies/step/parameter_server.c policies/step/local_sgd.c policies/step/zero.c policies/step/ako.c policies/step/crossbow.c policies/step/easgd.c \
+	policies/step/parameter_server.c policies/step/local_sgd.c policies/step/zero.c policies/step/fsdp.c policies/step/ako.c policies/step/crossbow.c policies/step/easgd.c \
 	policies/step/gpipe.c policies/step/one_f_one_b.c policies/step/interleaved.c policies/step/dapple.c \
 	policies/step/zb_hand.c policies/step/zb.c policies/step/zb_v.c policies/step/v_block.c policies/step/dual_pipe.c policies/step/context_parallel.c \
 	policies/step/tensor_parallel.c policies/step/megatron.c policies/step/bamboo.c policies/step/stanza.c \

@@ -289,7 +289,7 @@ static void note_costs(const struct scenario *s, const struct jobs_state *t, str
 static void note_stragglers(const struct scenario *s, const struct jobs_state *t, struct run_result *r)
 {
 	(void)s;
-	if (t->rates && (strcmp(orr_arg_text(t->set.options, "stragglers"), "none") || orr_arg_real(t->set.options, "contention_p") > 0))
+	if (t->rates && step_draws(t->set.options))
 		result_note(r, "assumption",
 			"stragglers and slowed NICs are drawn once for each shape of a placement: all jobs of that shape, and all "
 			"replications, have the same draw");

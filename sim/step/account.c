@@ -6,6 +6,7 @@
  * starts at the first of them. All other waiting is bubble: another device still computes. */
 #include "step/exec.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/num.h"
 
@@ -39,28 +40,33 @@ static int parse_speeds(struct orr_step *s, const char *text)
 
 int account_options(struct orr_step *s)
 {
-	const struct orr_args *o = s->config->options;
-	s->is_random = strcmp(orr_arg_text(o, "stragglers"), "none") || orr_arg_real(o, "contention_p") > 0;
-	return corun_options(s) ? s->error.code : parse_speeds(s, orr_arg_text(o, "speeds"));
+	s->is_random = step_draws(s->config->options);
+	return corun_options(s) ? s->error.code : parse_speeds(s, orr_arg_text(s->config->options, "speeds"));
 }
 
-/* Returns the factor on all work of a device in one iteration: a function of only (seed, device, iteration). */
-double stretch(struct orr_step *s, uint32_t device, uint64_t iteration)
+/* Returns the factor on work by the law of step.LAW with the spread x. */
+static double draw_factor(struct orr_step *s, const char *law, double x, const char *stream, uint64_t index)
+{
+	struct rng r;
+	if (!strcmp(law, "none"))
+		return 1;
+	*s->uses |= STEP_USED_RANDOM;
+	rng_init(&r, s->config->seed, stream, index);
+	if (!strcmp(law, "uniform"))
+		return 1 + 2 * x * rng_uniform(&r);
+	if (!strcmp(law, "exponential"))
+		return 1 + rng_exponential(&r, x);
+	return gsl_ran_lognormal(rng_gsl(&r), 0, x);
+}
+
+/* The straggler's factor is a function of only (seed, device, iteration), the jitter's of only (seed, device, iteration, op). */
+double stretch(struct orr_step *s, uint32_t device, uint64_t iteration, uint32_t op)
 {
 	const struct orr_args *o = s->config->options;
-	const char *kind = orr_arg_text(o, "stragglers");
-	double base = 1 / s->device[device].speed;
-	if (!strcmp(kind, "none"))
-		return base;
-	struct rng r;
-	*s->uses |= STEP_USED_RANDOM;
-	double x = orr_arg_real(o, "straggler_spread");
-	rng_init(&r, s->config->seed, "straggler", iteration << 24 | device);
-	if (!strcmp(kind, "uniform"))
-		return base * (1 + 2 * x * rng_uniform(&r));
-	if (!strcmp(kind, "exponential"))
-		return base * (1 + rng_exponential(&r, x));
-	return base * gsl_ran_lognormal(rng_gsl(&r), 0, x);
+	uint64_t place = iteration << 24 | device, key = place;
+	double straggler = draw_factor(s, orr_arg_text(o, "stragglers"), orr_arg_real(o, "straggler_spread"), "straggler", place);
+	double jitter = draw_factor(s, orr_arg_text(o, "jitter"), orr_arg_real(o, "jitter_spread"), "jitter", hash_next(&key) + op);
+	return 1 / s->device[device].speed * straggler * jitter;
 }
 
 /* ---- memory ---- */

@@ -36,7 +36,7 @@ void source_result(const struct orr_step *s, struct step_result *out);
 int facts_scale(struct orr_step *s); /* reads step.compute_s and step.fc_share */
 
 /* ---- account.c ---- */
-double stretch(struct orr_step *s, uint32_t device, uint64_t iteration); /* returns the factor on seconds of work */
+double stretch(struct orr_step *s, uint32_t device, uint64_t iteration, uint32_t op); /* returns the factor on seconds of an op's work */
 int account_options(struct orr_step *s);
 int account_start(struct orr_step *s, struct iteration *k, uint32_t i);
 void account_end(struct orr_step *s, struct iteration *k, uint32_t i);

@@ -214,7 +214,7 @@ static bool is_step_random(const struct scenario *s)
 	const struct step_state *t = s->state;
 	if (t->replay)
 		return false;
-	return t->learn || strcmp(orr_arg_text(t->set.options, "stragglers"), "none") || orr_arg_real(t->set.options, "contention_p") > 0;
+	return t->learn || step_draws(t->set.options);
 }
 
 /* Returns iterations times GPUs; the number of nodes of an execution trace. */

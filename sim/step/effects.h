@@ -25,6 +25,7 @@
 	{ .key = "step.contention_p", .why = "it slowed no NIC in the simulated iterations", .use = STEP_USED_SLOWED_NIC, .is_unsure = true }, \
 	{ .key = "step.contention_f", .why = "no NIC is slowed: step.contention_p is 0", .needs = "step.contention_p" }, \
 	{ .key = "step.straggler_spread", .why = "no device is slowed: step.stragglers is none", .needs = "step.stragglers" }, \
+	{ .key = "step.jitter_spread", .why = "no op has jitter: step.jitter is none", .needs = "step.jitter" }, \
 	{ .key = "step.interference", .why = "no two compute ops ran together on a device", .use = STEP_USED_CORUN }, \
 	{ .key = "step.interference_loss", .why = "step.interference is not occupancy", .needs = "step.interference=occupancy" }, \
 	{ .key = "step.interference_loss", .why = "no two compute ops ran together on a device", .use = STEP_USED_CORUN }, \

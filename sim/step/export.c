@@ -167,7 +167,7 @@ static int add_instance(struct export *x, uint32_t at)
 	case OP_COMPUTE:
 		v.type = CHAKRA_COMPUTE;
 		v.rank = real_device(x->s, i->lane, o->device);
-		v.seconds = o->amount * stretch((struct orr_step *)(uintptr_t)x->s, v.rank, x->k->number);
+		v.seconds = o->amount * stretch((struct orr_step *)(uintptr_t)x->s, v.rank, x->k->number, i->op);
 		n = add_node(x, v);
 		add_place(x, v.rank, n, n);
 		return ORR_OK;

@@ -2,6 +2,8 @@
 /* Options of `--set step.NAME=VALUE`. */
 #include "step/step.h"
 
+#include <string.h>
+
 const struct orr_param step_options[] = { ORR_PARAM_INT("iterations", "20", 1, 10000000, "iterations to report"),
 	ORR_PARAM_BOOL("exact", false, "simulate every iteration, without steady-state detection"),
 	ORR_PARAM_CHOICE(
@@ -35,7 +37,16 @@ const struct orr_param step_options[] = { ORR_PARAM_INT("iterations", "20", 1, 1
 	ORR_PARAM_CHOICE("stragglers", "none", "none|lognormal|uniform|exponential",
 		"distribution of the factor on each device's work in an iteration; mean 1 + spread for exponential and uniform"),
 	ORR_PARAM_REAL("straggler_spread", "0.1", 0, 100, "lognormal: sigma; uniform: 1..1+2x; exponential: 1 + Exp(x)"),
+	ORR_PARAM_CHOICE("jitter", "none", "none|lognormal|uniform|exponential",
+		"distribution of the factor on each compute op, drawn for each op on its own; laws as for stragglers"),
+	ORR_PARAM_REAL("jitter_spread", "0.1", 0, 100, "spread of jitter, as straggler_spread"),
 	ORR_PARAM_REAL("contention_p", "0", 0, 1, "probability that a device's NIC is slowed for an iteration"),
 	ORR_PARAM_REAL("contention_f", "0.25", 1e-6, 1, "fraction of its capacity that a slowed NIC keeps"),
 	ORR_PARAM_TEXT("background", "", "permanent flows, FROM>TO:BYTES_PER_SECOND,.. such as 0>5:1e9,3>2:5e8"),
 	ORR_PARAM_FILE("link_changes", "CSV file of capacities over time: time_s,link,bandwidth_Bps"), ORR_PARAM_END };
+
+bool step_draws(const struct orr_args *o)
+{
+	return strcmp(orr_arg_text(o, "stragglers"), "none") || strcmp(orr_arg_text(o, "jitter"), "none") ||
+	       orr_arg_real(o, "contention_p") > 0;
+}

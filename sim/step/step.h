@@ -162,6 +162,7 @@ struct step_config {
 
 /* Parameters of `--set step.NAME=VALUE`. */
 extern const struct orr_param step_options[];
+bool step_draws(const struct orr_args *options); /* whether times are drawn at random: stragglers, jitter, contention */
 
 /* Runs a policy; label names it in messages. The error's code gives the cause: ORR_EINPUT for the model, cluster or options,
  * ORR_EFAIL for the policy. */

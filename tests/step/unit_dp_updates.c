@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 extern const struct orr_policy orr_policy_allreduce, orr_policy_bytescheduler, orr_policy_parameter_server, orr_policy_local_sgd,
-	orr_policy_zero;
+	orr_policy_zero, orr_policy_fsdp;
 
 enum { MAX_EVENTS = 100000, WORKERS = 4, ITERATIONS = 12 };
 
@@ -95,6 +95,7 @@ static void synchronous(void)
 	} cases[] = { { &orr_policy_allreduce, "", "" }, { &orr_policy_allreduce, "fusion=tensor overlap=false", "" },
 		{ &orr_policy_allreduce, "fusion=horovod", "" }, { &orr_policy_bytescheduler, "", "" }, { &orr_policy_zero, "stage=1", "" },
 		{ &orr_policy_zero, "stage=2 overlap=false", "" }, { &orr_policy_zero, "stage=3", "" },
+		{ &orr_policy_fsdp, "", "" },
 		{ &orr_policy_allreduce, "", "compression=powersgd:rank=2" }, { &orr_policy_bytescheduler, "", "compression=topk" },
 		{ &orr_policy_allreduce, "", "stragglers=lognormal" }, { &orr_policy_bytescheduler, "", "stragglers=lognormal" } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
