@@ -55,3 +55,5 @@ nobase_dist_pkgdata_DATA += scenarios/zero-bubble/figures.json scenarios/zero-bu
 	scenarios/zero-bubble/dual.json
 nobase_dist_pkgdata_DATA += scenarios/long-context/figures.json scenarios/long-context/published.csv scenarios/long-context/README.md \
 	scenarios/long-context/kinds.json scenarios/long-context/memory.json scenarios/long-context/layer.json
+nobase_dist_pkgdata_DATA += scenarios/restarts/figures.json scenarios/restarts/published.csv scenarios/restarts/README.md \
+	scenarios/restarts/recovery.json scenarios/restarts/restart.json scenarios/restarts/interval.json scenarios/restarts/formula.json

@@ -38,35 +38,41 @@ static int parse_speeds(struct orr_step *s, const char *text)
 	return ORR_OK;
 }
 
-int account_options(struct orr_step *s)
+static struct spread_law law_named(const char *name, double spread)
 {
-	s->is_random = step_draws(s->config->options);
-	return corun_options(s) ? s->error.code : parse_speeds(s, orr_arg_text(s->config->options, "speeds"));
+	enum spread_kind kind = !strcmp(name, "none") ? LAW_NONE : !strcmp(name, "uniform") ? LAW_UNIFORM : LAW_LOGNORMAL;
+	return (struct spread_law){ !strcmp(name, "exponential") ? LAW_EXPONENTIAL : kind, spread };
 }
 
-/* Returns the factor on work by the law of step.LAW with the spread x. */
-static double draw_factor(struct orr_step *s, const char *law, double x, const char *stream, uint64_t index)
+int account_options(struct orr_step *s)
+{
+	const struct orr_args *o = s->config->options;
+	s->is_random = step_draws(o);
+	s->straggler = law_named(orr_arg_text(o, "stragglers"), orr_arg_real(o, "straggler_spread"));
+	s->jitter = law_named(orr_arg_text(o, "jitter"), orr_arg_real(o, "jitter_spread"));
+	return corun_options(s) ? s->error.code : parse_speeds(s, orr_arg_text(o, "speeds"));
+}
+
+static double draw_factor(struct orr_step *s, const struct spread_law *law, const char *stream, uint64_t index)
 {
 	struct rng r;
-	if (!strcmp(law, "none"))
+	if (law->kind == LAW_NONE)
 		return 1;
 	*s->uses |= STEP_USED_RANDOM;
 	rng_init(&r, s->config->seed, stream, index);
-	if (!strcmp(law, "uniform"))
-		return 1 + 2 * x * rng_uniform(&r);
-	if (!strcmp(law, "exponential"))
-		return 1 + rng_exponential(&r, x);
-	return gsl_ran_lognormal(rng_gsl(&r), 0, x);
+	if (law->kind == LAW_UNIFORM)
+		return 1 + 2 * law->spread * rng_uniform(&r);
+	if (law->kind == LAW_EXPONENTIAL)
+		return 1 + rng_exponential(&r, law->spread);
+	return gsl_ran_lognormal(rng_gsl(&r), 0, law->spread);
 }
 
 /* The straggler's factor is a function of only (seed, device, iteration), the jitter's of only (seed, device, iteration, op). */
 double stretch(struct orr_step *s, uint32_t device, uint64_t iteration, uint32_t op)
 {
-	const struct orr_args *o = s->config->options;
 	uint64_t place = iteration << 24 | device, key = place;
-	double straggler = draw_factor(s, orr_arg_text(o, "stragglers"), orr_arg_real(o, "straggler_spread"), "straggler", place);
-	double jitter = draw_factor(s, orr_arg_text(o, "jitter"), orr_arg_real(o, "jitter_spread"), "jitter", hash_next(&key) + op);
-	return 1 / s->device[device].speed * straggler * jitter;
+	double straggler = draw_factor(s, &s->straggler, "straggler", place);
+	return 1 / s->device[device].speed * straggler * draw_factor(s, &s->jitter, "jitter", hash_next(&key) + op);
 }
 
 /* ---- memory ---- */

@@ -60,6 +60,13 @@ struct row_mark {
 };
 enum { STEP_MARKS = 4 * STEP_MAX_PERIOD };
 
+/* Law of random factors on work: step.stragglers, step.jitter. */
+enum spread_kind { LAW_NONE, LAW_UNIFORM, LAW_EXPONENTIAL, LAW_LOGNORMAL };
+struct spread_law {
+	enum spread_kind kind;
+	double spread;
+};
+
 struct wire; /* wire_state.h */
 struct path; /* path.h */
 
@@ -75,6 +82,7 @@ struct orr_step {
 	bool is_analytic, ignore_memory, is_random;
 	unsigned used, *uses;                    /* used: bits of enum step_use; uses: address of `used`, also for queries */
 	enum orr_collective_algorithm algorithm; /* ORR_ALGORITHM_DEFAULT: auto */
+	struct spread_law straggler, jitter;
 	double nic_efficiency;
 	const char *inside; /* source of measured times of collectives inside a node; NULL: timed on links, or none */
 	bool has_pxn;       /* step.pxn */
