@@ -34,7 +34,7 @@ one-f-one-b resnet50 1e-6
 dapple resnet50 1e-6
 bytescheduler resnet50 1e-6
 zero resnet50 1e-6
-fsdp resnet50 1e-6
+fsdp gpt 1e-6
 stanza resnet50 1e-3
 interleaved resnet50 5e-3
 parameter-server resnet50 1e-2

@@ -94,8 +94,7 @@ static void synchronous(void)
 		const char *settings, *sets;
 	} cases[] = { { &orr_policy_allreduce, "", "" }, { &orr_policy_allreduce, "fusion=tensor overlap=false", "" },
 		{ &orr_policy_allreduce, "fusion=horovod", "" }, { &orr_policy_bytescheduler, "", "" }, { &orr_policy_zero, "stage=1", "" },
-		{ &orr_policy_zero, "stage=2 overlap=false", "" }, { &orr_policy_zero, "stage=3", "" },
-		{ &orr_policy_fsdp, "", "" },
+		{ &orr_policy_zero, "stage=2 overlap=false", "" }, { &orr_policy_zero, "stage=3", "" }, { &orr_policy_fsdp, "", "" },
 		{ &orr_policy_allreduce, "", "compression=powersgd:rank=2" }, { &orr_policy_bytescheduler, "", "compression=topk" },
 		{ &orr_policy_allreduce, "", "stragglers=lognormal" }, { &orr_policy_bytescheduler, "", "stragglers=lognormal" } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
