@@ -115,8 +115,9 @@ static const struct mapped_columns itp = {
 		[MAP_DURATION] = "duration",
 		[MAP_GPUS] = "num_gpu",
 		[MAP_ITERATIONS] = "num_iteration",
+		[MAP_DEADLINE] = "deadline",
 		[MAP_MODEL] = "model_name" },
-	.optional = 1U << MAP_ITERATIONS | 1U << MAP_MODEL,
+	.optional = 1U << MAP_ITERATIONS | 1U << MAP_MODEL | 1U << MAP_DEADLINE,
 	.unit = STAMP_S,
 };
 JOB_LIST(itp, "itp", "Microsoft ITP 2021, clusters 01 to 10: job_id,submission_time,..,num_gpu,duration", true, "submission_time",

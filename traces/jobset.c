@@ -76,6 +76,10 @@ static struct job_rec compact(struct jobset *s, const struct orr_trace_job *row)
 		.status = strtab_add_z(t, row->status),
 		.strategy = strtab_add_z(t, row->strategy),
 		.batch = row->batch,
+		.deadline_ns = row->deadline_ns,
+		.gpu_mem_mib = (uint32_t)row->gpu_mem_mib,
+		.occupancy = (float)row->occupancy,
+		.stages = strtab_add_z(t, row->stages),
 		.line = row->line,
 		.preceding = strtab_add_z(t, row->preceding),
 		.think_ns = row->think_ns,
@@ -280,7 +284,7 @@ bool jobcursor_next(struct jobcursor *c, struct job_rec *out)
 	}
 	if (s->limit && c->next >= s->limit)
 		return false;
-	*out = (struct job_rec){ .duration_ns = -1, .limit_ns = -1, .wait_ns = -1, .gpus = 1, .gpu_milli = 1000, .number = c->next };
+	*out = (struct job_rec){ .duration_ns = -1, .limit_ns = -1, .wait_ns = -1, .deadline_ns = -1, .gpus = 1, .gpu_milli = 1000, .number = c->next };
 	if (!s->rows.generator->next(c->state, out))
 		return false;
 	draw_training(s, c->replication, out);
@@ -327,6 +331,10 @@ void jobset_row(const struct jobset *s, const struct job_rec *rec, struct orr_tr
 		.status = rec->status ? strtab_text(t, rec->status) : NULL,
 		.strategy = rec->strategy ? strtab_text(t, rec->strategy) : NULL,
 		.batch = rec->batch,
+		.deadline_ns = rec->deadline_ns,
+		.gpu_mem_mib = rec->gpu_mem_mib,
+		.occupancy = (double)rec->occupancy,
+		.stages = rec->stages ? strtab_text(t, rec->stages) : NULL,
 		.line = rec->line,
 		.preceding = rec->preceding ? strtab_text(t, rec->preceding) : NULL,
 		.think_ns = rec->think_ns,

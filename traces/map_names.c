@@ -38,6 +38,7 @@ const struct map_name map_job_names[] = {
 	{ "status", " state jobstate jobstatus phase result outcome exitstatus " },
 	{ "strategy", " parallelism " },
 	{ "batch", " localbatch " },
+	{ "deadline", " deadlines ddl duetime due " },
 	{ NULL, NULL },
 };
 

@@ -210,6 +210,10 @@ static void read_times(struct mapped *m, struct orr_trace_job *row)
 	if (row->duration_ns < 0 && from >= 0 && end >= 0)
 		row->duration_ns = end - from;
 	row->limit_ns = span(m, MAP_LIMIT);
+	int64_t deadline = moment(m, MAP_DEADLINE);
+	if (deadline >= 0 && submit >= 0 && deadline < submit)
+		refuse(m, MAP_DEADLINE, "at least the time of submission");
+	row->deadline_ns = deadline >= 0 && submit >= 0 ? deadline - submit : -1;
 	row->status = text_of(m, MAP_STATUS, NULL);
 	if (submit < 0 || is_open(m, row->status))
 		row->duration_ns = -1;

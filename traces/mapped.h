@@ -34,6 +34,7 @@ enum map_field {
 	MAP_STATUS,
 	MAP_STRATEGY,
 	MAP_BATCH,
+	MAP_DEADLINE,
 	MAP_COPIES, /* factor of the fields in per_copy; --map has no name for it */
 	MAP_FIELDS
 };

@@ -32,13 +32,18 @@ enum {
 	SPEEDUP,
 	STATUS,
 	STRATEGY,
-	BATCH
+	BATCH,
+	DEADLINE_S,
+	GPU_MEM_MIB,
+	OCCUPANCY,
+	STAGES
 };
 
 static const struct table_column columns[] = { { "job_id", false }, { "submit_s", true }, { "duration_s", false }, { "gpus", false },
 	{ "gpu_milli", false }, { "cpus", false }, { "mem_mib", false }, { "gpu_types", false }, { "limit_s", false }, { "wait_s", false },
 	{ "iterations", false }, { "model", false }, { "user", false }, { "queue", false }, { "priority", false }, { "speedup", false },
-	{ "status", false }, { "strategy", false }, { "batch", false }, { NULL, false } };
+	{ "status", false }, { "strategy", false }, { "batch", false }, { "deadline_s", false },
+	{ "gpu_mem_mib", false }, { "occupancy", false }, { "stages", false }, { NULL, false } };
 
 static bool sniff(const struct trace_head *head)
 {
@@ -82,6 +87,37 @@ static int64_t optional_seconds(struct table *t, size_t column)
 	return table_has(t, column) ? table_seconds(t, column, 0, TRACE_MAX_SECONDS) : -1;
 }
 
+/* Returns whether the text has the form "STORAGE;GPU;NETWORK": seconds, with a positive sum. */
+static bool is_stages(const char *s)
+{
+	double sum = 0, v;
+	for (int i = 0; i < 3; i++, s++) {
+		size_t n = strcspn(s, ";");
+		if (!num_real(s, n, &v) || !(v >= 0 && v <= TRACE_MAX_SECONDS) || s[n] != (i < 2 ? ';' : '\0'))
+			return false;
+		sum += v;
+		s += n;
+	}
+	return sum > 0;
+}
+
+/* What the job uses of GPUs that it shares with others, and its deadline. */
+static void read_sharing(struct table *t, struct orr_trace_job *row)
+{
+	if (table_has(t, DEADLINE_S)) {
+		row->deadline_ns = table_seconds(t, DEADLINE_S, 0, TRACE_MAX_SECONDS) - row->submit_ns;
+		if (row->deadline_ns < 0)
+			table_refuse(t, DEADLINE_S, "a time that is not before submit_s");
+	}
+	if (table_has(t, GPU_MEM_MIB))
+		row->gpu_mem_mib = table_count(t, GPU_MEM_MIB, 0, UINT32_MAX);
+	if (table_has(t, OCCUPANCY))
+		row->occupancy = table_real(t, OCCUPANCY, 0, 1);
+	row->stages = table_text_or_null(t, STAGES);
+	if (row->stages && !is_stages(row->stages))
+		table_refuse(t, STAGES, "three times STORAGE;GPU;NETWORK such as 0.1;0.3;0.05, in s, with a sum above 0");
+}
+
 static void read_demand(struct table *t, struct orr_trace_job *row)
 {
 	row->gpus = table_has(t, GPUS) ? (uint32_t)table_count(t, GPUS, 0, TRACE_MAX_GPUS) : 1;
@@ -123,6 +159,7 @@ static int next_orrery(void *state, struct orr_trace_job *row, struct orr_error 
 		table_refuse(t, STRATEGY, "an empty field, for a job without whole GPUs");
 	if (table_has(t, BATCH))
 		row->batch = table_real(t, BATCH, 1e-6, 1e9);
+	read_sharing(t, row);
 	row->status = table_text_or_null(t, STATUS);
 	if (table_has(t, PRIORITY))
 		row->priority = table_real(t, PRIORITY, -1e9, 1e9);

@@ -31,10 +31,10 @@ static void clear_job(struct orr_trace_job *row)
 {
 	/* Sets the fields one by one: a compound literal would compile to a slow "rep stos" per row. */
 	row->id = row->user = row->queue = row->model = NULL;
-	row->gpu_types = row->speedup = row->strategy = row->status = row->preceding = NULL;
-	row->think_ns = row->submit_ns = row->cpu_milli = row->mem_mib = 0;
-	row->duration_ns = row->limit_ns = row->wait_ns = -1;
-	row->iterations = row->priority = row->batch = 0;
+	row->gpu_types = row->speedup = row->strategy = row->status = row->preceding = row->stages = NULL;
+	row->think_ns = row->submit_ns = row->cpu_milli = row->mem_mib = row->gpu_mem_mib = 0;
+	row->duration_ns = row->limit_ns = row->wait_ns = row->deadline_ns = -1;
+	row->iterations = row->priority = row->batch = row->occupancy = 0;
 	row->gpus = 0;
 	row->gpu_milli = 1000;
 	row->line = 0;

@@ -88,12 +88,14 @@ const char *trace_name(const struct trace *t); /* returns the name of the file, 
 /* ---- the jobs of a replay ---- */
 struct job_rec {
 	uint64_t number; /* number of the job: 0, 1, ... in order of submission */
-	int64_t submit_ns, duration_ns, limit_ns, wait_ns;
+	int64_t submit_ns, duration_ns, limit_ns, wait_ns, deadline_ns;
 	double iterations, priority, batch;
 	int64_t cpu_milli, mem_mib;
+	uint32_t gpu_mem_mib;
+	float occupancy;
 	uint32_t gpus, gpu_milli;
 	uint32_t id;                                                       /* strings of jobset_strings(); id 0: the number is the id */
-	uint32_t user, queue, model, gpu_types, speedup, strategy, status; /* 0: none */
+	uint32_t user, queue, model, gpu_types, speedup, strategy, status, stages; /* 0: none */
 	uint32_t preceding, flow; /* id of the preceding job; number of the flow, from 1; 0: none */
 	int64_t think_ns;         /* time from the end of the preceding job to the submission */
 	uint64_t line;            /* line in the file; 0: from a generator */

@@ -123,7 +123,7 @@ static void put_id(struct writer *w, const char *id)
 /* ---- formats ---- */
 
 static const char orrery_header[] = "job_id,submit_s,duration_s,gpus,gpu_milli,cpus,mem_mib,gpu_types,limit_s,wait_s,"
-				    "iterations,model,user,queue,priority,speedup,status,strategy,batch\n";
+				    "iterations,model,user,queue,priority,speedup,status,strategy,batch,deadline_s,gpu_mem_mib,occupancy,stages\n";
 
 static int put_orrery(struct writer *w, const struct orr_trace_job *row, struct orr_error *err)
 {
@@ -169,6 +169,17 @@ static int put_orrery(struct writer *w, const struct orr_trace_job *row, struct 
 	sbuf_putc(b, ',');
 	if (row->batch > 0)
 		put_real(b, row->batch);
+	sbuf_putc(b, ',');
+	if (row->deadline_ns >= 0)
+		put_seconds(b, row->submit_ns + row->deadline_ns);
+	sbuf_putc(b, ',');
+	if (row->gpu_mem_mib)
+		sbuf_printf(b, "%" PRId64, row->gpu_mem_mib);
+	sbuf_putc(b, ',');
+	if (row->occupancy > 0)
+		put_real(b, row->occupancy);
+	sbuf_putc(b, ',');
+	put_text(b, row->stages);
 	sbuf_putc(b, '\n');
 	return ORR_OK;
 }

@@ -45,6 +45,7 @@ struct orr_job_info {
 	int64_t started_ns;    /* time of the last start; -1: never started */
 	int64_t attained_ns;   /* running time so far, ns */
 	double attained_gpu_s; /* running time x GPUs held; for a shared GPU, the job's share of it */
+	int64_t deadline_ns;   /* latest acceptable end; -1: none */
 	double priority;       /* priority in the trace; 0: none */
 	uint32_t gpus;         /* requested */
 	uint32_t gpus_held;    /* number of GPUs that the job runs on; 0: it waits */
@@ -107,6 +108,22 @@ ORR_API double orr_job_rate_at(const struct orr_jobs *w, orr_job j, uint32_t gpu
 ORR_API double orr_job_goodput(const struct orr_jobs *w, orr_job j, uint32_t nodes, uint32_t gpus);
 /* Returns the largest number of GPUs on which a job that adapts can run; of another job, its request. */
 ORR_API uint32_t orr_job_most_gpus(const struct orr_jobs *w, orr_job j);
+
+/* ---- jobs that share GPUs (docs/models/jobs-packing.md) ----
+ * Several jobs may run on the same whole GPUs: orr_start_beside(). Their speeds follow from --interference. Each has an equal part of the
+ * GPU time. */
+#define ORR_MOST_SHARING 8
+/* Writes at most `most` of the jobs that share the GPUs of a running job; returns their number. */
+ORR_API size_t orr_job_mates(const struct orr_jobs *w, orr_job j, orr_job *mate, size_t most);
+/* Returns the rate of the job on this GPU type beside n other jobs, relative to its rate alone there; 0: they cannot share GPUs. */
+ORR_API double orr_job_rate_beside(struct orr_jobs *w, orr_job j, const orr_job *others, size_t n, uint32_t gpu_type);
+/* Returns whether orr_start_beside(w, j, other) would succeed now. */
+ORR_API bool orr_fits_beside(struct orr_jobs *w, orr_job j, orr_job other);
+/* Writes the seconds of the storage, GPU and network stages of an iteration; returns false if they are unknown. */
+ORR_API bool orr_job_stages(struct orr_jobs *w, orr_job j, double seconds[3]);
+/* Returns the seconds in which each of n jobs makes one iteration if their stages are interleaved on the same GPUs, whatever
+ * --interference says; of one job, its iteration time alone. 0: unknown. */
+ORR_API double orr_interleaved_iteration_s(struct orr_jobs *w, const orr_job *jobs, size_t n);
 
 /* Iterate over live jobs in order of submission; return 0 at the end. */
 ORR_API orr_job orr_job_first(const struct orr_jobs *w);
@@ -189,6 +206,10 @@ ORR_API bool orr_try_start_sized(struct orr_jobs *w, orr_job j, uint32_t gpus);
 /* Starts a waiting job on n nodes, gpus[i] whole GPUs on node[i]. The GPUs must be free and add up to the job's request (of an
  * elastic job: to a size that it offers). */
 ORR_API void orr_start_at(struct orr_jobs *w, orr_job j, const uint32_t *node, const uint32_t *gpus, size_t n);
+/* Starts a waiting job on the GPUs of a running one, with the same number of GPUs; both may have further jobs beside them. */
+ORR_API void orr_start_beside(struct orr_jobs *w, orr_job j, orr_job other);
+/* Lets a running job work only this part of its time, 0 < part <= 1, until it stops. */
+ORR_API void orr_set_slice(struct orr_jobs *w, orr_job j, double part);
 /* Stops a running job, which waits again and keeps its completed work. */
 ORR_API void orr_stop(struct orr_jobs *w, orr_job j);
 /* Stops a running job and adds cost_ns >= 0 to its remaining work (for example, the time to read a checkpoint). */

@@ -27,6 +27,10 @@ struct orr_trace_job {
 	const char *speedup;              /* elastic: "1:1;2:1.9;4:3.5" = size:relative rate; NULL: rigid */
 	const char *strategy;             /* step policy that trains the job's model, such as "allreduce:fusion=none"; NULL: unknown */
 	double batch;                     /* number of samples per GPU and iteration; 0: unknown */
+	int64_t deadline_ns;              /* time from the submission to the latest acceptable end; -1: none */
+	int64_t gpu_mem_mib;              /* memory used on each GPU, MiB; 0: unknown */
+	double occupancy;                 /* mean part of a GPU's multiprocessors that the job keeps busy, 0..1; 0: unknown */
+	const char *stages;               /* "storage;gpu;network": seconds of these stages in each iteration; NULL: unknown */
 	const char *status;               /* recorded status; NULL: unknown */
 	const char *preceding;            /* id of the job after whose end the user submitted this one; NULL: none */
 	int64_t think_ns;                 /* time from the end of that job to the submission */

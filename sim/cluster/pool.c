@@ -81,7 +81,9 @@ static void move_piece(struct pool *p, const struct pool_alloc *a, struct pool_p
 {
 	struct pool_node *s = &p->node[x->node];
 	unindex(p, x->node);
-	if (x->slot == POOL_WHOLE) {
+	if (a->is_beside) {
+		/* CPUs and memory only */
+	} else if (x->slot == POOL_WHOLE) {
 		s->free_gpus = sign < 0 ? s->free_gpus - x->gpus : s->free_gpus + x->gpus;
 	} else {
 		uint16_t *used = p->slot_milli + p->slot_base[x->node] + x->slot;
@@ -111,7 +113,7 @@ static void move_all(struct pool *p, struct pool_alloc *a, int sign)
 	p->changes++;
 	for (uint32_t i = 0; i < a->n; i++) {
 		move_piece(p, a, &x[i], sign);
-		milli += x[i].slot == POOL_WHOLE ? 1000 * (int64_t)x[i].gpus : x[i].milli;
+		milli += a->is_beside ? 0 : x[i].slot == POOL_WHOLE ? 1000 * (int64_t)x[i].gpus : x[i].milli;
 	}
 	p->used_milli -= sign * milli;
 	if (p->cpu_free != INT64_MAX)
@@ -475,6 +477,54 @@ const char *pool_take_at(
 	return NULL;
 }
 
+static const char *wrong_beside(const struct pool *p, const struct pool_request *r, const struct pool_alloc *with)
+{
+	const struct pool_piece *x = pool_pieces(with);
+	if (!r->gpus || r->gpu_milli < 1000 || r->gpus != with->gpus || x[0].slot != POOL_WHOLE)
+		return "jobs share GPUs only with jobs on the same number of whole GPUs";
+	if (!(r->types >> with->type & 1))
+		return "the job may not run on that type of GPU";
+	if (r->cpu_milli > p->cpu_free || r->mem_mib > p->mem_free)
+		return "over-allocation: the CPUs or memory that the job needs are in use";
+	for (uint32_t i = 0; i < with->n; i++) {
+		const struct pool_node *s = &p->node[x[i].node];
+		if (s->is_closed)
+			return "a node that was given notice was requested";
+		if (!p->placement->ignores_nodes && (s->cpu_free < pool_part(r->cpu_milli, x[i].gpus, r->gpus) ||
+							    s->mem_free < pool_part(r->mem_mib, x[i].gpus, r->gpus)))
+			return "over-allocation: the CPUs or memory that the job needs are in use";
+	}
+	return NULL;
+}
+
+bool pool_fits_beside(const struct pool *p, const struct pool_request *r, const struct pool_alloc *with)
+{
+	return !wrong_beside(p, r, with);
+}
+
+const char *pool_take_beside(struct pool *p, const struct pool_request *r, const struct pool_alloc *with, struct pool_alloc *out)
+{
+	const char *wrong = wrong_beside(p, r, with);
+	if (wrong)
+		return wrong;
+	*out = *with;
+	out->is_beside = true;
+	out->cpu_milli = r->cpu_milli;
+	out->mem_mib = r->mem_mib;
+	if (out->n > 1) {
+		out->many = pieces_new(p, out->n);
+		memcpy(out->many, with->many, out->n * sizeof *out->many);
+	}
+	move_all(p, out, -1);
+	return NULL;
+}
+
+void pool_pass(struct pool_alloc *from, struct pool_alloc *to)
+{
+	from->is_beside = true;
+	to->is_beside = false;
+}
+
 void pool_give(struct pool *p, struct pool_alloc *a)
 {
 	if (!a->n)
@@ -536,6 +586,8 @@ const char *pool_check(const struct pool *p, const struct pool_alloc *const *all
 			struct tally *t = &held[x[k].node];
 			t->cpu += pool_part(allocs[i]->cpu_milli, x[k].gpus, allocs[i]->gpus);
 			t->mem += pool_part(allocs[i]->mem_mib, x[k].gpus, allocs[i]->gpus);
+			if (allocs[i]->is_beside)
+				continue;
 			if (x[k].slot == POOL_WHOLE)
 				t->gpus += x[k].gpus;
 			milli += x[k].slot == POOL_WHOLE ? 1000 * (int64_t)x[k].gpus : x[k].milli;

@@ -37,6 +37,7 @@ struct pool_alloc {
 	uint32_t n, type; /* type CLUSTER_NO_TYPE: CPUs only */
 	int64_t cpu_milli, mem_mib;
 	uint32_t gpus;
+	bool is_beside; /* the GPUs belong to another allocation of the same pieces; this one has CPUs and memory of its own */
 	struct pool_piece one, *many; /* n is 1: `one`; larger: `many` */
 };
 
@@ -120,6 +121,13 @@ bool pool_take(struct pool *p, const struct pool_request *r, struct pool_alloc *
 /* Allocates whole GPUs of the given nodes. Returns NULL or a literal error text. */
 const char *pool_take_at(
 	struct pool *p, const struct pool_request *r, const uint32_t *node, const uint32_t *gpus, size_t n, struct pool_alloc *out);
+/* Allocates CPUs and memory for a request that uses the GPUs of `with`, whole GPUs of which it needs as many. Returns NULL or a literal
+ * error text. */
+const char *pool_take_beside(struct pool *p, const struct pool_request *r, const struct pool_alloc *with, struct pool_alloc *out);
+/* Returns whether pool_take_beside() would succeed. */
+bool pool_fits_beside(const struct pool *p, const struct pool_request *r, const struct pool_alloc *with);
+/* Makes `to`, an allocation beside `from`, the one that holds the GPUs. */
+void pool_pass(struct pool_alloc *from, struct pool_alloc *to);
 void pool_give(struct pool *p, struct pool_alloc *a);
 
 /* Mark a node as down or up. Its allocations must have been released before. */

@@ -6,6 +6,7 @@
 #include "base/num.h"
 #include "jobs/bill.h"
 #include "jobs/causes.h"
+#include "jobs/group.h"
 #include "jobs/life.h"
 
 /* Returns the job if the policy may act now and the job has this state; else fails the run and returns NULL. */
@@ -51,7 +52,7 @@ static void set_rate(struct orr_jobs *w, struct job *job, uint32_t gpus)
 	if (job->adapt != NONE)
 		job->work.rate = adapt_rate(w, job) * rate_on_type(w, job, job->alloc.type);
 	else
-		job->work.rate = job->training != NONE ? 1 : rate_on_type(w, job, job->alloc.type) * rate_at_size(w, job, gpus);
+		job->work.rate = job->training != NONE ? 1 : rate_on_type(w, job, job->alloc.type) * rate_at_size(w, job, gpus) * group_factor(w, job);
 }
 
 /* Counts a job for which no single GPU type has enough free GPUs, although all types together have enough. */
@@ -152,6 +153,76 @@ void orr_start_at(struct orr_jobs *w, orr_job j, const uint32_t *node, const uin
 	life_start(w, job);
 }
 
+/* Returns why the job cannot share the GPUs of `with`, or NULL. */
+static const char *wrong_beside(struct orr_jobs *w, struct job *job, struct job *with, const struct pool_request *r)
+{
+	struct job *member[ORR_MOST_SHARING + 1];
+	const char *wrong = cannot_share(w, job);
+	if (!wrong)
+		wrong = cannot_share(w, with);
+	if (wrong)
+		return wrong;
+	if (with->sharers >= ORR_MOST_SHARING)
+		return "at most 8 jobs share GPUs";
+	if (r->gpus != job->gpus && !(rate_at_size(w, job, r->gpus) > 0))
+		return "the job does not offer the number of GPUs of the other job";
+	uint32_t n = group_of(w, with, member);
+	member[n++] = job;
+	if (exceeds_memory(w, member, n, with->alloc.type))
+		return "the jobs together use more memory than their GPUs have";
+	for (uint32_t i = 0; i < n; i++)
+		if (!(interference_rate(w, member, n, i, with->alloc.type) > 0))
+			return "the rates of these jobs on shared GPUs are unknown or 0: expected jobs that --interference can combine";
+	return NULL;
+}
+
+void orr_start_beside(struct orr_jobs *w, orr_job j, orr_job other)
+{
+	struct job *with = acting_on(w, other, ORR_JOB_RUNNING, "sharing the GPUs");
+	struct job *job = with ? acting_on(w, j, ORR_JOB_WAITING, "start") : NULL;
+	if (!job)
+		return;
+	struct pool_request r = request_of(w, job, with->held);
+	const char *wrong = wrong_beside(w, job, with, &r);
+	if (!wrong)
+		wrong = pool_take_beside(w->pool, &r, &with->alloc, &job->alloc);
+	if (wrong) {
+		world_fail(w, ORR_EFAIL, job, "start beside job %llu: %s", (unsigned long long)with->number, wrong);
+		return;
+	}
+	group_join(w, job, with);
+	w->totals.used |= JOBS_USED_INTERFERENCE;
+	w->totals.shared_starts++;
+	set_rate(w, job, r.gpus);
+	life_start(w, job);
+	life_regroup(w, with, job);
+}
+
+bool orr_fits_beside(struct orr_jobs *w, orr_job j, orr_job other)
+{
+	struct job *job = job_of(w, j), *with = job_of(w, other);
+	if (!job || !with || with->state != ORR_JOB_RUNNING || job == with)
+		return false;
+	struct pool_request r = request_of(w, job, with->held);
+	return !wrong_beside(w, job, with, &r) && pool_fits_beside(w->pool, &r, &with->alloc);
+}
+
+void orr_set_slice(struct orr_jobs *w, orr_job j, double part)
+{
+	struct job *job = acting_on(w, j, ORR_JOB_RUNNING, "a time slice");
+	if (!job)
+		return;
+	const char *wrong = cannot_share(w, job);
+	if (!wrong && !(part > 0 && part <= 1))
+		wrong = "expected a part above 0, at most 1";
+	if (wrong) {
+		world_fail(w, ORR_EFAIL, job, "time slice %g: %s", part, wrong);
+		return;
+	}
+	job->slice = part;
+	life_rerate(w, job, rate_on_type(w, job, job->alloc.type) * rate_at_size(w, job, job->held) * group_factor(w, job));
+}
+
 void orr_stop_with_cost(struct orr_jobs *w, orr_job j, int64_t cost_ns)
 {
 	struct job *job = acting_on(w, j, ORR_JOB_RUNNING, "stop");
@@ -208,6 +279,10 @@ bool orr_resize(struct orr_jobs *w, orr_job j, uint32_t gpus)
 	}
 	if (gpus == job->held)
 		return true;
+	if (job->sharers > 1) {
+		world_fail(w, ORR_EFAIL, job, "resize of a job that shares its GPUs: expected a stop and a start");
+		return false;
+	}
 	/* Number of whole GPUs of the job's type that the job holds or that are free. */
 	struct pool_request r = request_of(w, job, gpus);
 	struct pool_alloc *held = &job->alloc;
@@ -241,6 +316,24 @@ bool orr_fits(struct orr_jobs *w, orr_job j)
 	return job && pool_fits(w->pool, &w->shapes.shape[job->shape].request);
 }
 
+/* Leaves out jobs whose GPUs stay in use by others that share them. */
+static void keep_shared(struct orr_jobs *w, const orr_job *stopped, size_t n, struct pool_alloc **given, size_t *kept)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct job *x = job_of(w, stopped[i]), *member[ORR_MOST_SHARING];
+		if (!x || !x->is_given || x->sharers == 1 || x->alloc.is_beside)
+			continue;
+		bool is_free = true;
+		for (uint32_t k = group_of(w, x, member); k-- > 0;)
+			is_free &= member[k]->is_given;
+		size_t at = 0;
+		while (at < *kept && given[at] != &x->alloc)
+			at++;
+		if (!is_free && at < *kept)
+			given[at] = given[--*kept];
+	}
+}
+
 bool orr_fits_without(struct orr_jobs *w, orr_job j, uint32_t gpu_type, const orr_job *stopped, size_t n)
 {
 	const struct job *job = job_of(w, j);
@@ -258,6 +351,7 @@ bool orr_fits_without(struct orr_jobs *w, orr_job j, uint32_t gpu_type, const or
 		x->is_given = true;
 		given[kept++] = &x->alloc;
 	}
+	keep_shared(w, stopped, n, given, &kept);
 	bool fits = pool_fits_without(w->pool, &r, given, kept);
 	for (size_t i = 0; i < n; i++) {
 		struct job *x = job_of(w, stopped[i]);

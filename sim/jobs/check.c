@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "jobs/bill.h"
 #include "jobs/flows.h"
+#include "jobs/group.h"
 
 #include <stdlib.h>
 
@@ -52,6 +53,8 @@ void check_state(struct orr_jobs *w)
 		wrong = pool_check(w->pool, allocs, n);
 		mem_free(allocs);
 	}
+	for (uint32_t i = 0; !wrong && i < w->slots.n_running; i++)
+		wrong = group_check(w, &w->slots.job[w->slots.running[i]]);
 	/* If many jobs wait, only some decisions check the list of live jobs. */
 	if (!wrong && w->measures.checks++ % (w->slots.live / 1024 + 1) == 0)
 		wrong = wrong_lists(w);

@@ -27,6 +27,8 @@ static void configure(const struct scenario *s, struct jobs_state *t)
 	bool is_drawn = o->is_series && t->capacity.is_given; /* nodes over time are drawn */
 	t->config = (struct jobs_config){ .jobs = t->jobs,
 		.flows = t->unshared ? t->unshared : jobset_flows(t->jobs),
+		.interference = (enum interference)orr_arg_int(s->keys, "interference"),
+		.gpu_mem_mib = t->gpu_mem_mib,
 		.dependencies = !strcmp(orr_arg_text(s->options, "dependencies"), "on"),
 		.memory = (enum dataset_rule)orr_arg_int(s->keys, "memory"),
 		.cluster = s->cluster,
@@ -453,6 +455,9 @@ static const struct orr_param keys[] = {
 	ORR_PARAM_TEXT("step_times", "", "measured times of their steps by GPUs per node and batch; empty: the fitted model"),
 	ORR_PARAM_CHOICE("batches", "adapt", "adapt|fixed", "batch of jobs that adapt: the best on their GPUs, or that of the trace"),
 	ORR_PARAM_CHOICE("epoch_ends", "exact", "exact|seconds", "ends of their epochs: exact, or in whole seconds as in Pollux's simulator"),
+	ORR_PARAM_CHOICE("interference", "auto", "auto|table|stages|occupancy|slices",
+		"speed of jobs that share GPUs: from --throughputs, from their stages, from their occupancy, equal slices of time, or the first "
+		"of these that has data"),
 	ORR_PARAM_CHOICE("memory", "none", "none|amm|lru|touch-count",
 		"rule that selects data sets of flows to spill to disk; none: unlimited memory"),
 	ORR_PARAM_CHOICE("sharing", "analytic", "off|analytic|simulated", "method by which jobs that name a strategy share links"),
@@ -493,6 +498,8 @@ static const struct world_flag flags[] = {
 		"draw blocks of the trace file with replacement, each as long as a day, an\nhour or a time; each replication draws different blocks" },
 	{ "cluster", "C", WORLD_FLAG_KEY, "cluster", NULL, "NODESxGPUS:TYPE[:speed=X][:cpus=N][:mem=GIB][:racks=N],.. or a CSV or JSON file" },
 	{ "placement", "P", WORLD_FLAG_KEY, "placement", NULL, "count, consolidate, spread, best-fit, topology or fgd" },
+	{ "interference", "MODEL", WORLD_FLAG_KEY, "interference", NULL,
+		"speed of jobs that share GPUs: table, stages, occupancy or slices;\ndefault: the first of these that has data" },
 	{ "memory", "RULE", WORLD_FLAG_KEY, "memory", NULL, "rule that spills data sets of flows to disk: amm, lru, touch-count or none" },
 	{ "throughputs", "FILE", WORLD_FLAG_KEY, "throughputs", NULL, "rates by GPU type and job type (Gavel's JSON)" },
 	{ "applications", "FILE", WORLD_FLAG_KEY, "applications", NULL,

@@ -232,6 +232,8 @@ const struct world_effect jobs_effects[] = {
 	{ .key = "network", .why = STEP_SAME_ROUTES, .holds = routes_change, .is_unsure = true },
 	{ .key = "device", .why = "every GPU is of this device by its type", .holds = device_changes },
 	STEP_EFFECTS,
+	{ .key = "interference", .why = "no two jobs shared GPUs", .use = JOBS_USED_INTERFERENCE },
+	{ .key = "jobs.group_slowdown", .why = "no jobs with stages shared GPUs", .use = JOBS_USED_STAGES },
 	{ .key = "step.merge", .why = "every rate is the same without this option", .use = STEP_USED_MERGE },
 	{ .key = "step.iterations", .why = "rates are those of the steady state", .use = STEP_USED_EVERY_ITERATION },
 	{ .key = "step.iterations", .why = "rates differ by less than 1e-8 from those of the default", .use = STEP_USED_ITERATIONS,
@@ -301,4 +303,6 @@ void jobs_note_effects(const struct scenario *s, struct run_result *r)
 	note_costs(s, t, r);
 	note_stragglers(s, t, r);
 	note_recorded(s, r);
+	if (remark_metric(s, r, "shared_starts") > 0)
+		result_note(r, "assumption", "jobs that share GPUs have the speeds of --interference, known to the policy beforehand, at once");
 }

@@ -104,6 +104,7 @@ struct job_rec flow_rec(const struct job_rec *row, const struct flow *f, uint32_
 	r.gpu_milli = 1000;
 	r.duration_ns = llrint(flow_value(&o->work_s, path) * 1e9);
 	r.limit_ns = o->limit_ns;
+	r.deadline_ns = -1;
 	return r;
 }
 

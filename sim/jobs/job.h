@@ -60,6 +60,10 @@ struct job {
 	uint32_t training, strategy; /* training: NONE if the job does not train */
 	uint32_t class_model;        /* of type_speed_of() */
 	bool is_on_own_type;         /* the job accepts only one type, to which its duration refers if jobs.reference_type is not set */
+	int64_t deadline;            /* latest acceptable end; -1: none */
+	uint32_t stages;             /* text of its stages (interference.h); 0: unknown */
+	uint32_t gpu_mem_mib;        /* memory used on each GPU; 0: unknown */
+	double occupancy;            /* 0: unknown */
 	double batch;                /* number of samples per GPU and iteration; 0: the default */
 	/* Totals so far. */
 	struct job_work work;
@@ -76,6 +80,9 @@ struct job {
 	uint32_t last_places;       /* hash of the nodes of the last run, to count migrations */
 	/* Valid while the job runs. */
 	uint32_t held; /* number of GPUs that the job holds */
+	int64_t booked_from, milli; /* its GPU time is booked up to this time; GPUs in use since then, 1/1000 */
+	double slice;               /* part of its time that it runs (orr_set_slice()) */
+	uint32_t sharers, mate;     /* number of jobs on its GPUs, itself included; slot of the next of them, in a ring (group.h) */
 	struct pool_alloc alloc;
 	struct job_seat seat;
 	struct eng_event end;
@@ -88,7 +95,8 @@ struct job {
 int64_t work_done(const struct orr_jobs *w, const struct job *job);
 /* Returns the work of the present run that its last checkpoint holds. Checkpoints are made at equal intervals of time, at any rate. */
 int64_t work_saved(const struct orr_jobs *w, const struct job *job);
-/* Returns the GPUs in use on `held` GPUs, 1/1000; for a shared GPU, the job's share of this GPU. */
+/* Returns the GPUs in use on `held` GPUs, 1/1000; for a shared GPU, the job's share of this GPU. Jobs that share whole GPUs have equal
+ * parts of them; the one that holds them has the rest of the division. */
 int64_t gpu_milli_of(const struct job *job, uint32_t held);
 
 #endif

@@ -20,6 +20,7 @@
 #include "cluster/cluster.h"
 #include "cluster/datasets.h"
 #include "cluster/pool.h"
+#include "jobs/interference.h"
 #include "results/result.h"
 #include "results/stats.h"
 #include "results/warmup.h"
@@ -51,6 +52,8 @@ enum jobs_use {
 	JOBS_USED_CHECKPOINT = 1 << 20,   /* a job that lost a node continued from a checkpoint */
 	JOBS_USED_WARMUP = 1 << 21,       /* a mean differs without jobs.warmup */
 	JOBS_USED_DEPENDENCIES = 1 << 23, /* a job was submitted at another time than recorded */
+	JOBS_USED_INTERFERENCE = 1 << 24, /* jobs shared GPUs, or the policy asked for their rates */
+	JOBS_USED_STAGES = 1 << 25,       /* the period of interleaved stages was used or asked for */
 	JOBS_USED_SHARING = 1 << 22 /* jobs slowed each other down on a link; with sharing=off: two jobs had routes over the same link */
 };
 
@@ -66,6 +69,8 @@ struct jobs_config {
 	const struct capacity_config *capacity; /* lent nodes; NULL: all nodes are always present; excludes failures */
 	const struct flowset *flows;            /* flows that rows of the trace name; NULL: none */
 	enum dataset_rule memory;               /* rule for data sets of flows */
+	enum interference interference;         /* speed of jobs that share their GPUs */
+	const double *gpu_mem_mib;              /* memory of a GPU by type, MiB; 0: unknown; NULL: all unknown */
 	bool dependencies;                      /* rows wait for their preceding job: --set jobs.dependencies=on */
 	struct steprate *rates;                 /* rates of jobs that name a strategy; NULL: strategies are ignored. Shared by runs */
 	enum jobs_sharing sharing;

@@ -6,6 +6,7 @@
 #include "jobs/bill.h"
 #include "jobs/causes.h"
 #include "jobs/flows.h"
+#include "jobs/group.h"
 #include "jobs/life.h"
 #include "jobs/places.h"
 #include "jobs/training.h"
@@ -28,6 +29,10 @@ static void fill_in(struct orr_jobs *w, struct job *job, const struct job_rec *r
 	job->speedup = r->speedup;
 	job->strategy = r->strategy;
 	job->batch = r->batch;
+	job->deadline = r->deadline_ns < 0 ? -1 : num_add_sat(r->submit_ns, r->deadline_ns);
+	job->stages = r->stages;
+	job->gpu_mem_mib = r->gpu_mem_mib;
+	job->occupancy = (double)r->occupancy;
 	job->priority = r->priority;
 	job->iterations = r->iterations;
 	job->recorded_wait = r->wait_ns;
@@ -147,7 +152,8 @@ void life_start(struct orr_jobs *w, struct job *job)
 	job->state = ORR_JOB_RUNNING;
 	job->work.was_scaled |= job->work.rate != 1 || job->adapt != NONE;
 	w->totals.used |= job->work.rate != 1 ? JOBS_USED_SPEEDS : 0;
-	job->last_start = now;
+	job->last_start = job->booked_from = now;
+	job->milli = gpu_milli_of(job, job->held);
 	if (job->first_start < 0)
 		job->first_start = now;
 	w->slots.waiting--;
@@ -180,6 +186,19 @@ void life_rerate(struct orr_jobs *w, struct job *job, double rate)
 	set_end(w, job);
 }
 
+void life_regroup(struct orr_jobs *w, struct job *job, const struct job *but)
+{
+	struct job *member[ORR_MOST_SHARING];
+	uint32_t n = group_of(w, job, member);
+	for (uint32_t i = 0; i < n; i++) {
+		struct job *x = member[i];
+		if (x == but)
+			continue;
+		group_book(w, x);
+		life_rerate(w, x, rate_on_type(w, x, x->alloc.type) * rate_at_size(w, x, x->held) * group_factor(w, x));
+	}
+}
+
 /* Releases the GPUs of a running job, and accounts for its time and its work, of which `kept` is not lost. The caller sets the new
  * state. */
 static void leave_gpus(struct orr_jobs *w, struct job *job, int64_t done, int64_t kept)
@@ -187,16 +206,20 @@ static void leave_gpus(struct orr_jobs *w, struct job *job, int64_t done, int64_
 	int64_t ran = eng_now(w->engine) - job->last_start;
 	job->attained += ran;
 	job->work.booked = num_add_sat(job->work.booked, done);
-	job->gpu_milli_ns += (timeline_sum)(uint64_t)ran * (uint64_t)gpu_milli_of(job, job->held);
 	job->work.overhead += ran < job->start_cost ? ran : job->start_cost;
-	w->totals.job_milli_ns += (timeline_sum)(uint64_t)ran * (uint64_t)gpu_milli_of(job, job->held);
+	group_book(w, job);
 	eng_cancel(w->engine, job->end);
 	job->end = (struct eng_event){ 0, 0 };
 	places_give(w, job);
 	bill_leave(w, job, done, kept);
+	struct job *rest = job->mate == NONE ? NULL : &w->slots.job[job->mate];
+	group_leave(w, job);
 	pool_give(w->pool, &job->alloc);
 	w->slots.given++;
 	job->held = 0;
+	job->slice = 1;
+	if (rest)
+		life_regroup(w, rest, NULL);
 	uint32_t last = w->slots.running[--w->slots.n_running];
 	w->slots.running[job->running_at] = last;
 	w->slots.job[last].running_at = job->running_at;

@@ -231,6 +231,8 @@ static void put_counts(struct orr_jobs *w, uint64_t unfinished)
 		put(w, "recorded_killed", (double)t->recorded[TRACE_STATUS_KILLED]);
 		put(w, "recorded_other", (double)t->recorded[TRACE_STATUS_OTHER]);
 	}
+	if (t->shared_starts)
+		put(w, "shared_starts", (double)t->shared_starts);
 	put(w, "preemptions", (double)t->preemptions);
 	put(w, "migrations", (double)t->migrations);
 	put(w, "restarts", (double)t->restarts);
@@ -262,7 +264,7 @@ static uint64_t record_unfinished(struct orr_jobs *w)
 		if (copy.state == ORR_JOB_RUNNING) {
 			int64_t ran = eng_now(w->engine) - copy.last_start;
 			copy.attained += ran;
-			w->totals.job_milli_ns += (timeline_sum)(uint64_t)ran * (uint64_t)gpu_milli_of(&copy, copy.held);
+			w->totals.job_milli_ns += (timeline_sum)(uint64_t)(eng_now(w->engine) - copy.booked_from) * (uint64_t)copy.milli;
 		}
 		w->totals.migrations += copy.migrations;
 		record(w, &copy, JOB_UNFINISHED, -1);

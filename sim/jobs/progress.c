@@ -8,6 +8,10 @@
 
 int64_t gpu_milli_of(const struct job *job, uint32_t held)
 {
+	if (job->sharers > 1) {
+		int64_t part = 1000 * (int64_t)held / job->sharers;
+		return job->alloc.is_beside ? part : 1000 * (int64_t)held - (job->sharers - 1) * part;
+	}
 	bool is_shared = job->gpus == 1 && job->alloc.n == 1 && job->alloc.one.slot != POOL_WHOLE && held == 1;
 	return is_shared ? job->alloc.one.milli : 1000 * (int64_t)held;
 }

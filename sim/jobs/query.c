@@ -5,6 +5,7 @@
 #include "base/num.h"
 #include "jobs/bill.h"
 #include "jobs/flows.h"
+#include "jobs/group.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -34,7 +35,7 @@ bool orr_job_get(const struct orr_jobs *w, orr_job j, struct orr_job_info *out)
 	const struct pool_request *r = &w->shapes.shape[job->shape].request;
 	timeline_sum gpu_milli_ns = job->gpu_milli_ns;
 	if (job->state == ORR_JOB_RUNNING)
-		gpu_milli_ns += (timeline_sum)(uint64_t)(eng_now(w->engine) - job->last_start) * (uint64_t)gpu_milli_of(job, job->held);
+		gpu_milli_ns += (timeline_sum)(uint64_t)(eng_now(w->engine) - job->booked_from) * (uint64_t)job->milli;
 	*out = (struct orr_job_info){ .number = job->number,
 		.state = job->state,
 		.submit_ns = job->submit,
@@ -54,6 +55,7 @@ bool orr_job_get(const struct orr_jobs *w, orr_job j, struct orr_job_info *out)
 		.user = job->user,
 		.queue = job->queue,
 		.model = job->model,
+		.deadline_ns = job->deadline,
 		.preemptions = job->preemptions,
 		.is_elastic = job->speedup != 0 || job->is_linear || job->adapt != NONE };
 	return true;
@@ -209,6 +211,54 @@ uint32_t orr_job_most_gpus(const struct orr_jobs *w, orr_job j)
 	if (!job)
 		return 0;
 	return job->adapt != NONE ? adapt_most_gpus(w, job) : job->gpus;
+}
+
+/* ---- jobs that share GPUs ---- */
+
+size_t orr_job_mates(const struct orr_jobs *w, orr_job j, orr_job *mate, size_t most)
+{
+	struct job *job = job_of(w, j), *member[ORR_MOST_SHARING];
+	uint32_t n = job && job->state == ORR_JOB_RUNNING ? group_of(w, job, member) - 1 : 0;
+	for (uint32_t i = 0; i < n && i < most; i++)
+		mate[i] = job_handle(w, slot_of(w, member[i + 1]));
+	return n;
+}
+
+/* Looks up the jobs; returns false if one has ended or there are too many. */
+static bool find_all(const struct orr_jobs *w, const orr_job *of, size_t n, struct job **job)
+{
+	bool is_good = n <= ORR_MOST_SHARING;
+	for (size_t i = 0; is_good && i < n; i++)
+		is_good = (job[i] = job_of(w, of[i])) != NULL;
+	return is_good;
+}
+
+double orr_job_rate_beside(struct orr_jobs *w, orr_job j, const orr_job *others, size_t n, uint32_t gpu_type)
+{
+	struct job *job[ORR_MOST_SHARING + 1];
+	if (!(orr_job_rate_on(w, j, gpu_type) > 0) || n >= ORR_MOST_SHARING || !find_all(w, others, n, job + 1))
+		return 0;
+	job[0] = job_of(w, j);
+	for (size_t i = 0; n && i <= n; i++)
+		if (cannot_share(w, job[i]) || job[i]->gpus != job[0]->gpus)
+			return 0;
+	*w->use |= n ? JOBS_USED_INTERFERENCE : 0;
+	return interference_rate(w, job, (uint32_t)n + 1, 0, gpu_type);
+}
+
+double orr_interleaved_iteration_s(struct orr_jobs *w, const orr_job *jobs, size_t n)
+{
+	struct job *job[ORR_MOST_SHARING];
+	return n && find_all(w, jobs, n, job) ? interleaved_iteration_s(w, job, (uint32_t)n) : 0;
+}
+
+bool orr_job_stages(struct orr_jobs *w, orr_job j, double seconds[3])
+{
+	const struct job *job = job_of(w, j);
+	const double *s = job ? stages_of(w, job) : NULL;
+	if (s)
+		memcpy(seconds, s, ITERATION_STAGES * sizeof *s);
+	return s != NULL;
 }
 
 orr_job orr_job_next(const struct orr_jobs *w, orr_job j)

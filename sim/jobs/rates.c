@@ -113,9 +113,19 @@ double throughput_on_type(const struct orr_jobs *w, const struct job *job, uint3
 	return rate * job->iterations / ((double)job->duration / 1e9);
 }
 
+/* Returns the types whose GPUs have the memory that the job uses. */
+static uint64_t types_with_memory(const struct orr_jobs *w, const struct job_rec *r)
+{
+	uint64_t mask = UINT64_MAX;
+	for (uint32_t t = 0; r->gpu_mem_mib && w->config->gpu_mem_mib && t < w->config->cluster->n_types; t++)
+		if (w->config->gpu_mem_mib[t] > 0 && r->gpu_mem_mib > w->config->gpu_mem_mib[t])
+			mask &= ~(UINT64_C(1) << t);
+	return mask;
+}
+
 static uint64_t runnable_types(struct orr_jobs *w, const struct job_rec *r)
 {
-	uint64_t mask = cluster_type_mask(w->config->cluster, r->gpu_types ? strtab_text(w->strings, r->gpu_types) : "");
+	uint64_t mask = cluster_type_mask(w->config->cluster, r->gpu_types ? strtab_text(w->strings, r->gpu_types) : "") & types_with_memory(w, r);
 	bool is_good;
 	uint32_t training = training_of_row(w, r, &is_good);
 	if (training != NONE)

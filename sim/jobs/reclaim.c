@@ -3,6 +3,7 @@
 #include "jobs/world.h"
 
 #include "base/mem.h"
+#include "jobs/group.h"
 #include "jobs/life.h"
 
 #include <stdlib.h>
@@ -39,7 +40,8 @@ static struct candidate *candidates(const struct orr_jobs *w, uint64_t types, co
 	*n = 0;
 	for (uint32_t i = 0; i < w->slots.n_running; i++) {
 		const struct job *job = &w->slots.job[w->slots.running[i]];
-		if (job->alloc.type < CLUSTER_MAX_TYPES && types >> job->alloc.type & 1 && !is_on_any(&job->alloc, but))
+		/* Of jobs that share GPUs, the one that holds them stands for all. */
+		if (!job->alloc.is_beside && job->alloc.type < CLUSTER_MAX_TYPES && types >> job->alloc.type & 1 && !is_on_any(&job->alloc, but))
 			c[(*n)++] = (struct candidate){ job->last_start, job->number, w->slots.running[i], false };
 	}
 	qsort(c, *n, sizeof *c, by_start);
@@ -87,10 +89,11 @@ uint32_t jobs_reclaim(struct orr_jobs *w, const struct pool_request *r, const st
 	for (uint32_t i = 0; i < n; i++) {
 		if (c[i].is_spared)
 			continue;
-		struct job *job = &w->slots.job[c[i].slot];
-		life_evict(w, job, "reclaim");
-		tell_evicted(w, job);
-		taken++;
+		struct job *member[ORR_MOST_SHARING];
+		for (uint32_t k = group_of(w, &w->slots.job[c[i].slot], member); k-- > 0; taken++) {
+			life_evict(w, member[k], "reclaim");
+			tell_evicted(w, member[k]);
+		}
 	}
 	mem_free(given);
 	mem_free(c);

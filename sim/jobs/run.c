@@ -46,6 +46,8 @@ const struct orr_param jobs_options[] = { ORR_PARAM_TIME("start_cost", "0", "tim
 		"it"),
 	ORR_PARAM_CHOICE("amm_first_use", "counts", "counts|code",
 		"--memory amm: whether the first use of a data set reduces its value (in the prototype it does not)"),
+	ORR_PARAM_LIST("group_slowdown", "1.015,1.33,1.5,1.37",
+		"--interference stages: measured factors on the period of 1, 2, .. jobs; relative to the first"),
 	ORR_PARAM_INT("gantt", "200", 0, 1e6, "record the starts and stops of the first N jobs"),
 	ORR_PARAM_REAL("warmup", "0", 0, 0.9, "share of jobs, counted from the first, excluded from means"),
 	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of confidence intervals"), ORR_PARAM_END };
@@ -309,6 +311,7 @@ static void world_free(struct orr_jobs *w)
 	places_free(w);
 	slots_free(w);
 	rates_free(w);
+	stage_table_free(w);
 	metrics_free(w);
 	node_events_free(w);
 	bill_free(w);

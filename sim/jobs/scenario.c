@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/strtab.h"
+#include "hwmodel/device.h"
 #include "hwmodel/throughput.h"
 #include "jobs/adapt.h"
 #include "jobs/steprate.h"
@@ -115,6 +116,20 @@ static int check_gpu_types(const struct scenario *s, const struct jobs_state *t,
 	if (*orr_arg_text(s->keys, "device"))
 		return ORR_OK; /* all types have this device */
 	return gpu_types_check(s->cluster, is_known_type, t, ", or TYPE:speed=FACTOR for the speed of another type", err);
+}
+
+/* Finds the memory of the GPUs of each type: that of --device, or of the device with the name of the type. */
+static void find_memory(const struct scenario *s, struct jobs_state *t)
+{
+	const char *device = orr_arg_text(s->keys, "device");
+	for (uint32_t i = 0; i < s->cluster->n_types; i++) {
+		struct orr_error unknown = { 0 };
+		const char *name = s->cluster->type_name[i];
+		struct device *d = *device ? device_load(device, &unknown) : gpu_type_is_generic(name) ? NULL : gpu_type_device(name, &unknown);
+		t->gpu_mem_mib[i] = d && d->memory_bytes < 1e18 ? d->memory_bytes / 1048576 : 0;
+		if (d)
+			device_free(d);
+	}
 }
 
 /* ---- jobs that train ---- */
@@ -284,6 +299,8 @@ static void describe(struct scenario *s, const struct jobs_state *t)
 		cJSON_AddStringToObject(o, "batches", orr_arg_text(s->keys, "batches"));
 		cJSON_AddStringToObject(o, "epoch_ends", orr_arg_text(s->keys, "epoch_ends"));
 	}
+	if (strcmp(orr_arg_text(s->keys, "interference"), "auto"))
+		cJSON_AddStringToObject(o, "interference", orr_arg_text(s->keys, "interference"));
 	if (jobset_flows(t->jobs))
 		cJSON_AddStringToObject(o, "memory", orr_arg_text(s->keys, "memory"));
 	if (t->rates)
@@ -346,6 +363,8 @@ int jobs_state_load(struct scenario *s, struct jobs_state *t, struct orr_error *
 		rc = check_dependencies(s, t, err);
 	if (!rc)
 		rc = check_gpu_types(s, t, err);
+	if (!rc)
+		find_memory(s, t);
 	if (!rc)
 		rc = resolve_speeds(s, t, err);
 	if (!rc)

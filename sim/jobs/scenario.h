@@ -26,6 +26,7 @@ struct jobs_state {
 	const struct placement *placement;
 	struct throughput *throughput;
 	struct adapt *adapt;
+	double gpu_mem_mib[CLUSTER_MAX_TYPES]; /* memory of a GPU by type; 0: unknown */
 	struct failures *failures;
 	struct inputs_capacity capacity;
 	struct orr_args *failure_options;

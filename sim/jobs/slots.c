@@ -26,6 +26,9 @@ uint32_t slot_new(struct orr_jobs *w)
 		.next = NONE,
 		.running_at = NONE,
 		.last_places = NONE,
+		.slice = 1,
+		.sharers = 1,
+		.mate = NONE,
 		.training = NONE };
 	if (w->slots.last_live == NONE)
 		w->slots.first_live = slot;

@@ -5,6 +5,7 @@
 
 #include "jobs/adapt.h"
 #include "jobs/calls.h"
+#include "jobs/interference.h"
 #include "jobs/jobs.h"
 #include "jobs/metrics.h"
 #include "jobs/node_events.h"
@@ -52,6 +53,7 @@ struct orr_jobs {
 	struct shapes shapes;
 	struct speedups speedups;
 	struct class_models class_models;
+	struct stage_table stage_table;
 	struct adapt_kinds adapt_kinds;
 	struct places *places; /* NULL: no job trains */
 	struct depend *depend; /* NULL if jobs.dependencies is off */
