@@ -283,6 +283,28 @@ ORR_API void orr_walk_skip_shape(struct orr_walk *walk); /* skips all jobs of th
 ORR_API void orr_walk_limit_shape(struct orr_walk *walk, int64_t max_second);
 ORR_API void orr_walk_end(struct orr_walk *walk);
 
+/* ---- rounds, for policies that decide every N seconds ----
+ * At each decision the policy lists what runs until the next one. Jobs that already run as listed keep their GPUs (their lease is
+ * renewed); all other running jobs are stopped, and then the rest of the list starts, the largest requests first.
+ *
+ *	if (orr_round_is_due(r)) {
+ *		orr_round_begin(r);
+ *		orr_round_add(r, jobs, n, 0, ORR_ANY_TYPE); // for each job, or group of jobs on the same GPUs
+ *		orr_round_apply(r);
+ *	}
+ */
+struct orr_round;
+ORR_API struct orr_round *orr_round_new(struct orr_jobs *w, int64_t period_ns); /* period 0: a decision at each change */
+ORR_API void orr_round_free(struct orr_round *r);
+/* Returns whether a period has passed since the last decision; otherwise schedule() will be called when it has. After a decision
+ * schedule() is called again a period later, while jobs are live. */
+ORR_API bool orr_round_is_due(struct orr_round *r);
+ORR_API void orr_round_begin(struct orr_round *r);
+/* Lists n jobs that run together, on `gpus` GPUs (0: the request) of a type (ORR_ANY_TYPE: any). A job is listed at most once. */
+ORR_API void orr_round_add(struct orr_round *r, const orr_job *jobs, size_t n, uint32_t gpus, uint32_t gpu_type);
+/* Makes the running jobs those of the list. Returns the number of listed jobs that wait because they do not fit. */
+ORR_API size_t orr_round_apply(struct orr_round *r);
+
 /* ---- callbacks of a policy ---- */
 struct orr_jobs_ops {
 	/* Returns the policy's object; NULL with *err filled in if the parameters are invalid. */

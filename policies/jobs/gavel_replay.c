@@ -7,6 +7,7 @@
  * `recompute` starts at 0 and ascends; a number without rows is a recomputation without live jobs. `job` is the job's name in
  * the trace.
  */
+#include "csv_rows.h"
 #include "gavel.h"
 
 #include <math.h>
@@ -42,42 +43,6 @@ void gavel_replay_free(struct gavel_shares *s)
 	orr_free(s);
 }
 
-/* Splits off the next field of a line; returns NULL after the last. */
-static char *field(char **rest)
-{
-	char *start = *rest;
-	if (!start)
-		return NULL;
-	char *comma = strchr(start, ',');
-	*rest = comma ? comma + 1 : NULL;
-	if (comma)
-		*comma = 0;
-	return start;
-}
-
-/* Splits off the next line; returns NULL at the end. */
-static char *line(char **rest)
-{
-	char *start = *rest;
-	if (!*start)
-		return NULL;
-	char *end = start + strcspn(start, "\n");
-	*rest = *end ? end + 1 : end;
-	*end = 0;
-	if (end > start && end[-1] == '\r')
-		end[-1] = 0;
-	return start;
-}
-
-static bool to_number(const char *text, double *value)
-{
-	char *end;
-	if (!text || !*text)
-		return false;
-	*value = strtod(text, &end);
-	return !*end && isfinite(*value) && *value >= 0;
-}
-
 static const char *const expected = "expected the header recompute,time_s,job and the cluster's GPU types";
 
 /* Reads the GPU type of each column; GAVEL_NOWHERE for types that the cluster lacks. */
@@ -87,11 +52,11 @@ static int read_header(char *text, const struct orr_jobs *w, const char *file, u
 	uint64_t found = 0;
 	*n = 0;
 	for (size_t i = 0; i < FIXED_COLUMNS; i++) {
-		const char *name = field(&text);
+		const char *name = csv_field(&text);
 		if (!name || strcmp(name, fixed[i]))
 			return orr_fail(err, ORR_EINPUT, "%.200s:1: %s", file, expected);
 	}
-	for (const char *name; (name = field(&text));) {
+	for (const char *name; (name = csv_field(&text));) {
 		if (*n == MAX_TYPES)
 			return orr_fail(err, ORR_EINPUT, "%.200s:1: expected at most %d GPU types", file, MAX_TYPES);
 		uint32_t t = 0;
@@ -120,19 +85,19 @@ static int read_row(struct gavel_shares *s, uint32_t n_types, const uint32_t *ty
 {
 	double recompute, time_s, x;
 	char *rest = text;
-	if (!to_number(field(&rest), &recompute) || recompute != floor(recompute))
+	if (!csv_number(csv_field(&rest), &recompute) || recompute != floor(recompute))
 		return orr_fail(err, ORR_EINPUT, "recompute: expected a whole number >= 0");
 	if (s->n && recompute < (double)s->row[s->n - 1].recompute)
 		return orr_fail(err, ORR_EINPUT, "recompute: expected at least the value of the previous row");
-	if (!to_number(field(&rest), &time_s))
+	if (!csv_number(csv_field(&rest), &time_s))
 		return orr_fail(err, ORR_EINPUT, "time_s: expected a number of seconds");
-	const char *job = field(&rest);
+	const char *job = csv_field(&rest);
 	if (!job || !*job)
 		return orr_fail(err, ORR_EINPUT, "job: expected a job's name");
 	grow(s, n_types);
 	s->row[s->n] = (struct row){ (uint64_t)recompute, time_s, job };
 	for (size_t i = 0; i < n_columns; i++) {
-		if (!to_number(field(&rest), &x))
+		if (!csv_number(csv_field(&rest), &x))
 			return orr_fail(err, ORR_EINPUT, "column %zu: expected a share >= 0", i + 1 + FIXED_COLUMNS);
 		if (type[i] != GAVEL_NOWHERE)
 			s->x[s->n * n_types + type[i]] = x;
@@ -150,13 +115,13 @@ static int read_rows(struct gavel_shares *s, const struct orr_jobs *w, const cha
 {
 	uint32_t type[MAX_TYPES];
 	size_t n_columns = 0;
-	char *rest = s->text, *text = line(&rest);
+	char *rest = s->text, *text = csv_line(&rest);
 	if (!text)
 		return orr_fail(err, ORR_EINPUT, "%.200s:1: %s", file, expected);
 	if (read_header(text, w, file, type, &n_columns, err))
 		return err->code;
 	struct orr_error why = { 0 };
-	for (size_t at = 2; (text = line(&rest)); at++)
+	for (size_t at = 2; (text = csv_line(&rest)); at++)
 		if (read_row(s, orr_gpu_types(w), type, n_columns, text, &why))
 			return orr_fail(err, ORR_EINPUT, "%.200s:%zu: %.300s", file, at, why.text);
 	return ORR_OK;

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Muri (Zhao, Liu, Peng, Zhang, Liu, Jin: "Multi-Resource Interleaving for Deep Learning Training", SIGCOMM 2022): up to four jobs whose
+ * stages use different resources (storage, GPU, network) share the same GPUs, so that the cluster holds more jobs. Muri-S: remaining times
+ * are known.
+ *
+ * 1. Jobs in ascending order of remaining time x GPUs (`order`; ties: order of submission) are offered GPUs, each together with the next jobs of
+ *    its size as if they were one group of `pack` jobs; the jobs of these groups are the candidates.
+ * 2. If the candidates ask for more GPUs than there are, groups of equal size are merged by matchings of the greatest total weight, up
+ *    to four times, the largest sizes first. The weight is the use of the resources: sum of all stages / (4 x period).
+ * 3. Groups slower than their members one after the other are dissolved.
+ * 4. Groups start by size, the largest first.
+ *
+ * rules=own: decisions in rounds (`round`); groups that stay keep their GPUs; GPUs that are left go to other waiting jobs, in order.
+ * rules=muri: as in the published simulator (Rivendile/Muri 4e69a78) every arrival and end is a decision, and every decision charges each
+ * running job an overhead by model and GPUs before it makes progress. Its faulty matching is not restated: matching is exact here.
+ * `groups` replays groups of a file. docs/models/jobs-packing.md.
+ */
+#include "muri.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct orr_param params[] = { ORR_PARAM_CHOICE("rules", "own", "own|muri", "muri: the rules of the published simulator"),
+	ORR_PARAM_TIME("round", "360s", "rules=own: time between decisions"),
+	ORR_PARAM_CHOICE("order", "gpu-time", "gpu-time|time", "jobs with the least remaining GPU time, or time, first"),
+	ORR_PARAM_INT("pack", "4", 1, MURI_MOST, "most jobs on the same GPUs"),
+	ORR_PARAM_INT("window", "128", 2, 2048, "most groups in one matching, in order of remaining time"),
+	ORR_PARAM_FILE("groups", "rules=muri: CSV file with columns event, time_s, job and group, to be replayed"), ORR_PARAM_END };
+
+struct muri {
+	bool is_published, is_by_time;
+	uint32_t pack, window;
+	struct orr_round *round;
+	struct muri_rows *rows; /* NULL: no replay */
+	struct muri_job *job;   /* in order of arrival */
+	size_t n, cap;
+	struct muri_job **order;
+	size_t cap_order;
+	struct muri_list list;
+	int64_t last_ns; /* rules=muri: the last decision */
+};
+
+static void destroy(void *self)
+{
+	struct muri *m = self;
+	orr_round_free(m->round);
+	muri_rows_free(m->rows);
+	orr_free(m->job);
+	orr_free(m->order);
+	orr_free(m->list.v);
+	orr_free(m);
+}
+
+static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
+{
+	struct muri *m = orr_alloc(1, sizeof *m);
+	m->is_published = !strcmp(orr_arg_text(args, "rules"), "muri");
+	m->is_by_time = !strcmp(orr_arg_text(args, "order"), "time");
+	m->pack = (uint32_t)orr_arg_int(args, "pack");
+	m->window = (uint32_t)orr_arg_int(args, "window");
+	m->round = orr_round_new(w, m->is_published ? 0 : orr_arg_time_ns(args, "round"));
+	bool is_replay = *orr_arg_text(args, "groups");
+	if (is_replay && !m->is_published)
+		orr_fail(err, ORR_EINPUT, "groups: expected rules=muri too");
+	if (is_replay && m->is_published)
+		m->rows = muri_rows_read(args, err);
+	if (is_replay && !m->rows) {
+		destroy(m);
+		return NULL;
+	}
+	return m;
+}
+
+static struct muri_job *find(struct muri *m, orr_job j)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (m->job[i].job == j)
+			return &m->job[i];
+	return NULL;
+}
+
+static void arrive(void *self, struct orr_jobs *w, orr_job j)
+{
+	struct muri *m = self;
+	struct orr_job_info info;
+	if (!orr_job_get(w, j, &info))
+		return;
+	ORR_GROW(m->job, m->n, m->cap);
+	m->job[m->n++] = (struct muri_job){ .job = j,
+		.number = info.number,
+		.gpus = info.gpus,
+		.gpu_type = info.gpu_types ? (uint32_t)__builtin_ctzll(info.gpu_types) : 0,
+		.alone_s = orr_interleaved_iteration_s(w, &j, 1) };
+}
+
+static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
+{
+	struct muri *m = self;
+	struct muri_job *x = find(m, j);
+	(void)w, (void)how;
+	if (!x)
+		return;
+	m->n--;
+	memmove(x, x + 1, (size_t)(m->job + m->n - x) * sizeof *x);
+}
+
+static void evict(void *self, struct orr_jobs *w, orr_job j)
+{
+	struct muri_job *x = find(self, j);
+	(void)w;
+	if (x)
+		x->is_running = false;
+}
+
+/* ---- decisions ---- */
+
+static double remaining_s(struct orr_jobs *w, const struct muri_job *x)
+{
+	double left = orr_job_iterations_left(w, x->job);
+	if (left > 0 && x->alone_s > 0)
+		return left * x->alone_s;
+	return (double)orr_job_estimate_run_ns(w, x->job, ORR_ESTIMATE_LIMIT, 1) / 1e9;
+}
+
+static int shortest_first(const void *a, const void *b)
+{
+	const struct muri_job *x = *(struct muri_job *const *)a, *y = *(struct muri_job *const *)b;
+	if (x->left_gpu_s != y->left_gpu_s)
+		return x->left_gpu_s < y->left_gpu_s ? -1 : 1;
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+static void sort_jobs(struct muri *m, struct orr_jobs *w)
+{
+	if (m->n > m->cap_order) {
+		m->cap_order = m->cap;
+		m->order = orr_realloc(m->order, m->cap_order, sizeof *m->order);
+	}
+	for (size_t i = 0; i < m->n; i++) {
+		m->job[i].left_gpu_s = remaining_s(w, &m->job[i]) * (m->is_by_time ? 1 : m->job[i].gpus);
+		m->job[i].is_candidate = false;
+		m->order[i] = &m->job[i];
+	}
+	if (m->n)
+		qsort(m->order, m->n, sizeof *m->order, shortest_first);
+}
+
+static void list_add(struct muri_list *list, struct muri_job *x)
+{
+	ORR_GROW(list->v, list->n, list->cap);
+	list->v[list->n++] = (struct muri_group){ .member = { x }, .n = 1, .gpus = x->gpus };
+}
+
+/* Lists the candidates, in order, each as a group of its own. */
+static void find_candidates(struct muri *m, struct orr_jobs *w)
+{
+	uint32_t free = orr_total_gpus(w);
+	m->list.n = 0;
+	for (size_t i = 0; i < m->n; i++) {
+		struct muri_job *x = m->order[i];
+		if (x->is_candidate || x->gpus > free)
+			continue;
+		free -= x->gpus;
+		uint32_t marked = 0;
+		for (size_t k = i; k < m->n && marked < m->pack; k++) {
+			if (m->order[k]->is_candidate || m->order[k]->gpus != x->gpus)
+				continue;
+			m->order[k]->is_candidate = true;
+			marked++;
+		}
+	}
+	for (size_t i = 0; i < m->n; i++)
+		if (m->order[i]->is_candidate)
+			list_add(&m->list, m->order[i]);
+}
+
+/* Orders the groups by size, the largest first, and keeps those that fit. */
+static void place(struct muri *m, struct orr_jobs *w)
+{
+	struct muri_list *list = &m->list;
+	uint32_t free = orr_total_gpus(w);
+	for (size_t i = 1; i < list->n; i++) { /* insertion sort: keeps the order of equal sizes; few sizes are out of order */
+		struct muri_group g = list->v[i];
+		size_t at = i;
+		for (; at && list->v[at - 1].gpus < g.gpus; at--)
+			list->v[at] = list->v[at - 1];
+		list->v[at] = g;
+	}
+	size_t kept = 0;
+	for (size_t i = 0; i < list->n; i++)
+		if (list->v[i].gpus <= free) {
+			free -= list->v[i].gpus;
+			list->v[kept++] = list->v[i];
+		}
+	list->n = kept;
+	if (m->is_published)
+		return;
+	for (size_t i = 0; i < m->n; i++) /* the rest of the GPUs */
+		if (!m->order[i]->is_candidate && m->order[i]->gpus <= free) {
+			free -= m->order[i]->gpus;
+			list_add(list, m->order[i]);
+		}
+}
+
+static void decide(struct muri *m, struct orr_jobs *w)
+{
+	sort_jobs(m, w);
+	find_candidates(m, w);
+	muri_merge(w, &m->list, orr_total_gpus(w), m->pack, m->window);
+	muri_dissolve(w, &m->list);
+	place(m, w);
+}
+
+/* ---- rules=own ---- */
+
+static size_t members(const struct muri_group *g, orr_job *out)
+{
+	for (uint32_t i = 0; i < g->n; i++)
+		out[i] = g->member[i]->job;
+	return g->n;
+}
+
+static void own_schedule(struct muri *m, struct orr_jobs *w)
+{
+	orr_job jobs[MURI_MOST];
+	orr_why(w, ORR_WHY_HELD, 0, "next round");
+	if (!m->n || !orr_round_is_due(m->round))
+		return;
+	decide(m, w);
+	orr_round_begin(m->round);
+	for (size_t i = 0; i < m->list.n; i++)
+		orr_round_add(m->round, jobs, members(&m->list.v[i], jobs), 0, ORR_ANY_TYPE);
+	orr_round_apply(m->round);
+}
+
+/* ---- rules=muri ---- */
+
+/* Overheads of the published simulator, s, by 1, 2, 4, .. 32 GPUs. */
+static const struct {
+	const char *model;
+	double s[6];
+} overheads[] = { { "vgg16", { 7, 7, 8, 9, 9, 10 } }, { "vgg19", { 7, 7, 8, 9, 10, 10 } }, { "resnet18", { 4, 5, 5, 7, 7, 7 } },
+	{ "shufflenet_v2_x1_0", { 4, 4, 5, 5, 7, 8 } }, { "a2c", { 38, 39, 39, 46, 46, 46 } }, { "dqn", { 5, 5, 6, 6, 8, 8 } } };
+
+static double overhead_of(const struct orr_jobs *w, const struct muri_job *x)
+{
+	struct orr_job_info info;
+	size_t at = 0;
+	while (at < 5 && (1u << at) < x->gpus)
+		at++;
+	if (!orr_job_get(w, x->job, &info))
+		return 0;
+	for (size_t i = 0; i < sizeof overheads / sizeof *overheads; i++)
+		if (!strcmp(orr_name(w, info.model), overheads[i].model))
+			return overheads[i].s[at];
+	return 10;
+}
+
+/* Stops every job; the overhead of the time since the last decision was no progress. */
+static void stop_all(struct muri *m, struct orr_jobs *w)
+{
+	double since_s = (double)(orr_now(w) - m->last_ns) / 1e9;
+	for (size_t i = 0; i < m->n; i++) {
+		struct muri_job *x = &m->job[i];
+		if (!x->is_running)
+			continue;
+		orr_stop_with_cost(w, x->job, llround(fmin(since_s, x->overhead_s) * x->rate * 1e9));
+		x->is_running = false;
+	}
+	m->last_ns = orr_now(w);
+}
+
+static void start_group(struct orr_jobs *w, const struct muri_group *g)
+{
+	double overhead_s = 0, period = muri_period(w, g->member, g->n);
+	for (uint32_t i = 0; i < g->n; i++)
+		overhead_s += overhead_of(w, g->member[i]);
+	for (uint32_t i = 0; i < g->n; i++) {
+		struct muri_job *x = g->member[i];
+		if (i && orr_fits_beside(w, x->job, g->member[0]->job))
+			orr_start_beside(w, x->job, g->member[0]->job);
+		else if (i || !orr_try_start(w, x->job))
+			return;
+		x->is_running = true;
+		x->overhead_s = overhead_s;
+		x->rate = period > 0 ? x->alone_s / period : 1;
+	}
+}
+
+static void published_schedule(struct muri *m, struct orr_jobs *w)
+{
+	stop_all(m, w);
+	m->list.n = 0;
+	if (!m->rows)
+		decide(m, w);
+	else if (!muri_replay(m->rows, w, m->job, m->n, &m->list))
+		return;
+	for (size_t i = 0; i < m->list.n; i++)
+		start_group(w, &m->list.v[i]);
+}
+
+static void schedule(void *self, struct orr_jobs *w)
+{
+	struct muri *m = self;
+	if (m->is_published)
+		published_schedule(m, w);
+	else
+		own_schedule(m, w);
+}
+
+static const struct orr_jobs_ops ops = {
+	.create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule
+};
+
+ORR_POLICY_JOBS(muri, "Muri: jobs with different bottlenecks share GPUs, by matching their stages; shortest remaining GPU time first", params,
+	ops);
