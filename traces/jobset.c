@@ -284,7 +284,9 @@ bool jobcursor_next(struct jobcursor *c, struct job_rec *out)
 	}
 	if (s->limit && c->next >= s->limit)
 		return false;
-	*out = (struct job_rec){ .duration_ns = -1, .limit_ns = -1, .wait_ns = -1, .deadline_ns = -1, .gpus = 1, .gpu_milli = 1000, .number = c->next };
+	*out = (struct job_rec){
+		.duration_ns = -1, .limit_ns = -1, .wait_ns = -1, .deadline_ns = -1, .gpus = 1, .gpu_milli = 1000, .number = c->next
+	};
 	if (!s->rows.generator->next(c->state, out))
 		return false;
 	draw_training(s, c->replication, out);

@@ -25,7 +25,8 @@ static const struct table_column columns[] = { { "job_id", true }, { "num_gpu", 
 static const struct orr_param params[] = {
 	ORR_PARAM_CHOICE("unit", "ms", "ms|s", "unit of submit_time, duration and ddl (iteration_time and resource_time_0..2 are in ms)"),
 	ORR_PARAM_CHOICE("work", "duration", "duration|iterations", "work of a job: its duration, or iterations x iteration_time x factor"),
-	ORR_PARAM_REAL("factor", "1.015", 0.001, 1000, "work=iterations: factor on the iteration time; 1.015 in Muri's simulator"), ORR_PARAM_END
+	ORR_PARAM_REAL("factor", "1.015", 0.001, 1000, "work=iterations: factor on the iteration time; 1.015 in Muri's simulator"),
+	ORR_PARAM_END
 };
 
 static const char *const extras[] = { "iteration_time ms", "duration / (iterations x iteration_time)", NULL };

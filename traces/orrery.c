@@ -42,8 +42,8 @@ enum {
 static const struct table_column columns[] = { { "job_id", false }, { "submit_s", true }, { "duration_s", false }, { "gpus", false },
 	{ "gpu_milli", false }, { "cpus", false }, { "mem_mib", false }, { "gpu_types", false }, { "limit_s", false }, { "wait_s", false },
 	{ "iterations", false }, { "model", false }, { "user", false }, { "queue", false }, { "priority", false }, { "speedup", false },
-	{ "status", false }, { "strategy", false }, { "batch", false }, { "deadline_s", false },
-	{ "gpu_mem_mib", false }, { "occupancy", false }, { "stages", false }, { NULL, false } };
+	{ "status", false }, { "strategy", false }, { "batch", false }, { "deadline_s", false }, { "gpu_mem_mib", false },
+	{ "occupancy", false }, { "stages", false }, { NULL, false } };
 
 static bool sniff(const struct trace_head *head)
 {

@@ -94,7 +94,7 @@ struct job_rec {
 	uint32_t gpu_mem_mib;
 	float occupancy;
 	uint32_t gpus, gpu_milli;
-	uint32_t id;                                                       /* strings of jobset_strings(); id 0: the number is the id */
+	uint32_t id; /* strings of jobset_strings(); id 0: the number is the id */
 	uint32_t user, queue, model, gpu_types, speedup, strategy, status, stages; /* 0: none */
 	uint32_t preceding, flow; /* id of the preceding job; number of the flow, from 1; 0: none */
 	int64_t think_ns;         /* time from the end of the preceding job to the submission */

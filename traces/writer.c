@@ -122,8 +122,9 @@ static void put_id(struct writer *w, const char *id)
 
 /* ---- formats ---- */
 
-static const char orrery_header[] = "job_id,submit_s,duration_s,gpus,gpu_milli,cpus,mem_mib,gpu_types,limit_s,wait_s,"
-				    "iterations,model,user,queue,priority,speedup,status,strategy,batch,deadline_s,gpu_mem_mib,occupancy,stages\n";
+static const char orrery_header[] =
+	"job_id,submit_s,duration_s,gpus,gpu_milli,cpus,mem_mib,gpu_types,limit_s,wait_s,"
+	"iterations,model,user,queue,priority,speedup,status,strategy,batch,deadline_s,gpu_mem_mib,occupancy,stages\n";
 
 static int put_orrery(struct writer *w, const struct orr_trace_job *row, struct orr_error *err)
 {

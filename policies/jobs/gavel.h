@@ -145,8 +145,16 @@ void gavel_replay_free(struct gavel_shares *s);
 /* Sets X of the members from the next shares of the file. Returns false if the run is over. */
 bool gavel_replay(struct gavel *g, struct orr_jobs *w, double now_s);
 
+/* Opens the rows of the next recomputation, looks up the shares of a job by name (NULL: no row), and closes them. The first and the last
+ * return false if the run is over, because time or jobs differ from those of the file. */
+bool gavel_shares_open(struct gavel_shares *s, struct orr_jobs *w, double now_s);
+const double *gavel_shares_of(struct gavel_shares *s, uint32_t n_types, const char *name);
+bool gavel_shares_close(struct gavel_shares *s, struct orr_jobs *w);
+
 /* gavel_shuffle.c */
 void gavel_shuffle_seed(struct gavel_twister *r, uint32_t key);
+/* Draws a number below n >= 1. */
+uint32_t gavel_below(struct gavel_twister *r, uint32_t n);
 void gavel_shuffle(struct gavel_twister *r, uint32_t *v, uint32_t n);
 
 /* gavel_select.c */

@@ -29,7 +29,8 @@ struct gavel_shares {
 	struct row *row;
 	double *x; /* [row][type] */
 	size_t n, cap, cap_x;
-	size_t at; /* first row of the next recomputation */
+	size_t at;           /* first row of the next recomputation */
+	size_t first, found; /* first row of the present one; number of its rows that were used */
 	uint64_t recompute;
 };
 
@@ -154,41 +155,52 @@ static void give_up(struct orr_jobs *w, orr_job j, const struct gavel_shares *s,
 	orr_give_up(w, j, text.text);
 }
 
-/* Returns the row of a job among rows [first, end); `end` if the job has no row. */
-static size_t find_row(const struct gavel_shares *s, size_t first, size_t end, const char *job)
+bool gavel_shares_open(struct gavel_shares *s, struct orr_jobs *w, double now_s)
 {
-	while (first < end && strcmp(s->row[first].job, job))
-		first++;
-	return first;
+	s->first = s->at;
+	while (s->at < s->n && s->row[s->at].recompute == s->recompute)
+		s->at++;
+	s->found = 0;
+	if (s->first == s->at || fabs(s->row[s->first].time_s - now_s) <= TIME_TOLERANCE_S)
+		return true;
+	give_up(w, 0, s, "the time in the file differs");
+	return false;
+}
+
+const double *gavel_shares_of(struct gavel_shares *s, uint32_t n_types, const char *name)
+{
+	for (size_t i = s->first; i < s->at; i++)
+		if (!strcmp(s->row[i].job, name)) {
+			s->found++;
+			return s->x + i * n_types;
+		}
+	return NULL;
+}
+
+bool gavel_shares_close(struct gavel_shares *s, struct orr_jobs *w)
+{
+	if (s->found != s->at - s->first) {
+		give_up(w, 0, s, "the file has rows for jobs that are not live");
+		return false;
+	}
+	s->recompute++;
+	return true;
 }
 
 bool gavel_replay(struct gavel *g, struct orr_jobs *w, double now_s)
 {
-	struct gavel_shares *s = g->shares;
-	size_t first = s->at, end = first, n = 0;
-	while (end < s->n && s->row[end].recompute == s->recompute)
-		end++;
-	if (first < end && fabs(s->row[first].time_s - now_s) > TIME_TOLERANCE_S) {
-		give_up(w, 0, s, "the time in the file differs");
+	if (!gavel_shares_open(g->shares, w, now_s))
 		return false;
-	}
 	for (size_t i = 0; i < g->n; i++) {
 		struct gavel_member *m = &g->member[i];
 		if (!m->is_allocated)
 			continue;
-		size_t row = find_row(s, first, end, orr_job_name(w, m->job));
-		if (row == end) {
-			give_up(w, m->job, s, "the file has no row for this job");
+		const double *x = gavel_shares_of(g->shares, g->n_types, orr_job_name(w, m->job));
+		if (!x) {
+			give_up(w, m->job, g->shares, "the file has no row for this job");
 			return false;
 		}
-		memcpy(m->share, s->x + row * g->n_types, g->n_types * sizeof *s->x);
-		n++;
+		memcpy(m->share, x, g->n_types * sizeof *x);
 	}
-	if (n != end - first) {
-		give_up(w, 0, s, "the file has rows for jobs that are not live");
-		return false;
-	}
-	s->at = end;
-	s->recompute++;
-	return true;
+	return gavel_shares_close(g->shares, w);
 }

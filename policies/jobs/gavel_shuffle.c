@@ -59,8 +59,7 @@ static uint32_t draw(struct gavel_twister *r)
 	return y ^ y >> 18;
 }
 
-/* n >= 1 */
-static uint32_t below(struct gavel_twister *r, uint32_t n)
+uint32_t gavel_below(struct gavel_twister *r, uint32_t n)
 {
 	uint32_t bits = 0, x;
 	while (n >> bits)
@@ -74,7 +73,7 @@ static uint32_t below(struct gavel_twister *r, uint32_t n)
 void gavel_shuffle(struct gavel_twister *r, uint32_t *v, uint32_t n)
 {
 	for (uint32_t i = n; i > 1; i--) {
-		uint32_t j = below(r, i), t = v[i - 1];
+		uint32_t j = gavel_below(r, i), t = v[i - 1];
 		v[i - 1] = v[j];
 		v[j] = t;
 	}

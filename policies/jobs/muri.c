@@ -4,8 +4,8 @@
  * stages use different resources (storage, GPU, network) share the same GPUs, so that the cluster holds more jobs. Muri-S: remaining times
  * are known.
  *
- * 1. Jobs in ascending order of remaining time x GPUs (`order`; ties: order of submission) are offered GPUs, each together with the next jobs of
- *    its size as if they were one group of `pack` jobs; the jobs of these groups are the candidates.
+ * 1. Jobs in ascending order of remaining time x GPUs (`order`; ties: order of submission) are offered GPUs, each together with the next
+ * jobs of its size as if they were one group of `pack` jobs; the jobs of these groups are the candidates.
  * 2. If the candidates ask for more GPUs than there are, groups of equal size are merged by matchings of the greatest total weight, up
  *    to four times, the largest sizes first. The weight is the use of the resources: sum of all stages / (4 x period).
  * 3. Groups slower than their members one after the other are dissolved.
@@ -314,5 +314,5 @@ static const struct orr_jobs_ops ops = {
 	.create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule
 };
 
-ORR_POLICY_JOBS(muri, "Muri: jobs with different bottlenecks share GPUs, by matching their stages; shortest remaining GPU time first", params,
-	ops);
+ORR_POLICY_JOBS(
+	muri, "Muri: jobs with different bottlenecks share GPUs, by matching their stages; shortest remaining GPU time first", params, ops);

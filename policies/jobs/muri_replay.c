@@ -43,8 +43,8 @@ static int read_all(struct muri_rows *r, const char *file, struct orr_error *err
 		csv_field(&text);
 		double time_s;
 		if (!csv_number(csv_field(&text), &time_s) || (r->n && time_s < r->row[r->n - 1].time_s))
-			return orr_fail(err, ORR_EINPUT, "%.200s:%zu: time_s: expected a number of seconds, not below that of the row before",
-				file, line);
+			return orr_fail(err, ORR_EINPUT,
+				"%.200s:%zu: time_s: expected a number of seconds, not below that of the row before", file, line);
 		const char *job = csv_field(&text), *group = csv_field(&text);
 		if (!job || !*job || !group || !*group)
 			return orr_fail(err, ORR_EINPUT, "%.200s:%zu: expected a job and the members of its group, as in 8+36", file, line);

@@ -52,7 +52,9 @@ static void set_rate(struct orr_jobs *w, struct job *job, uint32_t gpus)
 	if (job->adapt != NONE)
 		job->work.rate = adapt_rate(w, job) * rate_on_type(w, job, job->alloc.type);
 	else
-		job->work.rate = job->training != NONE ? 1 : rate_on_type(w, job, job->alloc.type) * rate_at_size(w, job, gpus) * group_factor(w, job);
+		job->work.rate = job->training != NONE
+					 ? 1
+					 : rate_on_type(w, job, job->alloc.type) * rate_at_size(w, job, gpus) * group_factor(w, job);
 }
 
 /* Counts a job for which no single GPU type has enough free GPUs, although all types together have enough. */

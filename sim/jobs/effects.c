@@ -304,5 +304,6 @@ void jobs_note_effects(const struct scenario *s, struct run_result *r)
 	note_stragglers(s, t, r);
 	note_recorded(s, r);
 	if (remark_metric(s, r, "shared_starts") > 0)
-		result_note(r, "assumption", "jobs that share GPUs have the speeds of --interference, known to the policy beforehand, at once");
+		result_note(
+			r, "assumption", "jobs that share GPUs have the speeds of --interference, known to the policy beforehand, at once");
 }

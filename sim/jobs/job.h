@@ -79,7 +79,7 @@ struct job {
 	double score;               /* once completed */
 	uint32_t last_places;       /* hash of the nodes of the last run, to count migrations */
 	/* Valid while the job runs. */
-	uint32_t held; /* number of GPUs that the job holds */
+	uint32_t held;              /* number of GPUs that the job holds */
 	int64_t booked_from, milli; /* its GPU time is booked up to this time; GPUs in use since then, 1/1000 */
 	double slice;               /* part of its time that it runs (orr_set_slice()) */
 	uint32_t sharers, mate;     /* number of jobs on its GPUs, itself included; slot of the next of them, in a ring (group.h) */

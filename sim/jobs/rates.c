@@ -125,7 +125,8 @@ static uint64_t types_with_memory(const struct orr_jobs *w, const struct job_rec
 
 static uint64_t runnable_types(struct orr_jobs *w, const struct job_rec *r)
 {
-	uint64_t mask = cluster_type_mask(w->config->cluster, r->gpu_types ? strtab_text(w->strings, r->gpu_types) : "") & types_with_memory(w, r);
+	uint64_t mask =
+		cluster_type_mask(w->config->cluster, r->gpu_types ? strtab_text(w->strings, r->gpu_types) : "") & types_with_memory(w, r);
 	bool is_good;
 	uint32_t training = training_of_row(w, r, &is_good);
 	if (training != NONE)

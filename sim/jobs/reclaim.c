@@ -41,7 +41,8 @@ static struct candidate *candidates(const struct orr_jobs *w, uint64_t types, co
 	for (uint32_t i = 0; i < w->slots.n_running; i++) {
 		const struct job *job = &w->slots.job[w->slots.running[i]];
 		/* Of jobs that share GPUs, the one that holds them stands for all. */
-		if (!job->alloc.is_beside && job->alloc.type < CLUSTER_MAX_TYPES && types >> job->alloc.type & 1 && !is_on_any(&job->alloc, but))
+		if (!job->alloc.is_beside && job->alloc.type < CLUSTER_MAX_TYPES && types >> job->alloc.type & 1 &&
+			!is_on_any(&job->alloc, but))
 			c[(*n)++] = (struct candidate){ job->last_start, job->number, w->slots.running[i], false };
 	}
 	qsort(c, *n, sizeof *c, by_start);

@@ -125,7 +125,9 @@ static void find_memory(const struct scenario *s, struct jobs_state *t)
 	for (uint32_t i = 0; i < s->cluster->n_types; i++) {
 		struct orr_error unknown = { 0 };
 		const char *name = s->cluster->type_name[i];
-		struct device *d = *device ? device_load(device, &unknown) : gpu_type_is_generic(name) ? NULL : gpu_type_device(name, &unknown);
+		struct device *d = *device                     ? device_load(device, &unknown)
+				   : gpu_type_is_generic(name) ? NULL
+							       : gpu_type_device(name, &unknown);
 		t->gpu_mem_mib[i] = d && d->memory_bytes < 1e18 ? d->memory_bytes / 1048576 : 0;
 		if (d)
 			device_free(d);

@@ -106,7 +106,8 @@ static void test_errors(void)
 	fails(GPU_SHARING_SLICES, "submit_s,duration_s,gpus\n0,9,1\n0,9,1\n0,9,1\n0,9,1\n0,9,1\n0,9,1\n0,9,1\n0,9,1\n0,9,1\n",
 		"at most 8 jobs share GPUs");
 	memory_mib[0] = 16000;
-	fails(GPU_SHARING_SLICES, "submit_s,duration_s,gpus,gpu_mem_mib\n0,10,1,8000\n0,10,1,8001\n", "use more memory than their GPUs have");
+	fails(GPU_SHARING_SLICES, "submit_s,duration_s,gpus,gpu_mem_mib\n0,10,1,8000\n0,10,1,8001\n",
+		"use more memory than their GPUs have");
 	struct run_result *r = together(GPU_SHARING_SLICES, "submit_s,duration_s,gpus,gpu_mem_mib\n0,10,1,8000\n0,10,1,8000\n", "");
 	same_text(ends, "1:20 0:20 ", "memory that is just enough");
 	result_free(r);

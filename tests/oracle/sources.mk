@@ -5,5 +5,8 @@ SCRIPT_TESTS += tests/oracle/oracle_gavel.sh tests/oracle/oracle_helios.sh tests
 	tests/oracle/oracle_tiresias.sh tests/oracle/tf2017.sh
 # pipelines, prefill and decode apart
 UNIT_TESTS += tests/oracle/oracle_distserve tests/oracle/oracle_vidur_stages
+# jobs that share GPUs
+UNIT_TESTS += tests/oracle/oracle_muri
+SCRIPT_TESTS += tests/oracle/oracle_packing.sh
 # pipelines with a split backward pass
 SCRIPT_TESTS += tests/oracle/oracle_zero_bubble.sh
