@@ -7,7 +7,7 @@ libpolicies_a_SOURCES += policies/jobs/queue_order.c policies/jobs/gpu_budget.c 
 	policies/jobs/srtf.c policies/jobs/srtf_gpu.c policies/jobs/easy_backfill.c policies/jobs/conservative_backfill.c \
 	policies/jobs/las.c policies/jobs/las_gpu.c policies/jobs/gavel.c policies/jobs/allox.c policies/jobs/gandiva.c policies/jobs/gandiva_fair.c \
 	policies/jobs/isolated.c policies/jobs/max_min.c policies/jobs/mst.c policies/jobs/ossp.c policies/jobs/themis.c policies/jobs/drf.c policies/jobs/gittins.c \
-	policies/jobs/optimus.c policies/jobs/spot_market.c policies/jobs/pollux.c policies/jobs/replay.c policies/jobs/muri.c \
+	policies/jobs/optimus.c policies/jobs/spot_market.c policies/jobs/pollux.c policies/jobs/replay.c policies/jobs/muri.c policies/jobs/elasticflow.c \
 	policies/jobs/branches.c policies/jobs/rungs.c policies/jobs/mdf.c policies/jobs/branch_random.c policies/jobs/branch_parallel.c \
 	policies/jobs/branch_locality.c policies/jobs/successive_halving.c policies/jobs/asha.c
 libpolicies_a_SOURCES += policies/jobs/allox_assign.h policies/jobs/backfill.h policies/jobs/gandiva.h policies/jobs/csv_rows.h policies/jobs/matching.h policies/jobs/muri.h policies/jobs/gavel.h policies/jobs/gavel_lp.h \

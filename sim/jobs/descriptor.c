@@ -545,6 +545,7 @@ static const struct report_column columns[] = {
 	{ "wasted_part", "wasted", REPORT_FRACTION, NULL },
 	{ "idle_part", "idle", REPORT_FRACTION, NULL },
 	{ "preemptions", "preemptions", REPORT_NUMBER, NULL },
+	{ "deadlines_met", "deadlines met", REPORT_FRACTION, NULL },
 	{ "flow_time_mean", "flow time", REPORT_TIME, NULL },
 	{ "work_saved", "work saved", REPORT_FRACTION, NULL },
 	{ "sets_spilled", "spilled", REPORT_NUMBER, NULL },

@@ -75,6 +75,7 @@ void life_arrive(struct orr_jobs *w, const struct job_rec *r)
 	job->adapt = adapt_kind_of_row(w, r);
 	rates_arrive(w, job, r);
 	job->duration = job->work.asked = job->work.left = work;
+	w->totals.deadlines += job->deadline >= 0;
 	w->slots.live++;
 	w->slots.waiting++;
 	w->policy.is_due = true;

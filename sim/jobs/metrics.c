@@ -149,6 +149,7 @@ void metrics_job(struct orr_jobs *w, const struct job *job, enum job_status how)
 	w->totals.killed += how == JOB_KILLED;
 	w->totals.failed += how == JOB_FAILED;
 	w->totals.migrations += job->migrations;
+	w->totals.deadlines_met += how == JOB_COMPLETED && job->deadline >= 0 && end <= job->deadline;
 	if (how == JOB_COMPLETED && !(w->config->completed_only && job->recorded > TRACE_STATUS_COMPLETED))
 		measure(w, job, end);
 	record(w, job, how, end);
@@ -230,6 +231,10 @@ static void put_counts(struct orr_jobs *w, uint64_t unfinished)
 		put(w, "recorded_failed", (double)t->recorded[TRACE_STATUS_FAILED]);
 		put(w, "recorded_killed", (double)t->recorded[TRACE_STATUS_KILLED]);
 		put(w, "recorded_other", (double)t->recorded[TRACE_STATUS_OTHER]);
+	}
+	if (t->deadlines) {
+		put(w, "deadlines", (double)t->deadlines);
+		put(w, "deadlines_met", (double)t->deadlines_met / (double)t->deadlines);
 	}
 	if (t->shared_starts)
 		put(w, "shared_starts", (double)t->shared_starts);

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * ElasticFlow (Gu, Zhao, Zhong, Xiong, Chen, Cheng, Yang, Jin, Liu: "ElasticFlow: An Elastic Serverless Training Platform for Distributed
+ * Deep Learning", ASPLOS 2023): elastic jobs with deadlines. Rules as in the authors' simulator (pkusys/ElasticFlow 04a0109), read from the
+ * code; without its slots, overheads and caches.
+ *
+ * 1. Minimum satisfactory share: in order of deadline, each job is planned on the GPUs that the jobs before it leave free over time. The
+ *    smallest size is found with which the work fits between some time s and the deadline, filled backward from the deadline; from s on the
+ *    job has that size, before s the next smaller one, where as much is free.
+ * 2. Admission: a new job whose plan misses its deadline, or makes that of an admitted job miss, is declined: it ends as killed. A job that
+ *    has missed its deadline continues with what is left. Jobs without a deadline are never declined.
+ * 3. GPUs that no plan uses now go, one step of size at a time, to the job whose GPU time grows least per GPU; first to jobs without
+ *    GPUs, in order of submission.
+ *
+ * docs/models/jobs-deadlines.md.
+ */
+#include <orrery/jobs.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct orr_param params[] = { ORR_PARAM_TIME("round", "60s", "time between decisions"),
+	ORR_PARAM_BOOL("admission", true, "decline jobs whose deadline cannot be met"), ORR_PARAM_END };
+
+struct level {
+	uint32_t gpus;
+	double rate; /* relative to the requested size */
+};
+
+struct member {
+	orr_job job;
+	uint64_t number;
+	double deadline_s; /* INFINITY: none */
+	double left_s;     /* remaining work, at rate 1 */
+	struct level *level;
+	uint32_t n_levels;
+	bool is_admitted;
+	bool is_late; /* no plan meets the deadline */
+	uint32_t now; /* GPUs at present by the plan */
+};
+
+/* Free GPUs from a time to that of the next entry; the last one has no end. */
+struct span {
+	double from_s;
+	uint32_t free;
+};
+
+struct timeline {
+	struct span *v;
+	size_t n, cap;
+};
+
+struct elasticflow {
+	bool has_admission;
+	struct orr_round *round;
+	struct member *member; /* in order of submission */
+	size_t n, cap;
+	struct member **order; /* by deadline */
+	size_t cap_order;
+	struct timeline line;
+};
+
+static void destroy(void *self)
+{
+	struct elasticflow *e = self;
+	for (size_t i = 0; i < e->n; i++)
+		orr_free(e->member[i].level);
+	orr_free(e->member);
+	orr_free(e->order);
+	orr_free(e->line.v);
+	orr_round_free(e->round);
+	orr_free(e);
+}
+
+static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
+{
+	struct elasticflow *e = orr_alloc(1, sizeof *e);
+	(void)err;
+	e->has_admission = orr_arg_bool(args, "admission");
+	e->round = orr_round_new(w, orr_arg_time_ns(args, "round"));
+	return e;
+}
+
+static void find_levels(const struct orr_jobs *w, struct member *m, const struct orr_job_info *info)
+{
+	uint32_t most = info->is_elastic ? orr_total_gpus(w) : info->gpus, cap = 0;
+	for (uint32_t g = info->is_elastic ? 1 : info->gpus; g <= most; g++) {
+		double rate = g == info->gpus ? 1 : orr_job_rate_at(w, m->job, g);
+		if (!(rate > 0))
+			continue;
+		ORR_GROW(m->level, m->n_levels, cap);
+		m->level[m->n_levels++] = (struct level){ g, rate };
+	}
+}
+
+static void arrive(void *self, struct orr_jobs *w, orr_job j)
+{
+	struct elasticflow *e = self;
+	struct orr_job_info info;
+	if (!orr_job_get(w, j, &info))
+		return;
+	ORR_GROW(e->member, e->n, e->cap);
+	struct member *m = &e->member[e->n++];
+	*m = (struct member){
+		.job = j, .number = info.number, .deadline_s = info.deadline_ns < 0 ? INFINITY : (double)info.deadline_ns / 1e9
+	};
+	find_levels(w, m, &info);
+}
+
+static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
+{
+	struct elasticflow *e = self;
+	(void)w, (void)how;
+	for (size_t i = 0; i < e->n; i++)
+		if (e->member[i].job == j) {
+			orr_free(e->member[i].level);
+			memmove(&e->member[i], &e->member[i + 1], (--e->n - i) * sizeof *e->member);
+			return;
+		}
+}
+
+static void evict(void *self, struct orr_jobs *w, orr_job j)
+{
+	(void)self, (void)w, (void)j; /* the next decision starts it again */
+}
+
+/* ---- the free GPUs over time ---- */
+
+/* Splits the entry at this time; returns the index of the entry that begins there. */
+static size_t split(struct timeline *t, double at_s)
+{
+	size_t i = t->n;
+	while (i > 0 && t->v[i - 1].from_s >= at_s)
+		i--;
+	if (i < t->n && t->v[i].from_s <= at_s)
+		return i;
+	ORR_GROW(t->v, t->n, t->cap);
+	memmove(&t->v[i + 1], &t->v[i], (t->n++ - i) * sizeof *t->v);
+	t->v[i] = (struct span){ at_s, t->v[i - 1].free };
+	return i;
+}
+
+static double end_of(const struct timeline *t, size_t i)
+{
+	return i + 1 < t->n ? t->v[i + 1].from_s : INFINITY;
+}
+
+/* Returns the largest level of at most `quota` and of the free GPUs; NULL: none. */
+static const struct level *level_at(const struct member *m, uint32_t quota, uint32_t free)
+{
+	const struct level *best = NULL;
+	for (uint32_t i = 0; i < m->n_levels && m->level[i].gpus <= quota && m->level[i].gpus <= free; i++)
+		best = &m->level[i];
+	return best;
+}
+
+/* Returns the first entry from which on the work fits before `until` (the index of an entry) with this quota; t->n: it does not. */
+static size_t fits_from(const struct timeline *t, const struct member *m, uint32_t quota, size_t until)
+{
+	double done = 0;
+	for (size_t i = until; i-- > 0;) {
+		const struct level *l = level_at(m, quota, t->v[i].free);
+		done += l ? (end_of(t, i) - t->v[i].from_s) * l->rate : 0;
+		if (done >= m->left_s * (1 - 1e-12))
+			return i;
+	}
+	return t->n;
+}
+
+/* Takes the GPUs of a plan from the timeline: quota `before` up to entry s, then `after`, until the work is done. */
+static void take(struct timeline *t, struct member *m, size_t s, uint32_t before, uint32_t after)
+{
+	double left = m->left_s, start_s = t->v[s < t->n ? s : t->n - 1].from_s;
+	m->now = 0;
+	for (size_t i = 0; left > 0 && i < t->n; i++) {
+		const struct level *l = level_at(m, t->v[i].from_s < start_s ? before : after, t->v[i].free);
+		if (!i)
+			m->now = l ? l->gpus : 0;
+		if (!l)
+			continue;
+		double need = left / l->rate, has = end_of(t, i) - t->v[i].from_s;
+		if (need < has)
+			split(t, t->v[i].from_s + need);
+		t->v[i].free -= l->gpus;
+		left = need < has ? 0 : left - has * l->rate;
+	}
+}
+
+/* Plans a job; returns whether it meets its deadline. */
+static bool plan(struct timeline *t, struct member *m)
+{
+	if (m->deadline_s < INFINITY && m->deadline_s > t->v[0].from_s) {
+		size_t until = split(t, m->deadline_s);
+		for (uint32_t i = 0; i < m->n_levels; i++) {
+			size_t s = fits_from(t, m, m->level[i].gpus, until);
+			if (s == t->n)
+				continue;
+			take(t, m, s, i ? m->level[i - 1].gpus : 0, m->level[i].gpus);
+			return true;
+		}
+	}
+	m->now = 0;
+	return false;
+}
+
+/* ---- decisions ---- */
+
+static int earliest_first(const void *a, const void *b)
+{
+	const struct member *x = *(struct member *const *)a, *y = *(struct member *const *)b;
+	if (x->deadline_s < y->deadline_s || x->deadline_s > y->deadline_s)
+		return x->deadline_s < y->deadline_s ? -1 : 1;
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Plans the admitted jobs with a deadline, and `extra` (NULL: none). Returns whether extra meets its deadline and no other job newly misses
+ * its own. keep: marks the jobs that miss theirs. */
+static bool plan_all(struct elasticflow *e, struct orr_jobs *w, const struct member *extra, bool keep)
+{
+	bool is_good = true;
+	struct timeline *t = &e->line;
+	ORR_GROW(t->v, 0, t->cap);
+	t->v[0] = (struct span){ (double)orr_now(w) / 1e9, orr_total_gpus(w) };
+	t->n = 1;
+	for (size_t i = 0; i < e->n; i++) {
+		struct member *m = e->order[i];
+		if (!(m->is_admitted || m == extra) || !(m->deadline_s < INFINITY) || (m->is_late && !keep))
+			continue;
+		bool meets = plan(t, m);
+		is_good &= meets;
+		if (keep)
+			m->is_late = !meets;
+	}
+	return is_good;
+}
+
+static double remaining_s(struct orr_jobs *w, orr_job j)
+{
+	double left = orr_job_iterations_left(w, j), alone_s = orr_interleaved_iteration_s(w, &j, 1);
+	return left > 0 && alone_s > 0 ? left * alone_s : (double)orr_job_estimate_run_ns(w, j, ORR_ESTIMATE_LIMIT, 1) / 1e9;
+}
+
+static void sort_members(struct elasticflow *e, struct orr_jobs *w)
+{
+	if (e->n > e->cap_order) {
+		e->cap_order = e->cap;
+		e->order = orr_realloc(e->order, e->cap_order, sizeof *e->order);
+	}
+	for (size_t i = 0; i < e->n; i++) {
+		e->member[i].left_s = remaining_s(w, e->member[i].job);
+		e->order[i] = &e->member[i];
+	}
+	qsort(e->order, e->n, sizeof *e->order, earliest_first);
+}
+
+/* Admits new jobs one after the other, in order of submission. Declined jobs are killed. */
+static void admit(struct elasticflow *e, struct orr_jobs *w)
+{
+	plan_all(e, w, NULL, true);
+	for (size_t i = 0; i < e->n; i++) {
+		struct member *m = &e->member[i];
+		if (m->is_admitted)
+			continue;
+		m->is_admitted = !e->has_admission || !(m->deadline_s < INFINITY) || plan_all(e, w, m, false);
+		if (!m->is_admitted)
+			orr_kill(w, m->job); /* finish() follows */
+	}
+}
+
+static const struct level *next_level(const struct member *m)
+{
+	for (uint32_t i = 0; i < m->n_levels; i++)
+		if (m->level[i].gpus > m->now)
+			return &m->level[i];
+	return NULL;
+}
+
+/* Returns the GPU time that a step up saves per added GPU; usually below 0. INFINITY: the job has no GPUs. */
+static double gain_of(const struct member *m, const struct level *up)
+{
+	const struct level *at = level_at(m, m->now, m->now);
+	if (!at)
+		return INFINITY;
+	return m->left_s * (at->gpus / at->rate - up->gpus / up->rate) / (up->gpus - at->gpus);
+}
+
+/* Gives GPUs that no plan uses now to the jobs that lose the least by them. */
+static void give_rest(struct elasticflow *e, uint32_t free)
+{
+	for (;;) {
+		struct member *best = NULL;
+		const struct level *step = NULL;
+		double most = -INFINITY;
+		for (size_t i = 0; i < e->n; i++) {
+			struct member *m = &e->member[i];
+			const struct level *up = m->is_admitted ? next_level(m) : NULL;
+			/* A step that makes the job slower is useless. */
+			const struct level *at = level_at(m, m->now, m->now);
+			if (!up || up->gpus - m->now > free || (at && up->rate <= at->rate))
+				continue;
+			double gain = gain_of(m, up);
+			if (best && gain <= most)
+				continue;
+			best = m;
+			step = up;
+			most = gain;
+		}
+		if (!best)
+			return;
+		free -= step->gpus - best->now;
+		best->now = step->gpus;
+	}
+}
+
+static void schedule(void *self, struct orr_jobs *w)
+{
+	struct elasticflow *e = self;
+	orr_why(w, ORR_WHY_HELD, 0, "next round");
+	if (!e->n || !orr_round_is_due(e->round))
+		return;
+	sort_members(e, w);
+	admit(e, w);
+	for (size_t i = 0; i < e->n; i++)
+		e->member[i].now = 0;
+	plan_all(e, w, NULL, true);
+	uint32_t free = orr_total_gpus(w);
+	for (size_t i = 0; i < e->n; i++)
+		free -= e->member[i].is_admitted ? e->member[i].now : 0;
+	give_rest(e, free);
+	orr_round_begin(e->round);
+	for (size_t i = 0; i < e->n; i++)
+		if (e->member[i].is_admitted && e->member[i].now)
+			orr_round_add(e->round, &e->member[i].job, 1, e->member[i].now, ORR_ANY_TYPE);
+	orr_round_apply(e->round);
+}
+
+static const struct orr_jobs_ops ops = {
+	.create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule
+};
+
+ORR_POLICY_JOBS(
+	elasticflow, "ElasticFlow: elastic jobs with deadlines get the least GPUs that meet them; others are declined", params, ops);
