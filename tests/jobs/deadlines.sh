@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Deadlines: the metric, and the policy elasticflow on small traces by hand; on the authors' 195 jobs, more deadlines met than without
+# admission.
+. "${srcdir:-.}/tests/tap.sh"
+orrery=$(realpath "$ORRERY")
+cd "$work" || exit 1
+# ends TRACE CLUSTER POLICY [SETTING..]: the ends of the jobs, s; "-" after a job that was declined
+ends() {
+  local trace=$1 cluster=$2 policy=$3
+  shift 3
+  "$orrery" jobs "$trace" --cluster "$cluster" --policy "$policy" "$@" --check --no-figures -q --out out >/dev/null 2>err || cat err
+  awk -F, 'NR > 1 { printf "%s%g%s", sep, $5, $9 == "killed" ? "-" : ""; sep = " " } END { print "" }' "out/$policy.jobs.csv"
+}
+metric() { awk -F, -v name="$1" '$2 == name { print $3 + 0 }' out/summary.csv; }
+
+# FIFO on one GPU: the second job ends at 150 s.
+printf 'submit_s,duration_s,gpus,deadline_s\n0,100,1,100\n0,50,1,149\n0,10,1,\n' >three.csv
+is "$(ends three.csv 1x1 fifo)" "100 150 160" "fifo"
+is "$(metric deadlines) $(metric deadlines_met)" "2 0.5" "a deadline is met at its own time; jobs without one do not count"
+printf 'submit_s,duration_s,gpus\n0,100,1\n' >none.csv
+ends none.csv 1x1 fifo >/dev/null
+is "$(metric deadlines_met)" "" "no metric without deadlines"
+printf 'submit_s,duration_s,gpus,deadline_s\n10,100,1,9\n' >early.csv
+"$orrery" jobs early.csv --cluster 1x1 --policy fifo -q 2>err
+is $? 2 "a deadline before the submission: exit 2"
+like "$(cat err)" "early.csv:2: column deadline_s: .*a time that is not before submit_s|early.csv:2:.*not before submit_s" "and the message"
+
+# Job 0 has priority by its deadline of 100 s; job 1 cannot have both GPUs and needs 100 s after it: it is declined; job 2 has no deadline.
+now=--set=policy.elasticflow.round=0s
+is "$(ends three.csv 1x1 elasticflow $now)" "100 0- 110" "a job that would miss its deadline is declined"
+is "$(metric deadlines_met)" 0.5 "it counts as missed"
+is "$(ends three.csv 1x1 elasticflow $now --set policy.elasticflow.admission=false)" "100 150 160" "without admission it runs late"
+
+# An elastic job of 200 s on one GPU, with speeds 1, 2 and 4 (linear) on 1, 2 and 4 GPUs. Its deadline of 100 s needs two of the four GPUs;
+# the rest goes to it too if no other job wants it: 50 s.
+sizes='1:1;2:2;4:4'
+printf "submit_s,duration_s,gpus,speedup,deadline_s\n0,200,1,$sizes,100\n" >elastic.csv
+is "$(ends elastic.csv 1x4 elasticflow $now)" "50" "an elastic job takes what is free"
+# A second one of the same deadline: both get two GPUs, which is their share.
+printf "submit_s,duration_s,gpus,speedup,deadline_s\n0,200,1,$sizes,100\n0,200,1,$sizes,100\n" >both.csv
+is "$(ends both.csv 1x4 elasticflow $now)" "100 100" "two jobs with the least shares that meet the deadline"
+# A third one does not fit: declined at its submission, and the others are not disturbed.
+printf "submit_s,duration_s,gpus,speedup,deadline_s\n0,200,1,$sizes,100\n0,200,1,$sizes,100\n0,200,1,$sizes,100\n" >more.csv
+is "$(ends more.csv 1x4 elasticflow $now)" "100 100 0-" "a third one is declined"
+# Smaller before s: a deadline of 60 s with speeds 1 and 1.5 on one and two GPUs. 75 s of work: backward from 60 s with two GPUs it fits
+# from 10 s on (50 s x 1.5), but periods are whole: s = 0, two GPUs from the start, the end at 50 s.
+printf 'submit_s,duration_s,gpus,speedup,deadline_s\n0,75,1,1:1;2:1.5,60\n' >small.csv
+is "$(ends small.csv 1x2 elasticflow $now)" "50" "the least size that meets the deadline"
+
+oracle=$data/oracles/elasticflow
+if need "$oracle/trace195.csv"; then
+  # Sizes: GPU counts with a throughput, up to the largest that the authors allow; the duration is that on the requested number, or on the
+  # largest size below it.
+  awk -F, 'NR == FNR { if (FNR > 1) { rate[$1, $2, $3] = $4; if (!($3 in seen)) { seen[$3]; count[++n] = $3 + 0 } } next }
+    FNR == 1 { for (i = 2; i <= n; i++) for (k = i; k > 1 && count[k] < count[k - 1]; k--) { t = count[k]; count[k] = count[k - 1]; count[k - 1] = t }
+      print "job_id,submit_s,duration_s,gpus,iterations,model,speedup,deadline_s"; next }
+    { most = $4 == "ncf" ? 1 : $4 == "yolov3" ? 4 : $4 == "bert" || $4 == "cifar10" ? 16 : $4 == "deepspeech2" && $6 == 320 ? 32 : 64
+      list = ""; base = 0; first = 0
+      for (i = 1; i <= n; i++) { g = count[i]; if (g > most || !(($4, $6, g) in rate)) continue
+        if (!first) first = g; if (g <= $7) base = g; list = list (list == "" ? "" : ";") g ":" rate[$4, $6, g] }
+      if (!base) base = first
+      if (base) printf "%s,%s,%.6f,%d,%s,%s,%s,%s\n", $1, $2, $3 / rate[$4, $6, base], base, $3, $4, list, $5 }' \
+    "$oracle/throughputs_T4.csv" "$oracle/trace195.csv" >195.csv
+  is "$(wc -l <195.csv)" 196 "the 195 jobs have throughputs"
+  ends 195.csv 16x4 elasticflow >/dev/null
+  met=$(metric deadlines_met)
+  ok "$(awk -v m="$met" 'BEGIN { print !(m > 0.5) }')" "elasticflow meets most deadlines ($met of 195; published 0.7282)"
+  ends 195.csv 16x4 elasticflow --set policy.elasticflow.admission=false >/dev/null
+  all=$(metric deadlines_met)
+  ok "$(awk -v m="$met" -v a="$all" 'BEGIN { print !(m > a) }')" "without admission fewer are met ($all)"
+  ends 195.csv 16x4 fifo >/dev/null
+  echo "# fifo meets $(metric deadlines_met)"
+fi
+tap_done
