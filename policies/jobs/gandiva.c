@@ -65,19 +65,6 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	return NULL;
 }
 
-struct gandiva_job *gandiva_find(struct gandiva *g, uint64_t number)
-{
-	size_t low = 0, high = g->n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (g->job[middle].number < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < g->n && g->job[low].number == number ? &g->job[low] : NULL;
-}
-
 static void arrive(void *self, struct orr_jobs *w, orr_job j)
 {
 	struct gandiva *g = self;

@@ -57,9 +57,9 @@ struct gandiva {
 	struct gavel_shares *shares; /* to be replayed; NULL: none */
 };
 
-struct gandiva_job *gandiva_find(struct gandiva *g, uint64_t number);
-
 /* gandiva_pairs.c */
+/* Returns the job with that number, or NULL. */
+struct gandiva_job *gandiva_find(struct gandiva *g, uint64_t number);
 /* Renews the pairs of the live jobs (rules=gavel: of the admitted ones). Returns the number of pairs and of jobs without a partner that
  * are to share the time. */
 size_t gandiva_pair(struct gandiva *g, struct orr_jobs *w);

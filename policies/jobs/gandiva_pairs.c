@@ -5,6 +5,19 @@
 /* Above this number of jobs, Python's sample() rejects repeated draws instead of keeping a pool. */
 enum { MOST_IN_POOL = 21 };
 
+struct gandiva_job *gandiva_find(struct gandiva *g, uint64_t number)
+{
+	size_t low = 0, high = g->n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (g->job[middle].number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < g->n && g->job[low].number == number ? &g->job[low] : NULL;
+}
+
 static bool is_live(const struct gandiva *g, const struct gandiva_job *m)
 {
 	return !m->has_ended && (m->is_admitted || !g->is_published);
