@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* orrery model list|show */
+/* orrery model list|show|experts */
 #include "cli/cli.h"
 #include "cli/data_file.h"
 #include "cli/model_elastic.h"
+#include "cli/model_experts.h"
 #include "cli/model_served.h"
 
 #include "base/mem.h"
@@ -18,13 +19,17 @@
 static const char help[] = "usage: orrery model list [--served|--elastic] [--json]\n"
 			   "       orrery model show MODEL [--batch N] [--all] [--json]\n"
 			   "       orrery model show MODEL --served [--device D] [--tp N] [--pp N] [--json]\n"
-			   "       orrery model show JOB --elastic [--json]\n\n"
+			   "       orrery model show JOB --elastic [--json]\n"
+			   "       orrery model experts MODEL [--ep N] [--skew S] [--copies N] [--json]\n\n"
 			   "Models of deep neural networks, layer by layer: parameters, FLOPs (2 x MACs) and\n"
 			   "activations of one sample (an image, a sequence, a record), and the memory of a batch.\n"
 			   "MODEL is a name from the list (resnet50, ResNet-50 and resnet_50 are the same), a file\n"
 			   "FILE.json, or a model by its dimensions, FAMILY:name=number,..:\n\n"
 			   "  gpt:    hidden, layers, heads, seq, vocab [, ffn, kv_heads, positions, tied, dropout]\n"
-			   "  llama:  hidden, layers, heads, seq, vocab [, ffn, kv_heads, tied]\n"
+			   "  llama:  hidden, layers, heads, seq, vocab [, ffn, kv_heads, tied, head_dim, qk_norm=0|1|2,\n"
+			   "          qkv_bias; latent attention: kv_rank, nope, rope, v_dim, q_rank]\n"
+			   "  moe:    the same, and experts, top_k, width [, shared, groups, top_groups,\n"
+			   "          first_dense, moe_every, router_bias]\n"
 			   "  bert:   hidden, layers, heads, seq, vocab [, ffn, positions, types, dropout,\n"
 			   "          predictions, head=none|pooler|pretrain|qa]\n"
 			   "  vit:    hidden, layers, heads [, ffn, image, patch, classes, distilled]\n"
@@ -44,6 +49,19 @@ static const char help[] = "usage: orrery model list [--served|--elastic] [--jso
 			   "  --context N       tokens of context at each decode (default 2048)\n\n"
 			   "Training jobs that can run on changing numbers of nodes (orrery spot):\n"
 			   "  --elastic         list or show elastic jobs; JOB is a name from list --elastic, or a file\n\n"
+			   "Mixtures of experts (orrery model experts): where tokens go, and the bytes of the all-to-all:\n"
+			   "  --ep N            GPUs that share the experts (default 8)\n"
+			   "  --gpus-per-node N GPUs of a node (default 8)\n"
+			   "  --tokens N        tokens per GPU (default 4096)\n"
+			   "  --skew S          Zipf exponent of the experts' loads (default 0: equal)\n"
+			   "  --loads FILE      relative loads of the experts, in order\n"
+			   "  --copies N        redundant copies of hot experts (default 0)\n"
+			   "  --placement P     auto, contiguous or balanced (default auto: balanced with copies)\n"
+			   "  --groups N        groups of experts (default: the model's)\n"
+			   "  --top-groups N    groups that a token may use (default: the model's)\n"
+			   "  --capacity C      most pairs of an expert / mean; more are dropped (default 0: no limit)\n"
+			   "  --draws N         also draw the experts of N tokens\n"
+			   "  --seed N          seed of the draws (default 1)\n\n"
 			   "Example: does a GPT of 1.3 billion parameters fit a GPU of 40 GB?\n"
 			   "  orrery model show gpt:hidden=2048,layers=24,heads=16,seq=2048,vocab=50257 --batch 4\n";
 
@@ -181,6 +199,9 @@ static void show_text(const struct dnn *d, double batch, bool all)
 	printf("%s: %s\n", d->name, d->title);
 	printf("input       %s, %.0f elements\n", d->input, d->input_elems);
 	printf("parameters  %.0f in %.0f tensors\n", d->params, d->tensors);
+	if (d->moe.experts)
+		printf("active      %.0f parameters per token; %u of %u experts of width %u, %u shared, in %u of %u groups\n",
+			dnn_active_params(d), d->moe.top_k, d->moe.experts, d->moe.width, d->moe.shared, d->moe.top_groups, d->moe.groups);
 	printf("forward     %s FLOPs per sample (%s MACs in products)\n", short_number(t.forward, a), short_number(t.macs, b));
 	printf("backward    %s FLOPs: %s data gradients, %s weight gradients\n", short_number(t.data + t.weight, a),
 		short_number(t.data, b), short_number(t.weight, c));
@@ -188,6 +209,8 @@ static void show_text(const struct dnn *d, double batch, bool all)
 	if (d->hidden)
 		printf("transformer %u blocks, hidden %u, %u heads (%u of keys and values), ffn %u, sequence %u, vocabulary %u\n",
 			d->blocks, d->hidden, d->heads, d->kv_heads, d->ffn, d->seq, d->vocab);
+	if (d->hidden)
+		printf("cache       %.0f values per token of a decoder\n", d->attention.cached * d->blocks);
 	if (d->fc_first < d->n_layers)
 		printf("classifier  from %s on\n", d->layer[d->fc_first].name);
 	printf("batch       %.0f\n", batch);
@@ -205,6 +228,8 @@ static void add_sums(cJSON *o, const struct dnn *d)
 	cJSON_AddStringToObject(o, "input", d->input);
 	cJSON_AddNumberToObject(o, "input_elems", d->input_elems);
 	cJSON_AddNumberToObject(o, "params", d->params);
+	if (d->moe.experts)
+		cJSON_AddNumberToObject(o, "active_params", dnn_active_params(d));
 	cJSON_AddNumberToObject(o, "tensors", d->tensors);
 	cJSON_AddNumberToObject(o, "forward_flops", t.forward);
 	cJSON_AddNumberToObject(o, "backward_data_flops", t.data);
@@ -223,6 +248,18 @@ static void add_sums(cJSON *o, const struct dnn *d)
 	cJSON_AddNumberToObject(dims, "ffn", d->ffn);
 	cJSON_AddNumberToObject(dims, "seq", d->seq);
 	cJSON_AddNumberToObject(dims, "vocab", d->vocab);
+	cJSON_AddNumberToObject(dims, "head_dim", d->attention.head_dim);
+	cJSON_AddNumberToObject(dims, "v_dim", d->attention.v_dim);
+	cJSON_AddNumberToObject(dims, "cached_values", d->attention.cached * d->blocks);
+	if (!d->moe.experts)
+		return;
+	cJSON *moe = cJSON_AddObjectToObject(o, "experts");
+	cJSON_AddNumberToObject(moe, "experts", d->moe.experts);
+	cJSON_AddNumberToObject(moe, "top_k", d->moe.top_k);
+	cJSON_AddNumberToObject(moe, "shared", d->moe.shared);
+	cJSON_AddNumberToObject(moe, "width", d->moe.width);
+	cJSON_AddNumberToObject(moe, "groups", d->moe.groups);
+	cJSON_AddNumberToObject(moe, "top_groups", d->moe.top_groups);
 }
 
 static void add_memory(cJSON *o, const struct dnn *d, double batch)
@@ -347,11 +384,20 @@ static int run(int argc, char **argv, struct orr_error *err)
 		{ "json", no_argument, NULL, 'j' }, { "file", no_argument, NULL, 'f' }, { "elastic", no_argument, NULL, 'e' },
 		{ "served", no_argument, NULL, 's' }, { "device", required_argument, NULL, 'd' },
 		{ "profile", required_argument, NULL, 'p' }, { "tp", required_argument, NULL, 'T' }, { "pp", required_argument, NULL, 'P' },
-		{ "precision", required_argument, NULL, 'r' }, { "context", required_argument, NULL, 'c' }, { NULL, 0, NULL, 0 } };
+		{ "precision", required_argument, NULL, 'r' }, { "context", required_argument, NULL, 'c' },
+		{ "ep", required_argument, NULL, 'E' }, { "gpus-per-node", required_argument, NULL, 'N' },
+		{ "tokens", required_argument, NULL, 't' }, { "skew", required_argument, NULL, 'z' },
+		{ "loads", required_argument, NULL, 'L' }, { "copies", required_argument, NULL, 'C' },
+		{ "placement", required_argument, NULL, 'l' }, { "groups", required_argument, NULL, 'Q' },
+		{ "top-groups", required_argument, NULL, 'q' }, { "capacity", required_argument, NULL, 'y' },
+		{ "draws", required_argument, NULL, 'D' }, { "seed", required_argument, NULL, 'S' }, { NULL, 0, NULL, 0 } };
 	int opt;
 	int64_t batch = 1;
 	bool all = false, as_json = false, as_file = false, elastic = false;
 	struct model_served served = { .device = "h100", .tp = 1, .pp = 1, .context = 2048 };
+	struct model_experts experts;
+	bool has_experts = false;
+	model_experts_begin(&experts);
 	optind = 1;
 	opterr = 0;
 	while ((opt = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
@@ -365,6 +411,10 @@ static int run(int argc, char **argv, struct orr_error *err)
 			elastic = true;
 		else if (opt && strchr("sdpTPrc", opt)) {
 			if (model_served_option(&served, opt, optarg, err))
+				return ORR_EINPUT;
+		} else if (opt && strchr("ENtzLClQqyDS", opt)) {
+			has_experts = true;
+			if (model_experts_option(&experts, opt, optarg, err))
 				return ORR_EINPUT;
 		} else if (opt != 'b')
 			return cli_bad_option(argc, argv, opt, longs, err);
@@ -382,6 +432,11 @@ static int run(int argc, char **argv, struct orr_error *err)
 		return orr_fail(err, ORR_EINPUT, "--file: expected this option only in 'orrery model show NAME'");
 	if (as_file)
 		return show_file(argv[optind + 1], served.is_wanted, elastic, err);
+	experts.as_json = as_json;
+	if (!strcmp(verb, "experts") && n == 2)
+		return model_experts_show(argv[optind + 1], &experts, err);
+	if (has_experts)
+		return orr_fail(err, ORR_EINPUT, "options of experts: expected only in 'orrery model experts MODEL'");
 	if (elastic && !strcmp(verb, "list") && n == 1)
 		return model_elastic_list(as_json, err);
 	if (elastic && !strcmp(verb, "show") && n == 2)
@@ -394,7 +449,8 @@ static int run(int argc, char **argv, struct orr_error *err)
 		return list(as_json, err);
 	if (!strcmp(verb, "show") && n == 2)
 		return show(argv[optind + 1], (double)batch, all, as_json, err);
-	return orr_fail(err, ORR_EINPUT, "model: expected \"list\" or \"show MODEL\"; 'orrery model --help' shows the forms");
+	return orr_fail(
+		err, ORR_EINPUT, "model: expected \"list\", \"show MODEL\" or \"experts MODEL\"; 'orrery model --help' shows the forms");
 }
 
 const struct cli_command cmd_model = { "model", "models of networks: layers, parameters, FLOPs, memory", help, run, NULL };

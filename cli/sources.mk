@@ -1,5 +1,6 @@
 # the commands: one file for the verbs of all worlds, one per other verb, and common code
 orrery_SOURCES += cli/commands.def
+orrery_SOURCES += cli/model_experts.c cli/model_experts.h
 orrery_SOURCES += cli/cli.c cli/data_file.c cli/request.c cli/series.c cli/verb.c cli/policy_new.c cli/model_elastic.c cli/model_served.c cli/db_inspect.c cli/cmd_calib_fit.c \
 	cli/cmd_calib_run.c cli/cmd_calib_show.c cli/cmd_calib.c cli/cmd_db.c cli/cmd_device.c cli/cmd_doctor.c cli/cmd_explain.c cli/cmd_figures.c cli/cmd_goodput.c cli/cmd_model.c \
 	cli/cmd_net.c cli/cmd_policy.c cli/cmd_report.c cli/cmd_run.c cli/cmd_sweep.c cli/trace_flags.c cli/cmd_trace_avail.c cli/cmd_trace_requests.c \

@@ -73,9 +73,10 @@ static double product_rate(const struct cost *c, const struct dnn_layer *l, enum
  * The larger of input and output is cut, as in transformer blocks (Shoeybi et al. 2019, section 3). */
 static void weighted_work(const struct cost *c, const struct dnn_layer *l, enum dnn_pass pass, double batch, double shards, struct work *w)
 {
-	bool by_columns = l->out_elems > l->in_elems;
+	bool by_columns = l->split ? l->split == DNN_SPLIT_COLUMNS : l->out_elems > l->in_elems;
 	double in = batch * l->in_elems / (by_columns ? 1 : shards), out = batch * l->out_elems / (by_columns ? shards : 1);
-	double weights = l->kind == ORR_LAYER_LINEAR ? l->n * l->k : l->params; /* the weights include a table that is tied to the layer */
+	/* The weights include a table that is tied to the layer. */
+	double weights = l->kind == ORR_LAYER_LINEAR ? l->n * l->k * (l->experts > 0 ? l->experts : 1) : l->params;
 	w->bytes = c->element_bytes * (in + out + weights / shards);
 	if (c->o.operand_bytes > 0)
 		w->bytes -= (c->element_bytes - c->o.operand_bytes) * (in + weights / shards);
@@ -163,6 +164,7 @@ static struct work work_of(const struct cost *c, uint32_t i, enum dnn_pass pass,
 {
 	const struct dnn_layer *l = &c->d->layer[i];
 	struct work w = { .rate = 1, .law = laws_number(c->laws, i, pass) };
+	shards = l->split == DNN_SPLIT_NONE ? 1 : shards;
 	if ((pass == DNN_BACKWARD_DATA && i == 0) || c->role[i] == ROLE_BETWEEN)
 		return w; /* the gradient of the model's input is not computed */
 	if (l->kind == ORR_LAYER_MATMUL) {
@@ -415,7 +417,7 @@ static void find_inside(struct cost *c)
 	for (uint32_t i = 0; i < c->d->n_layers; i++) {
 		const struct dnn_layer *l = &c->d->layer[i];
 		if (l->kind == ORR_LAYER_LINEAR)
-			is_inside = l->out_elems > l->in_elems;
+			is_inside = l->split ? l->split == DNN_SPLIT_COLUMNS : l->out_elems > l->in_elems;
 		c->is_inside[i] = is_inside;
 	}
 }
@@ -560,6 +562,19 @@ double cost_range_s(
 	for (uint32_t i = first; i < first + count; i++)
 		sum += layer_s(c, i, pass, batch, shards, sequence_parallel);
 	return factor_at(c, batch) * sum;
+}
+
+double cost_experts_s(const struct cost *c, uint32_t l, enum dnn_pass pass, double pairs, double experts, uint32_t shards)
+{
+	const struct dnn_layer *x = &c->d->layer[l];
+	double each = (double)c->d->moe.top_k * c->d->seq; /* pairs of a sample */
+	if (!(x->experts > 0) || !(pairs > 0) || !(each > 0) || c->d->profile_batch > 0)
+		return 0;
+	struct work w = work_of(c, l, pass, pairs / each, shards, false);
+	double element = c->o.operand_bytes > 0 ? c->o.operand_bytes : c->element_bytes;
+	if (x->kind == ORR_LAYER_LINEAR)
+		w.bytes -= element * (x->experts - experts) * x->n * x->k / shards;
+	return network_factor(c, x->kind) * seconds(c, &w);
 }
 
 double cost_update_s(const struct cost *c, double params, double state_bytes)

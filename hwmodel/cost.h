@@ -52,6 +52,9 @@ double cost_layer_s(const struct cost *c, uint32_t l, enum dnn_pass pass, double
 /* Returns the sum over layers first..first+count-1. */
 double cost_range_s(
 	const struct cost *c, uint32_t first, uint32_t count, enum dnn_pass pass, double batch, uint32_t shards, bool sequence_parallel);
+/* Returns the seconds of a pass over layer l, of routed experts, on a device that holds `experts` of them (split over `shards` devices)
+ * and computes `pairs` (token, expert) pairs. 0: layer l is of no routed experts. */
+double cost_experts_s(const struct cost *c, uint32_t l, enum dnn_pass pass, double pairs, double experts, uint32_t shards);
 /*
  * Returns the seconds of an update of `params` parameters: bytes over memory bandwidth. state_bytes is the optimizer state per
  * parameter beside weight and gradient (12: Adam in mixed precision; 4: momentum; 0: plain SGD). The update reads and

@@ -116,6 +116,15 @@ struct dnn *dnn_load(const char *spec, struct orr_error *err)
 	return NULL;
 }
 
+double dnn_active_params(const struct dnn *d)
+{
+	double active = d->params;
+	for (uint32_t i = 0; i < d->n_layers; i++)
+		if (d->layer[i].experts > 0)
+			active -= d->layer[i].params / d->layer[i].experts * (d->layer[i].experts - d->moe.top_k);
+	return active;
+}
+
 double dnn_flops(const struct dnn *d, uint32_t layer, enum dnn_pass pass)
 {
 	const struct dnn_layer *l = &d->layer[layer];

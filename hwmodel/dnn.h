@@ -20,6 +20,9 @@
 
 enum dnn_pass { DNN_FORWARD, DNN_BACKWARD_DATA, DNN_BACKWARD_WEIGHT };
 
+/* How tensor parallelism splits a linear layer. AUTO: products are split by columns and by rows in turn. */
+enum dnn_split { DNN_SPLIT_AUTO, DNN_SPLIT_NONE, DNN_SPLIT_COLUMNS, DNN_SPLIT_ROWS };
+
 struct dnn_layer {
 	char *name;
 	enum orr_layer_kind kind; /* orrery/step.h */
@@ -32,12 +35,29 @@ struct dnn_layer {
 	/* GEMM-like kinds (convolution as implicit GEMM): `count` products m x k by k x n per sample. A batch of b multiplies m if
 	 * the weights are n x k; for ORR_LAYER_MATMUL it multiplies count. */
 	double m, n, k, count;
-	uint32_t block;       /* index of the layer's repeated block (a transformer layer), or DNN_NO_BLOCK */
+	uint32_t block; /* index of the layer's repeated block (a transformer layer), or DNN_NO_BLOCK */
+	double experts; /* number of routed experts whose weights the layer holds; each token uses top_k of them. 0: none */
+	enum dnn_split split;
 	bool is_in_place;     /* the layer overwrites its input (ReLU) and stores nothing new */
 	double measured_s[2]; /* measured times, s, of forward and backward for one sample, in a model with a profile */
 };
 
 #define DNN_NO_BLOCK UINT32_MAX
+enum { DNN_MAX_EXPERTS = 65536, DNN_MAX_TOP_K = 64, DNN_MAX_GROUPS = 64 };
+
+/* A mixture of experts (dnn_experts.c); experts 0: none. */
+struct dnn_experts {
+	uint32_t experts, top_k; /* routed experts of a layer, and those that a token uses */
+	uint32_t shared;         /* experts that every token uses */
+	uint32_t width;
+	uint32_t groups, top_groups; /* a token's experts are in at most top_groups of `groups` equal groups; 1, 1: no limit */
+};
+
+/* Attention of a transformer, for messages and caches. */
+struct dnn_attention {
+	uint32_t head_dim, v_dim; /* of queries and keys; of values */
+	double cached;            /* values that a decoder keeps per token and layer */
+};
 
 struct dnn {
 	char *name, *title, *input; /* names and input, such as "resnet50", "ResNet-50 v1.5 ..", "224x224x3" */
@@ -48,6 +68,8 @@ struct dnn {
 	uint32_t fc_first;      /* first fully connected layer of the classifier (Stanza); n_layers: no classifier */
 	/* Dimensions of transformers; 0 for other models. */
 	uint32_t blocks, hidden, heads, kv_heads, ffn, seq, vocab;
+	struct dnn_experts moe;
+	struct dnn_attention attention;
 	/* The graph of a graph neural network (vertices 0: none), and whether its edges have attention scores (GAT). */
 	struct graph_shape graph;
 	bool has_attention;
@@ -60,7 +82,7 @@ struct dnn {
 
 /*
  * Loads a model. spec: a name of the catalogue ("resnet50"), a transformer by its dimensions
- * ("gpt:hidden=12288,layers=96,heads=96,seq=2048,vocab=51200", likewise bert:, llama:, vit:), a vision transformer by its
+ * ("gpt:hidden=12288,layers=96,heads=96,seq=2048,vocab=51200", likewise bert:, llama:, moe:, vit:), a vision transformer by its
  * width ("vit:width=384,image=192": 12 layers, heads of 64), a graph network
  * ("gcn:vertices=1000,edges=8000,widths=32-16-4", likewise gat:), a table of measured layers ("FILE.csv:batch=32"), or a file (.json).
  * An error names the JSON path or the nearest known name.
@@ -76,5 +98,7 @@ const char *dnn_catalogue_name(const char *name);
 const char *dnn_kind_name(enum orr_layer_kind kind);
 
 double dnn_flops(const struct dnn *d, uint32_t layer, enum dnn_pass pass);
+/* Returns the parameters that a token uses: all but those of the routed experts that it does not use. */
+double dnn_active_params(const struct dnn *d);
 
 #endif

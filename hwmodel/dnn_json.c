@@ -166,7 +166,21 @@ static double saved_by_kind(const struct dnn_layer *l)
 	}
 }
 
-static int check_layer(const struct place *w, const struct dnn_layer *l, struct orr_error *err)
+static int get_split(const struct place *w, const cJSON *o, enum dnn_split *out, struct orr_error *err)
+{
+	static const char *const names[] = { "auto", "none", "columns", "rows" };
+	const char *text;
+	if (get_text(w, o, "split", "auto", &text, err))
+		return ORR_EINPUT;
+	for (int i = DNN_SPLIT_AUTO; i <= DNN_SPLIT_ROWS; i++)
+		if (!strcmp(names[i], text)) {
+			*out = (enum dnn_split)i;
+			return ORR_OK;
+		}
+	return orr_fail(err, ORR_EINPUT, "%.200s: %s.split: expected auto, none, columns or rows, found \"%.40s\"", w->path, w->at, text);
+}
+
+static int check_layer(const struct dnn *d, const struct place *w, const struct dnn_layer *l, struct orr_error *err)
 {
 	bool is_product =
 		l->kind == ORR_LAYER_CONV || l->kind == ORR_LAYER_LINEAR || l->kind == ORR_LAYER_MATMUL || l->kind == ORR_LAYER_RNN;
@@ -177,6 +191,13 @@ static int check_layer(const struct place *w, const struct dnn_layer *l, struct 
 	if (is_product && fabs(flops - l->fwd_flops) > 1e-6 * flops)
 		return orr_fail(err, ORR_EINPUT, "%.200s: %s.flops: expected 2 x m x n x k x count of \"gemm\", %.15g, found %.15g",
 			w->path, w->at, flops, l->fwd_flops);
+	if (l->experts > 0 && (!d->moe.experts || l->experts != d->moe.experts))
+		return orr_fail(err, ORR_EINPUT,
+			"%.200s: %s.experts: expected 0, or %u, the number in \"experts\" of the model, found %.15g", w->path, w->at,
+			d->moe.experts, l->experts);
+	if (l->experts > 0 && is_product && l->count != l->experts)
+		return orr_fail(err, ORR_EINPUT, "%.200s: %s.gemm: expected a count of %.15g, one product for each expert, found %.15g",
+			w->path, w->at, l->experts, l->count);
 	if (l->params > 0 && !(l->tensors > 0))
 		return orr_fail(
 			err, ORR_EINPUT, "%.200s: %s.tensors: expected a number from 1 for a layer with parameters", w->path, w->at);
@@ -186,7 +207,7 @@ static int check_layer(const struct place *w, const struct dnn_layer *l, struct 
 static int get_layer(struct plan *p, const struct place *w, const cJSON *o, struct orr_error *err)
 {
 	static const char *const known[] = { "name", "kind", "params", "tensors", "matrix", "flops", "in", "out", "saved", "gemm",
-		"in_place", NULL };
+		"in_place", "experts", "split", NULL };
 	struct dnn_layer v = { 0 };
 	const char *name;
 	double before = p->n ? p->layer[p->n - 1].out_elems : p->d->input_elems;
@@ -198,7 +219,8 @@ static int get_layer(struct plan *p, const struct place *w, const cJSON *o, stru
 		get_number(w, o, "out", NAN, MAX_NUMBER, &v.out_elems, err) ||
 		get_number(w, o, "saved", saved_by_kind(&v), MAX_NUMBER, &v.saved_elems, err) ||
 		get_numbers(w, o, "matrix", (double *[]){ &v.rows, &v.columns }, 2, err) ||
-		get_numbers(w, o, "gemm", (double *[]){ &v.m, &v.n, &v.k, &v.count }, 4, err) || check_layer(w, &v, err))
+		get_numbers(w, o, "gemm", (double *[]){ &v.m, &v.n, &v.k, &v.count }, 4, err) ||
+		get_count(w, o, "experts", 0, &v.experts, err) || get_split(w, o, &v.split, err) || check_layer(p->d, w, &v, err))
 		return ORR_EINPUT;
 	if (strlen(name) > PLAN_MAX_NAME)
 		return orr_fail(err, ORR_EINPUT, "%.200s: %s.name: expected at most %d bytes", w->path, w->at, PLAN_MAX_NAME);
@@ -259,16 +281,40 @@ static int get_layers(struct plan *p, const char *path, const cJSON *layers, str
 
 static int get_transformer(struct dnn *d, const char *path, const cJSON *o, struct orr_error *err)
 {
-	static const char *const known[] = { "hidden", "heads", "kv_heads", "ffn", "seq", "vocab", NULL };
+	static const char *const known[] = { "hidden", "heads", "kv_heads", "ffn", "seq", "vocab", "head_dim", "v_dim", "cached", NULL };
+	struct dnn_attention *a = &d->attention;
 	struct place w = { path, "$.transformer" };
 	if (!o)
 		return ORR_OK;
 	if (check_keys(&w, o, known, err) || get_whole(&w, o, "hidden", NAN, 1, 1e8, &d->hidden, err) ||
 		get_whole(&w, o, "heads", NAN, 1, 1e6, &d->heads, err) ||
 		get_whole(&w, o, "kv_heads", d->heads, 1, 1e6, &d->kv_heads, err) || get_whole(&w, o, "ffn", NAN, 1, 1e9, &d->ffn, err) ||
-		get_whole(&w, o, "seq", NAN, 1, 1e9, &d->seq, err) || get_whole(&w, o, "vocab", 0, 0, 1e9, &d->vocab, err))
+		get_whole(&w, o, "seq", NAN, 1, 1e9, &d->seq, err) || get_whole(&w, o, "vocab", 0, 0, 1e9, &d->vocab, err) ||
+		get_whole(&w, o, "head_dim", d->hidden / d->heads, 0, 1e6, &a->head_dim, err) ||
+		get_whole(&w, o, "v_dim", a->head_dim, 0, 1e6, &a->v_dim, err) ||
+		get_number(&w, o, "cached", 2. * d->kv_heads * a->head_dim, MAX_NUMBER, &a->cached, err))
 		return ORR_EINPUT;
 	return ORR_OK;
+}
+
+static int get_experts(struct dnn *d, const char *path, const cJSON *o, struct orr_error *err)
+{
+	static const char *const known[] = { "experts", "top_k", "shared", "width", "groups", "top_groups", NULL };
+	struct place w = { path, "$.experts" };
+	struct dnn_experts *e = &d->moe;
+	char where[256];
+	if (!o)
+		return ORR_OK;
+	if (check_keys(&w, o, known, err) || get_whole(&w, o, "experts", NAN, 1, DNN_MAX_EXPERTS, &e->experts, err) ||
+		get_whole(&w, o, "top_k", NAN, 1, DNN_MAX_TOP_K, &e->top_k, err) ||
+		get_whole(&w, o, "shared", 0, 0, 1024, &e->shared, err) || get_whole(&w, o, "width", NAN, 1, 1e8, &e->width, err) ||
+		get_whole(&w, o, "groups", 1, 1, DNN_MAX_GROUPS, &e->groups, err) ||
+		get_whole(&w, o, "top_groups", e->groups, 1, DNN_MAX_GROUPS, &e->top_groups, err))
+		return ORR_EINPUT;
+	if (!d->hidden)
+		return orr_fail(err, ORR_EINPUT, "%.200s: $.experts: expected it with \"transformer\"", path);
+	snprintf(where, sizeof where, "%.200s: $.experts", path);
+	return dnn_check_experts(where, e, err);
 }
 
 static int get_graph(struct dnn *d, const char *path, const cJSON *o, struct orr_error *err)
@@ -300,8 +346,8 @@ static int get_graph(struct dnn *d, const char *path, const cJSON *o, struct orr
 
 static struct plan *get_head(const char *path, const cJSON *root, struct orr_error *err)
 {
-	static const char *const known[] = { "name", "title", "input", "input_elems", "source", "classifier", "transformer", "graph",
-		"layers", NULL };
+	static const char *const known[] = { "name", "title", "input", "input_elems", "source", "classifier", "transformer", "experts",
+		"graph", "layers", NULL };
 	struct place w = { path, "$" };
 	const char *name, *title, *input, *source, *classifier;
 	double elems;
@@ -314,6 +360,7 @@ static struct plan *get_head(const char *path, const cJSON *root, struct orr_err
 	p->d->input_elems = elems;
 	p->classifier = *classifier ? mem_strdup(classifier) : NULL;
 	if (!get_transformer(p->d, path, cJSON_GetObjectItemCaseSensitive(root, "transformer"), err) &&
+		!get_experts(p->d, path, cJSON_GetObjectItemCaseSensitive(root, "experts"), err) &&
 		!get_graph(p->d, path, cJSON_GetObjectItemCaseSensitive(root, "graph"), err))
 		return p;
 	plan_free(p);

@@ -91,6 +91,17 @@ struct transformer {
 	uint32_t positions; /* number of rows of the position table; unused by llama and vit */
 	bool is_tied;       /* the output layer shares the token table */
 	bool keeps_dropout; /* saved_elems includes the elements that backward needs because of dropout */
+	/* llama and moe only (dnn_experts.c) */
+	uint32_t head_dim;                                                 /* of queries and keys; 0: hidden / heads */
+	enum qk_norm { QK_NORM_NONE, QK_NORM_HEADS, QK_NORM_ALL } qk_norm; /* one norm for each head, or one over all heads */
+	bool has_qkv_bias;
+	/* Multi-head latent attention; kv_rank 0: none. Keys have nope + rope dimensions, values v_dim. */
+	uint32_t q_rank, kv_rank, nope, rope, v_dim;
+	/* Mixture of experts; experts 0: none. The first `first_dense` layers, and those whose number + 1 is no multiple of moe_every,
+	 * have a dense MLP of width ffn. */
+	struct dnn_experts moe;
+	uint32_t first_dense, moe_every;
+	bool has_router_bias;
 	/* bert only */
 	enum transformer_head { HEAD_NONE, HEAD_POOLER, HEAD_PRETRAIN, HEAD_QA } head;
 	uint32_t types, predictions;
@@ -106,14 +117,28 @@ struct plan *transformer_vit(const struct transformer *t);
 
 /* Parts of transformers. Layer names start with the plan's prefix. */
 struct attention {
-	double query_tokens, key_tokens, hidden, heads, kv_heads;
-	const char *name; /* prefix: "attn" gives attn_scores, attn_softmax, attn_context */
+	double query_tokens, key_tokens, heads, kv_heads;
+	double head_dim, v_dim; /* of queries and keys; of values */
+	const char *name;       /* prefix: "attn" gives attn_scores, attn_softmax, attn_context */
 	bool keeps_dropout;
 };
 /* Adds scores, softmax and context. The caller must have added q, k and v. */
 struct act op_attention(struct plan *p, const struct attention *a);
 enum op_mlp { OP_MLP_GELU, OP_MLP_RELU, OP_MLP_SILU }; /* activation silu: a gated MLP with two up-projections (Llama) */
 struct act op_mlp(struct plan *p, struct act x, double ffn, enum op_mlp kind, bool bias);
+
+/* ---- dnn_experts.c ---- */
+
+/* Adds q, k and v from the input: grouped-query attention, or multi-head latent attention. `rope` adds rotary positions. */
+struct act op_qkv(struct plan *p, const struct transformer *t, struct act x, double pieces, bool bias, bool rope);
+/* Adds router, routed experts, shared experts and the sum of their outputs. */
+struct act op_mixture(struct plan *p, const struct transformer *t, struct act x);
+/* Fills in the attention of the model. */
+void transformer_attention(struct plan *p, const struct transformer *t);
+/* Returns ORR_OK if the numbers are possible. `where` starts the message. */
+int dnn_check_experts(const char *where, const struct dnn_experts *e, struct orr_error *err);
+double transformer_head_dim(const struct transformer *t);
+double transformer_v_dim(const struct transformer *t);
 
 /* ---- recommenders (dnn_recommend.c) ---- */
 

@@ -20,6 +20,8 @@ static struct plan *begin(const struct transformer *t, const char *family, const
 	d->ffn = t->ffn;
 	d->seq = t->seq;
 	d->vocab = t->vocab;
+	d->moe = t->moe;
+	transformer_attention(p, t);
 	return p;
 }
 
@@ -45,17 +47,17 @@ static void keep_dropout(struct plan *p, bool is_read_by_product)
 struct act op_attention(struct plan *p, const struct attention *a)
 {
 	char name[64];
-	double q = a->query_tokens * a->hidden;
-	double kv = a->key_tokens * a->hidden / a->heads * a->kv_heads;
+	double q = a->query_tokens * a->heads * a->head_dim, k = a->key_tokens * a->kv_heads * a->head_dim;
+	double v = a->key_tokens * a->kv_heads * a->v_dim;
 	snprintf(name, sizeof name, "%s_scores", a->name);
 	struct dnn_layer *l = plan_add(p, ORR_LAYER_MATMUL, name);
 	struct act score = act_new(p, a->key_tokens, a->query_tokens, a->heads);
 	l->m = a->query_tokens;
 	l->n = a->key_tokens;
-	l->k = a->hidden / a->heads;
+	l->k = a->head_dim;
 	l->count = a->heads;
 	l->fwd_flops = 2 * l->m * l->n * l->k * l->count;
-	l->in_elems = l->saved_elems = q + kv;
+	l->in_elems = l->saved_elems = q + k;
 	l->out_elems = act_elems(score);
 	snprintf(name, sizeof name, "%s_softmax", a->name);
 	score = op_softmax(p, name, score);
@@ -64,14 +66,14 @@ struct act op_attention(struct plan *p, const struct attention *a)
 	snprintf(name, sizeof name, "%s_context", a->name);
 	l = plan_add(p, ORR_LAYER_MATMUL, name);
 	l->m = a->query_tokens;
-	l->n = a->hidden / a->heads;
+	l->n = a->v_dim;
 	l->k = a->key_tokens;
 	l->count = a->heads;
 	l->fwd_flops = 2 * l->m * l->n * l->k * l->count;
-	l->in_elems = act_elems(score) + kv;
-	l->saved_elems = kv;
-	l->out_elems = q;
-	return act_new(p, a->hidden, a->query_tokens, 1);
+	l->in_elems = act_elems(score) + v;
+	l->saved_elems = v;
+	l->out_elems = a->query_tokens * a->heads * a->v_dim;
+	return act_new(p, a->heads * a->v_dim, a->query_tokens, 1);
 }
 
 struct act op_mlp(struct plan *p, struct act x, double ffn, enum op_mlp kind, bool bias)
@@ -102,22 +104,12 @@ static const struct style vit_style = { true, true, false, OP_LAYERNORM, OP_MLP_
 static const struct style bert_style = { false, true, false, OP_LAYERNORM, OP_MLP_GELU, 3 };
 static const struct style llama_style = { true, false, true, OP_RMSNORM, OP_MLP_SILU, 3 };
 
-static void rope(struct plan *p, double elems)
+static struct act block(struct plan *p, const struct transformer *t, const struct style *s, struct act x, bool is_mixture)
 {
-	struct dnn_layer *l = plan_add(p, ORR_LAYER_ELEMENTWISE, "rope");
-	l->fwd_flops = 3 * elems;
-	l->in_elems = l->out_elems = elems;
-	l->is_in_place = true;
-}
-
-static struct act block(struct plan *p, const struct transformer *t, const struct style *s, struct act x)
-{
-	double kv = (double)t->hidden / t->heads * t->kv_heads;
-	struct attention attn = { x.h, x.h, t->hidden, t->heads, t->kv_heads, "attn", t->keeps_dropout };
+	struct attention attn = { x.h, x.h, t->heads, t->kv_rank ? t->heads : t->kv_heads, transformer_head_dim(t), transformer_v_dim(t),
+		"attn", t->keeps_dropout };
 	struct act y = s->is_norm_first ? op_norm(p, "ln1", x, s->norm) : x;
-	op_linear(p, "qkv", y, t->hidden + 2 * kv, s->has_bias, s->pieces);
-	if (s->has_rope)
-		rope(p, x.h * (t->hidden + kv));
+	op_qkv(p, t, y, s->pieces, s->has_bias || t->has_qkv_bias, s->has_rope);
 	y = op_attention(p, &attn);
 	y = op_linear(p, "attn_out", y, t->hidden, s->has_bias, 1);
 	y = op_add(p, "residual1", y);
@@ -125,20 +117,31 @@ static struct act block(struct plan *p, const struct transformer *t, const struc
 		keep_dropout(p, false);
 	if (!s->is_norm_first)
 		y = op_norm(p, "ln1", y, s->norm);
-	y = op_mlp(p, s->is_norm_first ? op_norm(p, "ln2", y, s->norm) : y, t->ffn, s->mlp, s->has_bias);
+	y = s->is_norm_first ? op_norm(p, "ln2", y, s->norm) : y;
+	y = is_mixture ? op_mixture(p, t, y) : op_mlp(p, y, t->ffn, s->mlp, s->has_bias);
 	y = op_add(p, "residual2", y);
 	if (t->keeps_dropout)
 		keep_dropout(p, false);
 	return s->is_norm_first ? y : op_norm(p, "ln2", y, s->norm);
 }
 
+static bool has_mixture(const struct transformer *t, uint32_t layer)
+{
+	return t->moe.experts && layer >= t->first_dense && (layer + 1) % (t->moe_every ? t->moe_every : 1) == 0;
+}
+
+/* Adds the blocks; equal neighbours are repeats of one. */
 static struct act blocks(struct plan *p, const struct transformer *t, const struct style *s, const char *prefix, struct act x)
 {
-	plan_repeat_begin(p, t->layers, 0, true);
-	plan_prefix(p, "%s#.", prefix);
-	x = block(p, t, s, x);
-	plan_prefix(p, "%s", "");
-	plan_repeat_end(p);
+	for (uint32_t l = 0, n; l < t->layers; l += n) {
+		for (n = 1; l + n < t->layers && has_mixture(t, l + n) == has_mixture(t, l); n++)
+			;
+		plan_repeat_begin(p, n, l, true);
+		plan_prefix(p, "%s#.", prefix);
+		x = block(p, t, s, x, has_mixture(t, l));
+		plan_prefix(p, "%s", "");
+		plan_repeat_end(p);
+	}
 	return x;
 }
 
@@ -173,7 +176,7 @@ struct plan *transformer_gpt(const struct transformer *t)
 
 struct plan *transformer_llama(const struct transformer *t)
 {
-	struct plan *p = begin_text(t, "Llama");
+	struct plan *p = begin_text(t, t->moe.experts ? "Mixture of experts" : "Llama");
 	struct act x = op_embedding(p, "embed", t->vocab, t->hidden, t->seq, false);
 	x = blocks(p, t, &llama_style, "layer", x);
 	language_head(p, t, op_norm(p, "norm_f", x, OP_RMSNORM));

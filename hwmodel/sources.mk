@@ -4,13 +4,14 @@
 nodist_liborrery_a_SOURCES += hwmodel/devices_data.c hwmodel/elastic_data.c hwmodel/models_data.c hwmodel/prices_data.c \
 	hwmodel/profiles_data.c hwmodel/served_data.c hwmodel/steptimes_data.c
 liborrery_a_SOURCES += hwmodel/json.c hwmodel/dnn_plan.c hwmodel/dnn_ops.c hwmodel/catalogue.c \
-	hwmodel/graph_shape.c hwmodel/dnn_graph.c hwmodel/dnn_transformer.c hwmodel/profile.c hwmodel/dnn_json.c hwmodel/dnn_recommend.c hwmodel/dnn_spec.c \
+	hwmodel/graph_shape.c hwmodel/dnn_graph.c hwmodel/dnn_experts.c hwmodel/routing_law.c hwmodel/routing_place.c hwmodel/routing.c hwmodel/dnn_transformer.c hwmodel/profile.c hwmodel/dnn_json.c hwmodel/dnn_recommend.c hwmodel/dnn_spec.c \
 	hwmodel/dnn_profile.c hwmodel/dnn.c hwmodel/device.c hwmodel/cost_laws.c hwmodel/profile_check.c hwmodel/steptimes.c hwmodel/cost.c hwmodel/model_rates.c \
 	hwmodel/served_layers.c hwmodel/served_network.c hwmodel/served_moe.c hwmodel/served_llm.c hwmodel/kv_reuse.c hwmodel/speculation.c hwmodel/throughput.c hwmodel/goodput.c hwmodel/profile_json.c hwmodel/profile_write.c \
 	hwmodel/prices.c hwmodel/served_json.c hwmodel/served.c hwmodel/elastic_json.c hwmodel/elastic.c
 liborrery_a_SOURCES += hwmodel/catalogue.h hwmodel/cost.h hwmodel/cost_laws.h hwmodel/device.h hwmodel/dnn.h \
 	hwmodel/dnn_plan.h hwmodel/dnn_profile.h hwmodel/elastic.h hwmodel/embedded.h hwmodel/goodput.h hwmodel/graph_shape.h hwmodel/json.h hwmodel/model_rates.h hwmodel/prices.h \
 	hwmodel/profile.h hwmodel/served.h hwmodel/served_llm.h hwmodel/served_network.h hwmodel/served_moe.h hwmodel/kv_reuse.h hwmodel/speculation.h hwmodel/steptimes.h hwmodel/throughput.h
+liborrery_a_SOURCES += hwmodel/routing.h hwmodel/routing_parts.h
 # devices and published step times
 ORR_DEVICES = hwmodel/devices/k80.json hwmodel/devices/m40.json hwmodel/devices/titanx-maxwell.json \
 	hwmodel/devices/p100.json hwmodel/devices/p100-pcie.json hwmodel/devices/titanx-pascal.json hwmodel/devices/1080ti.json \

@@ -2,6 +2,9 @@
 nobase_dist_pkgdata_DATA += scenarios/ako/figures.json scenarios/ako/published.csv scenarios/ako/README.md \
 	scenarios/ako/ako.json scenarios/ako/servers.json scenarios/ako/both.json \
 	scenarios/ako/waits.json scenarios/ako/means.json
+nobase_dist_pkgdata_DATA += scenarios/experts/figures.json scenarios/experts/published.csv scenarios/experts/README.md \
+	scenarios/experts/decode.json scenarios/experts/normal.json scenarios/experts/modes.json scenarios/experts/skew.json scenarios/experts/layer.json \
+	scenarios/experts/kernels.json scenarios/experts/training.json
 nobase_dist_pkgdata_DATA += scenarios/stanza/figures.json scenarios/stanza/published.csv scenarios/stanza/README.md \
 	scenarios/stanza/parameter-server.json scenarios/stanza/colocated.json scenarios/stanza/stanza.json scenarios/stanza/overlaps.json
 nobase_dist_pkgdata_DATA += scenarios/ds-sync/figures.json scenarios/ds-sync/published.csv scenarios/ds-sync/README.md \

@@ -19,6 +19,8 @@ MODEL_FILES = \
 	hwmodel/models/llama2_7b.json hwmodel/models/llama2_13b.json hwmodel/models/llama2_70b.json \
 	hwmodel/models/llama3_8b.json hwmodel/models/llama3_70b.json hwmodel/models/llama3p1_405b.json hwmodel/models/llama3p2_1b.json hwmodel/models/llama3p2_3b.json \
 	hwmodel/models/mistral_7b.json hwmodel/models/phi4.json hwmodel/models/phi4_mini.json \
+	hwmodel/models/deepseek_v3.json hwmodel/models/kimi_k2.json hwmodel/models/mixtral_8x7b.json hwmodel/models/mixtral_8x22b.json \
+	hwmodel/models/qwen3_30b_a3b.json hwmodel/models/qwen3_235b_a22b.json hwmodel/models/qwen3_coder_480b.json \
 	hwmodel/models/vit_b16.json hwmodel/models/deit_s16.json hwmodel/models/deit_b16_distilled.json \
 	hwmodel/models/transformer_base.json hwmodel/models/transformer_big.json hwmodel/models/gnmt_v2.json \
 	hwmodel/models/gnmt_16.json hwmodel/models/dlrm_criteo_nvidia.json hwmodel/models/dlrm_rm_small.json \

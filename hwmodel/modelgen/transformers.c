@@ -8,6 +8,7 @@ static struct plan *make(const struct recipe *r, struct plan *(*family)(const st
 	t.name = r->name;
 	t.title = r->title;
 	t.kv_heads = t.kv_heads ? t.kv_heads : t.heads;
+	t.moe_every = 1;
 	t.ffn = t.ffn ? t.ffn : 4 * t.hidden;
 	return family(&t);
 }
@@ -51,6 +52,41 @@ static struct plan *vit(const struct recipe *r)
 	{                                                                                                             \
 		.hidden = h, .layers = l, .heads = a, .kv_heads = kv, .ffn = f, .seq = s, .vocab = v, .is_tied = tied \
 	}
+/* Grouped-query attention with norms of queries and keys; e experts, k per token, of width w. Sample: 4096 tokens. */
+#define QWEN3(h, l, a, kv, e, k, w)                                                                                           \
+	&(const struct transformer)                                                                                           \
+	{                                                                                                                     \
+		.hidden = h, .layers = l, .heads = a, .kv_heads = kv, .head_dim = 128, .qk_norm = QK_NORM_HEADS, .seq = 4096, \
+		.vocab = 151936,                                                                                              \
+		.moe = {.experts = e,                                                                                         \
+			.top_k = k,                                                                                           \
+			.width = w,                                                                                           \
+			.groups = 1,                                                                                          \
+			.top_groups = 1 }                                                                                     \
+	}
+#define MIXTRAL(h, l, a, w, v)                                                                \
+	&(const struct transformer)                                                           \
+	{                                                                                     \
+		.hidden = h, .layers = l, .heads = a, .kv_heads = 8, .seq = 4096, .vocab = v, \
+		.moe = {.experts = 8,                                                         \
+			.top_k = 2,                                                           \
+			.width = w,                                                           \
+			.groups = 1,                                                          \
+			.top_groups = 1 }                                                     \
+	}
+/* Latent attention, one shared expert; a heads, d dense layers, e experts in g groups of which t are used. */
+#define DEEPSEEK(a, d, v, e, g, t)                                                                                               \
+	&(const struct transformer)                                                                                              \
+	{                                                                                                                        \
+		.hidden = 7168, .layers = 61, .heads = a, .ffn = 18432, .seq = 4096, .vocab = v, .q_rank = 1536, .kv_rank = 512, \
+		.nope = 128, .rope = 64, .v_dim = 128, .first_dense = d, .has_router_bias = true,                                \
+		.moe = {.experts = e,                                                                                            \
+			.top_k = 8,                                                                                              \
+			.shared = 1,                                                                                             \
+			.width = 2048,                                                                                           \
+			.groups = g,                                                                                             \
+			.top_groups = t }                                                                                        \
+	}
 #define VIT(h, l, a, s, two)                                                                                                    \
 	&(const struct transformer)                                                                                             \
 	{                                                                                                                       \
@@ -63,6 +99,10 @@ static const char touvron[] = "Touvron et al., arXiv:2307.09288; released config
 static const char meta[] = "Grattafiori et al., arXiv:2407.21783; released configurations (config.json)";
 static const char mistral[] = "Jiang et al., arXiv:2310.06825; released configuration of v0.3 (config.json)";
 static const char abdin[] = "Abdin et al., arXiv:2412.08905; released configuration (config.json)";
+static const char deepseek[] = "DeepSeek-AI, arXiv:2412.19437; released configuration (config.json)";
+static const char kimi[] = "Moonshot AI, arXiv:2507.20534; released configuration (config.json)";
+static const char jiang[] = "Jiang et al., arXiv:2401.04088; released configuration (config.json)";
+static const char yang[] = "Yang et al., arXiv:2505.09388; released configuration (config.json)";
 static const char abouelenin[] = "Microsoft, arXiv:2503.01743; released configuration (config.json)";
 
 const struct recipe transformers[] = {
@@ -95,6 +135,14 @@ const struct recipe transformers[] = {
 	{ "mistral_7b", "Mistral 7B v0.3", mistral, llama, LLAMA3(4096, 32, 32, 8, 14336, 8192, 32768, false) },
 	{ "phi4", "Phi-4", abdin, llama, LLAMA3(5120, 40, 40, 10, 17920, 8192, 100352, false) },
 	{ "phi4_mini", "Phi-4 mini", abouelenin, llama, LLAMA3(3072, 32, 24, 8, 8192, 8192, 200064, true) },
+	{ "deepseek_v3", "DeepSeek-V3 and R1, without the module that predicts a second token", deepseek, llama,
+		DEEPSEEK(128, 3, 129280, 256, 8, 4) },
+	{ "kimi_k2", "Kimi K2", kimi, llama, DEEPSEEK(64, 1, 163840, 384, 1, 1) },
+	{ "mixtral_8x7b", "Mixtral 8x7B", jiang, llama, MIXTRAL(4096, 32, 32, 14336, 32000) },
+	{ "mixtral_8x22b", "Mixtral 8x22B, vocabulary of v0.3", jiang, llama, MIXTRAL(6144, 56, 48, 16384, 32768) },
+	{ "qwen3_30b_a3b", "Qwen3 30B-A3B", yang, llama, QWEN3(2048, 48, 32, 4, 128, 8, 768) },
+	{ "qwen3_235b_a22b", "Qwen3 235B-A22B", yang, llama, QWEN3(4096, 94, 64, 4, 128, 8, 1536) },
+	{ "qwen3_coder_480b", "Qwen3-Coder 480B-A35B", yang, llama, QWEN3(6144, 62, 96, 8, 160, 8, 2560) },
 	{ "vit_b16", "ViT-B/16", "torchvision; Dosovitskiy et al., ICLR 2021", vit, VIT(768, 12, 12, 197, false) },
 	{ "deit_s16", "DeiT-S/16", "Touvron et al., ICML 2021", vit, VIT(384, 12, 6, 197, false) },
 	{ "deit_b16_distilled", "DeiT-B/16 distilled", "Touvron et al., ICML 2021", vit, VIT(768, 12, 12, 198, true) },

@@ -23,7 +23,7 @@ static struct act add_norm(struct plan *p, const char *add, const char *norm, st
 
 static struct act self_attention(struct plan *p, const struct sizes *z, struct act x)
 {
-	struct attention a = { x.h, x.h, z->hidden, z->heads, z->heads, "attn", false };
+	struct attention a = { x.h, x.h, z->heads, z->heads, z->hidden / z->heads, z->hidden / z->heads, "attn", false };
 	op_linear(p, "qkv", x, 3.0 * z->hidden, true, 3);
 	x = op_linear(p, "attn_out", op_attention(p, &a), z->hidden, true, 1);
 	return add_norm(p, "residual1", "ln1", x);
@@ -31,7 +31,7 @@ static struct act self_attention(struct plan *p, const struct sizes *z, struct a
 
 static struct act cross_attention(struct plan *p, const struct sizes *z, struct act x, struct act encoded)
 {
-	struct attention a = { x.h, encoded.h, z->hidden, z->heads, z->heads, "x", false };
+	struct attention a = { x.h, encoded.h, z->heads, z->heads, z->hidden / z->heads, z->hidden / z->heads, "x", false };
 	op_linear(p, "x_q", x, z->hidden, true, 1);
 	op_linear(p, "x_kv", encoded, 2.0 * z->hidden, true, 2);
 	x = op_linear(p, "x_out", op_attention(p, &a), z->hidden, true, 1);

@@ -22,6 +22,7 @@ static void put_key(struct sbuf *out, const char *key, double v)
 
 static void put_layer(struct sbuf *out, const struct dnn_layer *l)
 {
+	static const char *const splits[] = { "auto", "none", "columns", "rows" };
 	sbuf_printf(out, "{ \"name\": \"%s\", \"kind\": \"%s\"", l->name, dnn_kind_name(l->kind));
 	put_key(out, "params", l->params);
 	put_key(out, "tensors", l->tensors);
@@ -36,7 +37,10 @@ static void put_layer(struct sbuf *out, const struct dnn_layer *l)
 	sbuf_printf(out, ", \"saved\": ");
 	put_number(out, l->saved_elems);
 	if (l->m > 0)
-		sbuf_printf(out, ", \"gemm\": [%.0f, %.0f, %.0f, %.0f]", l->m, l->n, l->k, l->count);
+		sbuf_printf(out, ", \"gemm\": [%.17g, %.0f, %.0f, %.0f]", l->m, l->n, l->k, l->count);
+	put_key(out, "experts", l->experts);
+	if (l->split)
+		sbuf_printf(out, ", \"split\": \"%s\"", splits[l->split]);
 	sbuf_puts(out, l->is_in_place ? ", \"in_place\": true }" : " }");
 }
 
@@ -50,6 +54,21 @@ static void put_graph(struct sbuf *out, const struct dnn *d)
 	sbuf_puts(out, d->has_attention ? ", \"attention\": true },\n" : " },\n");
 }
 
+/* Writes dimensions of heads and of the cache only if they are not the defaults. */
+static void put_transformer(struct sbuf *out, const struct dnn *d)
+{
+	const struct dnn_attention *a = &d->attention;
+	sbuf_printf(out, "\"transformer\": { \"hidden\": %u, \"heads\": %u, \"kv_heads\": %u, \"ffn\": %u, \"seq\": %u, \"vocab\": %u",
+		d->hidden, d->heads, d->kv_heads, d->ffn, d->seq, d->vocab);
+	if (a->head_dim && a->head_dim != d->hidden / d->heads)
+		sbuf_printf(out, ", \"head_dim\": %u", a->head_dim);
+	if (a->v_dim != a->head_dim)
+		sbuf_printf(out, ", \"v_dim\": %u", a->v_dim);
+	if (a->cached < 2. * d->kv_heads * a->head_dim)
+		sbuf_printf(out, ", \"cached\": %.0f", a->cached);
+	sbuf_puts(out, " },\n");
+}
+
 static void put_head(struct sbuf *out, const struct plan *p, const struct recipe *r)
 {
 	const struct dnn *d = p->d;
@@ -58,9 +77,12 @@ static void put_head(struct sbuf *out, const struct plan *p, const struct recipe
 	if (p->classifier)
 		sbuf_printf(out, "\"classifier\": \"%s\",\n", p->classifier);
 	if (d->hidden)
+		put_transformer(out, d);
+	if (d->moe.experts)
 		sbuf_printf(out,
-			"\"transformer\": { \"hidden\": %u, \"heads\": %u, \"kv_heads\": %u, \"ffn\": %u, \"seq\": %u, \"vocab\": %u },\n",
-			d->hidden, d->heads, d->kv_heads, d->ffn, d->seq, d->vocab);
+			"\"experts\": { \"experts\": %u, \"top_k\": %u, \"shared\": %u, \"width\": %u, \"groups\": %u, \"top_groups\": %u "
+			"},\n",
+			d->moe.experts, d->moe.top_k, d->moe.shared, d->moe.width, d->moe.groups, d->moe.top_groups);
 	if (d->graph.vertices > 0)
 		put_graph(out, d);
 }

@@ -105,6 +105,59 @@ ORR_API bool orr_step_graph(const struct orr_step *s, struct orr_step_graph *out
  * (docs/models/step-dorylus.md). */
 ORR_API double orr_step_ghosts(const struct orr_step *s, uint32_t parts);
 
+/* ---- mixtures of experts ---- */
+
+struct orr_step_experts {
+	uint32_t experts, top_k, shared, width; /* routed experts of a layer; those of a token; experts that all tokens use; their width */
+	uint32_t groups, top_groups;            /* a token's experts are in at most top_groups of `groups` equal groups */
+};
+/* Returns false if the model has no routed experts. */
+ORR_API bool orr_step_experts(const struct orr_step *s, struct orr_step_experts *out);
+/* Returns the number of routed experts of a layer (of a product: those whose weights it holds); 0: none. */
+ORR_API uint32_t orr_layer_experts(const struct orr_step *s, uint32_t layer);
+enum orr_split { ORR_SPLIT_AUTO, ORR_SPLIT_NONE, ORR_SPLIT_COLUMNS, ORR_SPLIT_ROWS };
+/* Returns how tensor parallelism splits a linear layer; AUTO: layers of a block by columns and by rows in turn. */
+ORR_API enum orr_split orr_layer_split(const struct orr_step *s, uint32_t layer);
+
+struct orr_step_attention {
+	double head_dim, v_dim; /* of queries and keys; of values; 0: no transformer */
+	double kv_heads;
+	double cached; /* values that a decoder keeps per token and layer */
+};
+ORR_API void orr_step_attention(const struct orr_step *s, struct orr_step_attention *out);
+
+/* AUTO: balanced if there are copies, else contiguous. BALANCED: DeepSeek's balancer (docs/models/step-experts.md). */
+enum orr_expert_placement { ORR_PLACE_AUTO, ORR_PLACE_CONTIGUOUS, ORR_PLACE_BALANCED };
+struct orr_routing_terms {
+	uint32_t experts, top_k, groups, top_groups;
+	const double *load; /* relative load of each expert; NULL: 1 / (e + 1)^skew for expert e */
+	double skew;
+	uint32_t ranks, per_node; /* GPUs that share the experts, and those of a node */
+	uint32_t copies;          /* redundant copies of hot experts */
+	enum orr_expert_placement placement;
+	double capacity; /* most pairs of an expert, in units of the mean; pairs above it are dropped. 0: none */
+};
+struct orr_routing {
+	uint32_t number;                       /* for orr_routing_messages() */
+	const double *rank_pairs;              /* [rank] expected (token, expert) pairs per token; valid during the run, as the next two */
+	const double *rank_visits;             /* [rank] probability that a token goes there */
+	const uint32_t *rank_experts;          /* [rank] number of experts and copies */
+	double distinct_ranks, distinct_nodes; /* expected numbers for a token */
+	double imbalance, dropped;             /* pairs of the busiest rank / mean; share of dropped pairs */
+};
+/* Reads the loads of n experts from the text of a file: numbers separated by blanks, commas or line ends. */
+ORR_API int orr_routing_loads(const char *file, const char *text, size_t size, uint32_t n, double *out, struct orr_error *err);
+/* Computes where the tokens go. In create(). */
+ORR_API int orr_step_route(struct orr_step *s, const struct orr_routing_terms *t, struct orr_routing *out, struct orr_error *err);
+/* What a token is sent as: once for each of its experts, of its ranks, or of its nodes (then passed on inside the node). */
+enum orr_expert_mode { ORR_EXPERT_PER_EXPERT, ORR_EXPERT_PER_RANK, ORR_EXPERT_PER_NODE };
+/* Returns the number of the messages of a dispatch (or of the combine that returns its results), for orr_exchange(); each rank has tokens
+ * of `bytes` in all. start_s: additional latency. In create(). */
+ORR_API uint32_t orr_routing_messages(
+	struct orr_step *s, uint32_t routing, enum orr_expert_mode mode, double bytes, bool is_combine, double start_s);
+/* Returns the number of other messages, bytes[from * n + to] (copied). In create(). */
+ORR_API uint32_t orr_step_messages(struct orr_step *s, uint32_t n, const double *bytes, double start_s);
+
 /* ---- costs ---- */
 
 enum orr_pass { ORR_PASS_FORWARD, ORR_PASS_BACKWARD_DATA, ORR_PASS_BACKWARD_WEIGHT };
@@ -116,6 +169,12 @@ ORR_API double orr_cost(
 /* Like orr_cost(), with element-wise layers split too (sequence parallelism). */
 ORR_API double orr_cost_sequence_parallel(
 	const struct orr_step *s, uint32_t device, enum orr_pass pass, uint32_t first, uint32_t count, double batch, uint32_t shards);
+/* Returns the time, s, of a pass over a layer of routed experts, on a device that holds `experts` of them and computes `pairs` (token,
+ * expert) pairs. 0 for other layers. */
+ORR_API double orr_cost_experts(
+	const struct orr_step *s, uint32_t device, enum orr_pass pass, uint32_t layer, double pairs, double experts, uint32_t shards);
+/* Returns the number of a device's multiprocessors; 0: unknown. */
+ORR_API double orr_device_sms(const struct orr_step *s, uint32_t device);
 ORR_API double orr_update_cost(const struct orr_step *s, uint32_t device, double params);
 /* Return the bandwidth of the bottleneck of the route: the nominal one, and the present one (contention, time-varying capacity). */
 ORR_API double orr_bandwidth(const struct orr_step *s, uint32_t from, uint32_t to);
@@ -249,6 +308,17 @@ ORR_API orr_op orr_collective(struct orr_step *s, const struct orr_group *g, con
 /* Makes a collective among lanes at one position. The group of lane l is the `size` lanes l - (l / stride % size) * stride + i *
  * stride. */
 ORR_API orr_op orr_collective_lanes(struct orr_step *s, uint32_t position, uint32_t size, uint32_t stride, const struct orr_collective *c);
+
+/* Makes an op that sends all messages of one number at once (an all-to-all of unequal messages): among a group, or among lanes as
+ * orr_collective_lanes(). */
+ORR_API orr_op orr_exchange(struct orr_step *s, const struct orr_group *g, uint32_t messages);
+ORR_API orr_op orr_exchange_lanes(struct orr_step *s, uint32_t position, uint32_t size, uint32_t stride, uint32_t messages);
+
+/* In create(), after orr_step_lanes(): returns the number of times by lane, seconds[lane] (copied). If they differ, every lane is
+ * simulated. */
+ORR_API uint32_t orr_step_lane_seconds(struct orr_step *s, const double *seconds);
+/* Makes a compute op like orr_compute(), which takes another time in each lane. */
+ORR_API orr_op orr_compute_lanes(struct orr_step *s, uint32_t position, enum orr_work work, uint32_t lane_seconds);
 
 /* Sets the number of samples of this iteration, if iterations differ; in build() only. */
 ORR_API void orr_iteration_samples(struct orr_step *s, double samples);

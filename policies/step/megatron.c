@@ -10,8 +10,12 @@
  * sends 1/tp of the activations to the next stage, which gathers them (scatter_gather; SC 2021, 4.1); with sequence parallelism
  * this is not needed. ZeRO-1: gradients are reduce-scattered, each replica updates its part, and parameters are gathered.
  *
+ * ep divides the routed experts of a stage over its GPUs, tensor- and context-parallel neighbours included; a rank has whole experts
+ * (MoE parallel folding, Liu et al., arXiv 2504.14960). cp divides sequences; keys and values are gathered.
+ *
  * Assumption: collectives of tensor parallelism do not overlap with computing (docs/models/step-pipelines.md).
  */
+#include "experts.h"
 #include "pipeline.h"
 
 #include <string.h>
@@ -25,10 +29,12 @@ static const struct orr_param params[] = { ORR_PARAM_INT("tp", "1", 1, 1e6, "GPU
 	ORR_PARAM_BOOL("zero", false, "ZeRO-1: shard the optimizer state over replicas"),
 	ORR_PARAM_BOOL("dp_overlap", true, "reduce a part's gradients as soon as they are ready; false: after the last backward pass"),
 	ORR_PARAM_CHOICE("order", "tp-dp-pp", "tp-dp-pp|tp-pp-dp", "order of ranks, the dimension on neighbouring GPUs first"),
+	ORR_PARAM_INT("cp", "1", 1, 1e6, "GPUs that share the sequences of a replica (context parallelism)"),
+	ORR_PARAM_INT("ep", "1", 1, 1e6, "GPUs of a stage that share the routed experts (expert parallelism)"),
 	ORR_PARAM_INT("dp_stride", "1", 1, 1e6, "distance of neighbours in the ring of replicas"),
 	ORR_PARAM_CHOICE("cut", "blocks", "blocks|time", "equal numbers of blocks per stage, or minimise the longest stage"),
 	ORR_PARAM_REAL("tp_bytes", "-1", -1, 1e18, "bytes of one tensor-parallel collective; -1: the activations"), PIPELINE_BATCH_PARAMS,
-	PIPELINE_STAGE_PARAMS, ORR_PARAM_END };
+	PIPELINE_STAGE_PARAMS, EXPERT_PARAMS, ORR_PARAM_END };
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
@@ -36,6 +42,8 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 		.tp = (uint32_t)orr_arg_int(args, "tp"),
 		.chunks = (uint32_t)orr_arg_int(args, "interleave"),
 		.dp_stride = (uint32_t)orr_arg_int(args, "dp_stride"),
+		.cp = (uint32_t)orr_arg_int(args, "cp"),
+		.ep = (uint32_t)orr_arg_int(args, "ep"),
 		.by_time = !strcmp(orr_arg_text(args, "cut"), "time"),
 		.is_pp_inner = !strcmp(orr_arg_text(args, "order"), "tp-pp-dp"),
 		.sequence_parallel = orr_arg_bool(args, "sequence_parallel"),

@@ -1,38 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Pipeline, tensor and data parallelism together (pipeline.h). */
-#include "pipeline.h"
+#include "pipeline_parts.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Streams. Neighbours use different streams, so that a stage sends and receives at the same time, each in order. */
-enum { STREAM_FORWARD = 1, STREAM_BACKWARD = 3, STREAM_WRAP = 5, STREAM_REDUCE = 7 };
-
-struct pipeline {
-	struct pipe_terms t;
-	uint32_t dp, m, parts; /* parts = pp * chunks */
-	double micro;          /* samples */
-	double tp_bytes;       /* bytes of one tensor-parallel collective */
-	double tied_params;    /* parameters of a table shared by the first and the last stage; 0: none */
-	double gradient_bytes, weight_bytes;
-	bool overlap_p2p;
-	struct stage *part;               /* parts in the order of the model */
-	double *update_s;                 /* by stage */
-	double *dp_bytes;                 /* bytes by stage; < 0: those of the model */
-	struct pass *order;               /* passes in order: 2 m chunks of each stage */
-	uint32_t *next;                   /* number of passes built, by stage */
-	orr_op *tail;                     /* op that the next pass waits for, by stage */
-	orr_op *forward_in, *backward_in; /* arrival of the input, [part * m + micro] */
-	orr_op *reduced;                  /* last collective that the update waits for, by stage */
-	uint32_t *left;                   /* number of backward passes not yet built, [stage * chunks + chunk] */
-};
 
 void pipe_free(void *self)
 {
 	struct pipeline *p = self;
 	if (!p)
 		return;
+	for (uint32_t i = 0; p->seg && i < p->parts; i++)
+		segments_free(&p->seg[i]);
+	orr_free(p->seg);
+	orr_free(p->expert_params);
+	experts_free(&p->x);
 	orr_free(p->part);
 	orr_free(p->update_s);
 	orr_free(p->dp_bytes);
@@ -109,6 +92,10 @@ static int size_grid(struct pipeline *p, const struct orr_step_facts *f, size_t 
 			(t->pp ? t->pp : 1) * t->tp, t->pp ? t->pp : 1, t->tp);
 	p->dp = f->gpus / (t->pp * t->tp);
 	p->parts = t->pp * t->chunks;
+	if (p->dp % t->cp)
+		return orr_fail(err, ORR_EINPUT, "cp=%u: expected a divisor of the %u GPUs of a stage and shard", t->cp, p->dp);
+	if (t->dp_stride > 1 && (t->cp > 1 || t->ep > 1))
+		return orr_fail(err, ORR_EINPUT, "dp_stride=%u: expected 1 with context or expert parallelism", t->dp_stride);
 	if (p->dp % t->dp_stride)
 		return orr_fail(err, ORR_EINPUT, "dp_stride=%u: expected a divisor of the %u replicas", t->dp_stride, p->dp);
 	if (n_times && n_times != 2 && n_times != 2 * (size_t)t->pp && n_times != 2 * (size_t)p->parts)
@@ -130,17 +117,17 @@ static int size_grid(struct pipeline *p, const struct orr_step_facts *f, size_t 
 static int size_batch(
 	struct pipeline *p, struct orr_step *s, const struct orr_args *args, const struct orr_step_facts *f, struct orr_error *err)
 {
-	double global = orr_arg_real(args, "global_batch");
+	double global = orr_arg_real(args, "global_batch"), replicas = p->dp / p->t.cp;
 	if (!(global > 0))
 		global = f->batch * f->gpus;
-	p->m = pipe_micro_batches(args, global / p->dp, p->t.pp, err);
+	p->m = pipe_micro_batches(args, global / replicas, p->t.pp, err);
 	if (!p->m)
 		return err->code ? err->code : ORR_EINPUT;
 	if (p->t.chunks > 1 && p->m % p->t.pp)
 		return orr_fail(err, ORR_EINPUT, "%u micro-batches: expected a multiple of the %u stages (interleaving)", p->m, p->t.pp);
 	if ((double)p->m * p->parts > 5e7)
 		return orr_fail(err, ORR_EINPUT, "%u micro-batches of %u stages: expected at most 5e7 passes", p->m, p->parts);
-	p->micro = global / p->dp / p->m;
+	p->micro = global / replicas / p->m;
 	orr_step_samples(s, global);
 	return ORR_OK;
 }
@@ -158,31 +145,10 @@ static void allocate(struct pipeline *p)
 	p->backward_in = orr_alloc(passes, sizeof *p->backward_in);
 	p->reduced = orr_alloc(pp, sizeof *p->reduced);
 	p->left = orr_alloc(p->parts, sizeof *p->left);
+	p->expert_params = orr_alloc(p->parts, sizeof *p->expert_params);
 }
 
 /* ---- create: placement and costs ---- */
-
-static uint32_t gpu_of(const struct pipeline *p, uint32_t lane, uint32_t stage)
-{
-	uint32_t tp = p->t.tp, shard = lane % tp, turn = p->dp / p->t.dp_stride;
-	uint32_t replica = lane / tp % turn * p->t.dp_stride + lane / tp / turn;
-	return p->t.is_pp_inner ? shard + tp * (stage + p->t.pp * replica) : shard + tp * (replica + p->dp * stage);
-}
-
-/* Returns the slowest GPU of a stage, which determines its speed, because its replicas are summed at the end. */
-static uint32_t slowest_gpu(const struct pipeline *p, const struct orr_step *s, uint32_t stage, uint32_t first, uint32_t layers)
-{
-	uint32_t lanes = p->t.tp * p->dp, best = gpu_of(p, 0, stage);
-	double most = -1;
-	for (uint32_t l = 0; l < lanes; l++) {
-		double x = orr_cost(s, gpu_of(p, l, stage), ORR_PASS_FORWARD, first, layers, 1, 1);
-		if (x > most) {
-			most = x;
-			best = gpu_of(p, l, stage);
-		}
-	}
-	return best;
-}
 
 /* Replaces values of the cost model by those of the user. */
 static void override(struct pipeline *p, const struct orr_args *args)
@@ -196,6 +162,10 @@ static void override(struct pipeline *p, const struct orr_args *args)
 			/* The times of a stage are divided evenly among its parts. */
 			bool is_part = n == 2 * (size_t)p->parts;
 			uint32_t at = is_part ? i : n == 2 ? 0 : i % p->t.pp, shares = is_part ? 1 : p->t.chunks;
+			if (p->seg) {
+				segments_scale(&p->x, &p->seg[i], EXPERTS_FORWARD, times[2 * at] / shares / g->forward_s);
+				segments_scale(&p->x, &p->seg[i], EXPERTS_BACKWARD, times[2 * at + 1] / shares / g->backward_s);
+			}
 			g->forward_s = times[2 * at] / shares;
 			g->backward_s = times[2 * at + 1] / shares;
 			g->recompute_s = 0;
@@ -219,22 +189,24 @@ static int measure(
 {
 	size_t n_counts;
 	const double *counts = orr_arg_list(args, "stage_layers", &n_counts);
-	struct stage_terms terms = { p->micro, recompute_named(orr_arg_text(args, "recompute")), p->t.tp, p->t.sequence_parallel };
+	struct stage_terms terms = { p->micro / p->t.cp, recompute_named(orr_arg_text(args, "recompute")), p->t.tp,
+		p->t.sequence_parallel };
 	uint32_t *device = orr_alloc(p->parts, sizeof *device), *first = orr_alloc((p->parts + 1), sizeof *first);
 	for (uint32_t i = 0; i < p->parts; i++)
-		device[i] = gpu_of(p, 0, i % p->t.pp);
+		device[i] = pipe_gpu_of(p, 0, i % p->t.pp);
 	int rc = stage_cut(s, &terms, p->parts, device, NULL, p->t.by_time, counts, n_counts, first, err);
 	for (uint32_t i = 0; !rc && i < p->parts; i++) {
 		uint32_t layers = first[i + 1] - first[i];
-		stage_measure(s, &terms, slowest_gpu(p, s, i % p->t.pp, first[i], layers), first[i], layers, &p->part[i]);
+		stage_measure(s, &terms, pipe_slowest_gpu(p, s, i % p->t.pp, first[i], layers), first[i], layers, &p->part[i]);
 	}
 	orr_free(device);
 	orr_free(first);
 	if (rc)
 		return rc;
-	p->tp_bytes = p->t.tp_bytes >= 0 ? p->t.tp_bytes : p->micro * f->seq * f->hidden * f->activation_bytes;
+	p->tp_bytes = p->t.tp_bytes >= 0 ? p->t.tp_bytes : terms.samples * f->seq * f->hidden * f->activation_bytes;
+	rc = p->t.ep ? pipe_measure_experts(p, s, args, f, err) : ORR_OK;
 	override(p, args);
-	return check_times(p, err);
+	return rc ? rc : check_times(p, err);
 }
 
 static void place(struct pipeline *p, struct orr_step *s, double given_update_s)
@@ -243,21 +215,22 @@ static void place(struct pipeline *p, struct orr_step *s, double given_update_s)
 	uint32_t *map = orr_alloc((size_t)lanes * pp, sizeof *map);
 	char what[32];
 	for (uint32_t i = 0; i < pp; i++) {
-		double params = 0, state_shards = p->t.zero ? p->dp : 1;
-		for (uint32_t c = 0; c < p->t.chunks; c++)
-			params += p->part[c * pp + i].params / p->t.tp;
-		if (i && i + 1 == pp)
-			params += p->tied_params / p->t.tp;
+		double state_shards = p->t.zero ? p->dp : 1, expert_shards = p->t.zero && p->seg ? lanes / p->t.ep : 1;
 		snprintf(what, sizeof what, "stage %u", i);
 		for (uint32_t l = 0; l < lanes; l++) {
-			uint32_t gpu = map[(size_t)l * pp + i] = gpu_of(p, l, i);
+			uint32_t gpu = map[(size_t)l * pp + i] = pipe_gpu_of(p, l, i);
+			double experts, params = pipe_params_of(p, i, l, &experts) + (i && i + 1 == pp ? p->tied_params / p->t.tp : 0);
 			stage_hold(s, gpu, params, state_shards, what);
-			p->update_s[i] = fmax(p->update_s[i], orr_update_cost(s, gpu, params / state_shards));
+			if (experts > 0)
+				stage_hold(s, gpu, experts, expert_shards, what);
+			p->update_s[i] = fmax(p->update_s[i], orr_update_cost(s, gpu, params / state_shards + experts / expert_shards));
 		}
 		if (given_update_s >= 0)
 			p->update_s[i] = given_update_s;
 	}
 	orr_step_lanes(s, lanes, pp, map);
+	for (uint32_t i = 0; p->seg && i < p->parts; i++)
+		segments_declare(&p->x, s, &p->seg[i], lanes);
 	orr_free(map);
 }
 
@@ -267,9 +240,11 @@ void *pipe_new(struct orr_step *s, const struct orr_args *args, const struct pip
 	size_t n_times;
 	struct pipeline *p = orr_alloc(1, sizeof *p);
 	p->t = *t;
+	p->t.cp = t->cp ? t->cp : 1;
 	orr_step_facts(s, &f);
 	orr_arg_list(args, "stage_times", &n_times);
 	p->overlap_p2p = orr_arg_bool(args, "overlap_p2p");
+	p->is_core_only = recompute_named(orr_arg_text(args, "recompute")) == RECOMPUTE_SELECTIVE;
 	p->gradient_bytes = f.gradient_bytes;
 	p->weight_bytes = f.weight_bytes;
 	p->tied_params = stage_tied_params(s);
@@ -280,15 +255,17 @@ void *pipe_new(struct orr_step *s, const struct orr_args *args, const struct pip
 		allocate(p);
 		rc = pipe_dp_bytes(args, p->t.pp, p->dp_bytes, err);
 	}
-	if (!rc) {
+	if (!rc)
 		rc = measure(p, s, args, &f, err);
-	}
 	if (rc) {
 		pipe_free(p);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < p->t.pp; i++)
 		schedule_make(t->schedule, p->order + 2 * (size_t)p->m * t->chunks * i, p->m, p->t.pp, t->chunks, i);
+	struct orr_step_attention a;
+	orr_step_attention(s, &a);
+	p->kv_bytes = p->micro * f.seq * a.kv_heads * (a.head_dim + a.v_dim) * f.activation_bytes / p->t.tp;
 	place(p, s, orr_arg_real(args, "update_s"));
 	return p;
 }
@@ -353,12 +330,11 @@ static void build_forward(struct pipeline *p, struct orr_step *s, uint32_t stage
 {
 	uint32_t i = x->chunk * p->t.pp + stage;
 	const struct stage *g = &p->part[i];
-	orr_op op = orr_compute(s, stage, ORR_FORWARD, g->forward_s);
-	orr_after(s, op, p->tail[stage]);
-	orr_after(s, op, p->forward_in[(size_t)i * p->m + x->micro]);
-	orr_takes(s, op, stage, g->stored_bytes);
-	orr_label(s, op, "F%u", x->micro);
-	p->tail[stage] = op = shards_forward(p, s, stage, g->columns, g->rows, op);
+	orr_op first, op = pipe_compute(p, s, stage, i, ORR_FORWARD, g->forward_s, p->forward_in[(size_t)i * p->m + x->micro], &first);
+	orr_takes(s, first, stage, g->stored_bytes);
+	orr_label(s, first, "F%u", x->micro);
+	op = shards_forward(p, s, stage, g->columns, g->rows, op);
+	p->tail[stage] = op = pipe_among_context(p, s, stage, g, ORR_ALL_GATHER, op);
 	if (i + 1 == p->parts) {
 		p->backward_in[(size_t)i * p->m + x->micro] = op;
 		return;
@@ -370,14 +346,20 @@ static void build_forward(struct pipeline *p, struct orr_step *s, uint32_t stage
 	p->forward_in[(size_t)(i + 1) * p->m + x->micro] = received(p, s, to, g->out_bytes, sent);
 }
 
-static orr_op build_recompute(
-	struct pipeline *p, struct orr_step *s, uint32_t stage, const struct stage *g, const struct pass *x, orr_op input)
+/* Recomputes a part's forward pass, or (of experts: without exchanges) only the core of attention. */
+static orr_op build_recompute(struct pipeline *p, struct orr_step *s, uint32_t stage, uint32_t i, const struct pass *x, orr_op input)
 {
-	orr_op op = orr_compute(s, stage, ORR_RECOMPUTE, g->recompute_s);
-	orr_after(s, op, p->tail[stage]);
-	orr_after(s, op, input);
-	orr_takes(s, op, stage, g->working_bytes);
-	orr_label(s, op, "R%u", x->micro);
+	const struct stage *g = &p->part[i];
+	orr_op first, op;
+	if (p->seg && p->is_core_only) {
+		op = first = orr_compute(s, stage, ORR_RECOMPUTE, g->recompute_s);
+		orr_after(s, op, p->tail[stage]);
+		orr_after(s, op, input);
+	} else {
+		op = pipe_compute(p, s, stage, i, ORR_RECOMPUTE, g->recompute_s, input, &first);
+	}
+	orr_takes(s, first, stage, g->working_bytes);
+	orr_label(s, first, "R%u", x->micro);
 	return op;
 }
 
@@ -387,16 +369,15 @@ static orr_op build_backward(struct pipeline *p, struct orr_step *s, uint32_t st
 	const struct stage *g = &p->part[i];
 	orr_op input = p->backward_in[(size_t)i * p->m + x->micro], again = 0;
 	if (g->working_bytes > 0 || g->recompute_s > 0) {
-		again = build_recompute(p, s, stage, g, x, input);
+		again = build_recompute(p, s, stage, i, x, input);
 		p->tail[stage] = shards_forward(p, s, stage, g->again_columns, g->again_rows, again);
 	}
-	orr_op op = orr_compute(s, stage, ORR_BACKWARD, g->backward_s);
-	orr_after(s, op, p->tail[stage]);
-	orr_after(s, op, input);
+	orr_op backward, op = pipe_compute(p, s, stage, i, ORR_BACKWARD, g->backward_s, input, &backward);
 	orr_gives(s, op, stage, g->stored_bytes + (again ? g->working_bytes : 0));
-	orr_label(s, op, "B%u", x->micro);
-	orr_op backward = op;
-	p->tail[stage] = op = shards_backward(p, s, stage, g, op);
+	orr_label(s, backward, "B%u", x->micro);
+	op = shards_backward(p, s, stage, g, op);
+	op = pipe_among_context(p, s, stage, g, ORR_ALL_GATHER, op);
+	p->tail[stage] = op = pipe_among_context(p, s, stage, g, ORR_REDUCE_SCATTER, op);
 	if (!i)
 		return backward;
 	uint32_t to = (stage + p->t.pp - 1) % p->t.pp;
@@ -408,28 +389,40 @@ static orr_op build_backward(struct pipeline *p, struct orr_step *s, uint32_t st
 	return backward;
 }
 
-/* Sums the gradients of a chunk (or of all chunks of the stage) over replicas. */
-static void build_reduce(struct pipeline *p, struct orr_step *s, uint32_t stage, uint32_t chunk, bool is_whole, orr_op after)
+/* Sums gradients over groups of lanes, after the sums of the stage before it. */
+static void add_reduce(struct pipeline *p, struct orr_step *s, uint32_t stage, uint32_t size, uint32_t stride,
+	const struct orr_collective *c, orr_op after)
 {
-	const struct stage *g = &p->part[chunk * p->t.pp + stage];
-	double params = 0, portion = is_whole ? 1 : 1.0 / p->t.chunks;
-	for (uint32_t c = 0; c < p->t.chunks; c++)
-		if (is_whole || c == chunk)
-			params += p->part[c * p->t.pp + stage].params / p->t.tp;
-	struct orr_collective c = { .op = p->t.zero ? ORR_REDUCE_SCATTER : ORR_ALL_REDUCE,
-		.bytes = p->dp_bytes[stage] >= 0 ? p->dp_bytes[stage] * portion : params * p->gradient_bytes };
-	if (p->t.tp == 1 && p->dp_bytes[stage] < 0 && (!is_whole || p->t.chunks == 1)) {
-		c.first_layer = g->first;
-		c.n_layers = g->layers;
-	}
-	if (p->dp == 1 || !(c.bytes > 0))
+	if (size == 1 || !(c->bytes > 0))
 		return;
-	orr_op op = orr_collective_lanes(s, stage, p->dp, p->t.tp, &c);
+	orr_op op = orr_collective_lanes(s, stage, size, stride, c);
 	orr_after(s, op, after);
 	orr_on_stream(s, op, STREAM_REDUCE);
 	orr_after(s, op, p->reduced[stage]);
 	orr_label(s, op, "gradients %u", stage);
 	p->reduced[stage] = op;
+}
+
+/* Sums the gradients of a chunk (or of all chunks of the stage) over replicas; those of routed experts over the lanes that hold the same
+ * experts. */
+static void build_reduce(struct pipeline *p, struct orr_step *s, uint32_t stage, uint32_t chunk, bool is_whole, orr_op after)
+{
+	const struct stage *g = &p->part[chunk * p->t.pp + stage];
+	double params = 0, experts = 0, portion = is_whole ? 1 : 1.0 / p->t.chunks;
+	for (uint32_t c = 0; c < p->t.chunks; c++)
+		if (is_whole || c == chunk) {
+			params += (p->part[c * p->t.pp + stage].params - p->expert_params[c * p->t.pp + stage]) / p->t.tp;
+			experts += p->expert_params[c * p->t.pp + stage];
+		}
+	struct orr_collective c = { .op = p->t.zero ? ORR_REDUCE_SCATTER : ORR_ALL_REDUCE,
+		.bytes = p->dp_bytes[stage] >= 0 ? p->dp_bytes[stage] * portion : params * p->gradient_bytes };
+	if (p->t.tp == 1 && !p->seg && p->dp_bytes[stage] < 0 && (!is_whole || p->t.chunks == 1)) {
+		c.first_layer = g->first;
+		c.n_layers = g->layers;
+	}
+	add_reduce(p, s, stage, p->dp, p->t.tp, &c, after);
+	c.bytes = p->dp_bytes[stage] >= 0 || !p->seg ? 0 : experts / p->t.ep * p->gradient_bytes;
+	add_reduce(p, s, stage, p->seg ? p->t.tp * p->dp / p->t.ep : 1, p->t.ep, &c, after);
 }
 
 /* Sums the gradients of a table that both end stages share, after those of the replicas. */
@@ -448,12 +441,24 @@ static void build_tied(struct pipeline *p, struct orr_step *s)
 	p->tail[ends[0]] = p->tail[ends[1]] = op;
 }
 
+static void add_gather(
+	struct pipeline *p, struct orr_step *s, uint32_t stage, uint32_t size, uint32_t stride, const struct orr_collective *c)
+{
+	if (!p->t.zero || size == 1 || !(c->bytes > 0))
+		return;
+	orr_op op = orr_collective_lanes(s, stage, size, stride, c);
+	orr_after(s, op, p->tail[stage]);
+	orr_on_stream(s, op, STREAM_REDUCE);
+	orr_label(s, op, "parameters %u", stage);
+	p->tail[stage] = op;
+}
+
 /* Builds the update; under ZeRO-1 also the gather of the parameters after it. */
 static void build_update(struct pipeline *p, struct orr_step *s, uint32_t stage)
 {
 	struct orr_update average = { .kind = ORR_AVERAGE_GRADIENTS }, step = { .kind = ORR_LOCAL_UPDATE };
 	orr_op op = orr_compute(s, stage, ORR_OPTIMIZER, p->update_s[stage]);
-	double params = 0;
+	double experts, params = pipe_params_of(p, stage, 0, &experts);
 	orr_after(s, op, p->tail[stage]);
 	orr_after(s, op, p->reduced[stage]);
 	orr_label(s, op, "update");
@@ -461,16 +466,11 @@ static void build_update(struct pipeline *p, struct orr_step *s, uint32_t stage)
 		orr_updates(s, p->reduced[stage], &average);
 	orr_updates(s, op, &step);
 	p->tail[stage] = op;
-	for (uint32_t c = 0; c < p->t.chunks; c++)
-		params += p->part[c * p->t.pp + stage].params / p->t.tp;
 	struct orr_collective c = { .op = ORR_ALL_GATHER,
 		.bytes = p->dp_bytes[stage] >= 0 ? p->dp_bytes[stage] : params * p->weight_bytes };
-	if (!p->t.zero || p->dp == 1 || !(c.bytes > 0))
-		return;
-	p->tail[stage] = orr_collective_lanes(s, stage, p->dp, p->t.tp, &c);
-	orr_after(s, p->tail[stage], op);
-	orr_on_stream(s, p->tail[stage], STREAM_REDUCE);
-	orr_label(s, p->tail[stage], "parameters %u", stage);
+	add_gather(p, s, stage, p->dp, p->t.tp, &c);
+	c.bytes = p->dp_bytes[stage] >= 0 ? 0 : experts * p->weight_bytes;
+	add_gather(p, s, stage, p->seg ? p->t.tp * p->dp / p->t.ep : 1, p->t.ep, &c);
 }
 
 static bool has_input(const struct pipeline *p, uint32_t stage, const struct pass *x)
@@ -538,8 +538,15 @@ void pipe_describe(void *self, char *out, size_t size)
 	if (p->t.chunks > 1 && n < size)
 		n += (size_t)snprintf(out + n, size - n, "x%u", p->t.chunks);
 	if (n < size)
-		n += (size_t)snprintf(out + n, size - n, " tp=%u dp=%u, %u micro-batches of %g, at most %u in flight, layers", p->t.tp,
-			p->dp, p->m, p->micro, schedule_in_flight(p->order, passes));
+		n += (size_t)snprintf(out + n, size - n, " tp=%u dp=%u", p->t.tp, p->dp / p->t.cp);
+	if (p->t.cp > 1 && n < size)
+		n += (size_t)snprintf(out + n, size - n, " cp=%u", p->t.cp);
+	if (p->seg && n < size)
+		n += (size_t)snprintf(out + n, size - n, " ep=%u nodes_per_token=%.7g gpus_per_token=%.7g imbalance=%.7g", p->t.ep,
+			p->x.routing.distinct_nodes, p->x.routing.distinct_ranks, p->x.routing.imbalance);
+	if (n < size)
+		n += (size_t)snprintf(out + n, size - n, ", %u micro-batches of %g, at most %u in flight, layers", p->m, p->micro,
+			schedule_in_flight(p->order, passes));
 	for (uint32_t i = 0, run; i < p->parts && n + 24 < size; i += run) {
 		for (run = 1; i + run < p->parts && p->part[i + run].layers == p->part[i].layers; run++)
 			;

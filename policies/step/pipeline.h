@@ -3,12 +3,17 @@
  * pipeline.h - pipeline, tensor and data parallelism together
  *
  * Used by gpipe, one-f-one-b, interleaved, tensor-parallel and megatron. The GPUs are a grid of pp stages x dp replicas x tp
- * shards. Lane t + tp * d holds the stages of shard t of replica d; position p is pipeline stage p. A stage holds `chunks`
- * parts of the model: its chunk c is part c * pp + p. Each stage runs its passes in the order of its schedule (schedule.h).
+ * shards; with context parallelism dp counts the GPUs of all replicas, cp of them neighbours. Lane t + tp * d holds the stages of shard t
+ * of replica d; position p is pipeline stage p. A stage holds `chunks` parts of the model: its chunk c is part c * pp + p. Each stage runs
+ * its passes in the order of its schedule (schedule.h).
  *
  * A pass waits for its input, computes, runs the tensor-parallel collectives (no overlap), and sends its output. At the end
  * gradients are summed over replicas and the stage updates its parameters. This is a flush: the next iteration of a stage
  * begins after its update.
+ *
+ * Expert parallelism: lanes l - l % ep + 0..ep-1 divide the routed experts of each layer. Experts are not split over shards.
+ * Context parallelism: cp GPUs divide the tokens; keys and values of all tokens are gathered before attention, and their gradients are
+ * summed and scattered (Grattafiori et al., arXiv 2407.21783, 3.3.2). These collectives do not overlap with computing.
  */
 #ifndef ORR_POLICIES_STEP_PIPELINE_H
 #define ORR_POLICIES_STEP_PIPELINE_H
@@ -45,6 +50,8 @@
 struct pipe_terms {
 	uint32_t pp, tp, chunks; /* pp 0: given by stage_times, else one stage per GPU */
 	uint32_t dp_stride;      /* distance of neighbours in the ring of replicas */
+	uint32_t cp;             /* GPUs that share the sequences of a replica; 0 or 1: one */
+	uint32_t ep;             /* GPUs that share the experts of a layer; 0: each GPU has all experts (experts.h) */
 	enum schedule_kind schedule;
 	bool by_time;     /* cut so that the longest stage is shortest; false: equal numbers of blocks */
 	bool is_pp_inner; /* order of GPUs: true: stages of a replica are neighbours; false: replicas of a stage */

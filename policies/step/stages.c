@@ -176,7 +176,8 @@ struct kept {
 
 /*
  * Megatron's split of a block: a product whose input is not split is split by columns, so its output is split; the next product
- * is split by rows, so its output is not split. A layer keeps its input. Every shard keeps whole inputs; under sequence
+ * is split by rows, so its output is not split. Layers may state their split (orr_layer_split()); of neighbours split by columns the
+ * first needs a collective. Routed experts are not split. A layer keeps its input. Every shard keeps whole inputs; under sequence
  * parallelism, it keeps its part.
  */
 struct walk {
@@ -221,13 +222,15 @@ static void walk_layer(struct walk *w, uint32_t l, const struct orr_layer_info *
 		k->core += kept;
 	if (w->t->recompute == RECOMPUTE_SELECTIVE && is_core)
 		w->out->recompute_s += pass_s(w->s, w->t, w->device, ORR_PASS_FORWARD, l, 1);
-	if (i->kind == ORR_LAYER_LINEAR) {
+	enum orr_split split = orr_layer_split(w->s, l);
+	if (i->kind == ORR_LAYER_LINEAR && split != ORR_SPLIT_NONE && !orr_layer_experts(w->s, l)) {
 		bool is_again = w->t->recompute == RECOMPUTE_FULL && i->block != UINT32_MAX;
-		w->out->columns += !w->is_split;
-		w->out->rows += w->is_split;
-		w->out->again_columns += is_again && !w->is_split;
-		w->out->again_rows += is_again && w->is_split;
-		w->is_split = !w->is_split;
+		bool is_rows = split ? split == ORR_SPLIT_ROWS : w->is_split, is_first = !is_rows && !w->is_split;
+		w->out->columns += is_first;
+		w->out->rows += is_rows;
+		w->out->again_columns += is_again && is_first;
+		w->out->again_rows += is_again && is_rows;
+		w->is_split = !is_rows;
 	}
 	w->out_before = i->out_elems;
 }

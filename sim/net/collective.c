@@ -473,8 +473,30 @@ static void all_to_all(struct coll_plan *p, const struct coll_shape *s, bool is_
 	plan_phase(p, 1);
 }
 
+/* Plans unequal messages; those of the same shift are neighbours. */
+static void unequal(struct coll_plan *p, const struct coll_messages *m)
+{
+	uint32_t n = m->n;
+	p->pieces = n * n;
+	for (uint32_t k = 1; k < n; k++)
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t to = (i + k) % n;
+			if (m->bytes[(size_t)i * n + to] > 0)
+				plan_send(p, (struct coll_send){ .from = i,
+						     .to = to,
+						     .bytes = m->bytes[(size_t)i * n + to],
+						     .piece = i * n + to,
+						     .n_pieces = 1 });
+		}
+	plan_phase(p, 1);
+}
+
 static void plan_direct(struct coll_plan *p, const struct coll_shape *s)
 {
+	if (s->op == ORR_ALL_TO_ALL && s->messages) {
+		unequal(p, s->messages);
+		return;
+	}
 	if (s->op == ORR_ALL_TO_ALL) {
 		all_to_all(p, s, false);
 		return;

@@ -43,6 +43,13 @@ struct coll_plan {
 	uint32_t n_list, cap_list;
 };
 
+/* Unequal messages of an all-to-all: bytes[from * n + to]. */
+struct coll_messages {
+	uint32_t n;
+	double *bytes;
+	double start_s; /* latency of each message in addition to that of its route */
+};
+
 struct coll_shape {
 	enum orr_collective_op op;
 	enum orr_collective_algorithm algorithm;
@@ -62,6 +69,7 @@ struct coll_shape {
 	/* Measured times: a message has the latency hop_s on any route, and takes `stretch` times its bytes. */
 	bool is_measured;
 	double hop_s, stretch;
+	const struct coll_messages *messages; /* direct all-to-all: unequal messages; NULL: bytes / n between each two ranks */
 };
 
 /* Makes the plan. Returns ORR_EINPUT if the algorithm does not support the operation; the message names those that do. */

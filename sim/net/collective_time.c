@@ -84,8 +84,32 @@ static double multi_tree_s(const struct coll_shape *s, struct wire w, struct wir
 	return 2 * (fill * (inside.a + busy) + depth * w.a + fmax(loads * piece / w.B, rounds * busy));
 }
 
+/* Returns the time of unequal messages: that of the busiest link of a rank, in or out, inside and outside its island. */
+static double unequal_s(const struct coll_shape *s, struct wire w, struct wire inside)
+{
+	const struct coll_messages *x = s->messages;
+	uint32_t n = x->n, m = s->inner > 1 ? s->inner : 1;
+	double longest = 0, latency = 0;
+	if (m == n) {
+		w = inside;
+		m = 1;
+	}
+	for (uint32_t r = 0; r < n; r++) {
+		double out[2] = { 0 }, in[2] = { 0 };
+		for (uint32_t o = 0; o < n; o++) {
+			out[o / m == r / m] += o == r ? 0 : x->bytes[(size_t)r * n + o];
+			in[o / m == r / m] += o == r ? 0 : x->bytes[(size_t)o * n + r];
+		}
+		longest = fmax(longest, fmax(fmax(out[0], in[0]) / w.B, m > 1 ? fmax(out[1], in[1]) / inside.B : 0));
+		latency = fmax(latency, out[0] > 0 ? w.a : m > 1 && out[1] > 0 ? inside.a : 0);
+	}
+	return longest > 0 ? x->start_s + latency + longest : 0;
+}
+
 static double direct_s(const struct coll_shape *s, struct wire w, struct wire inside)
 {
+	if (s->messages)
+		return unequal_s(s, w, inside);
 	double n = s->n, m = s->inner;
 	if (s->op == ORR_ALL_TO_ALL && s->inner > 1 &&
 		s->inner < s->n) /* shares of a rank in the NICs, and in its link inside the island */

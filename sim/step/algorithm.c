@@ -71,7 +71,8 @@ static struct coll_shape shape_of(const struct orr_step *s, const struct coll *c
 		.bytes = c->what.bytes,
 		.root = c->what.root,
 		.inner = c->what.inner,
-		.chunks = c->what.chunks };
+		.chunks = c->what.chunks,
+		.messages = s->exchange };
 	coll_name_leader(&shape);
 	bool is_per_nic = coll_is_per_nic(shape.algorithm) || (shape.op == ORR_ALL_TO_ALL && a == ORR_DIRECT);
 	if (shape.algorithm != ORR_HIERARCHICAL && !is_per_nic)

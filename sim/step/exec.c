@@ -8,6 +8,7 @@
  * at the top of each of its heaps: no deadlock.
  */
 #include "step/exec.h"
+#include "step/experts.h"
 #include "step/functions.h"
 #include "step/path.h"
 #include "step/wire.h"
@@ -71,7 +72,7 @@ static uint32_t stream_at(const struct orr_step *s, const struct iteration *k, c
 static void compute(struct orr_step *s, struct iteration *k, uint32_t i, const struct op *o)
 {
 	uint32_t device = real_device(s, k->instance[i].lane, o->device);
-	double seconds = o->amount * stretch(s, device, k->number, k->instance[i].op);
+	double seconds = compute_s(s, o, k->instance[i].lane) * stretch(s, device, k->number, k->instance[i].op);
 	if (s->corun)
 		corun_start(s, device, k, i, seconds, o->occupancy > 0 ? o->occupancy : 1);
 	else

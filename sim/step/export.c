@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/outfile.h"
 #include "base/strtab.h"
-#include "step/world.h"
+#include "step/experts.h"
 #include "traces/chakra.h"
 
 #include <math.h>
@@ -167,7 +167,7 @@ static int add_instance(struct export *x, uint32_t at)
 	case OP_COMPUTE:
 		v.type = CHAKRA_COMPUTE;
 		v.rank = real_device(x->s, i->lane, o->device);
-		v.seconds = o->amount * stretch((struct orr_step *)(uintptr_t)x->s, v.rank, x->k->number, i->op);
+		v.seconds = compute_s(x->s, o, i->lane) * stretch((struct orr_step *)(uintptr_t)x->s, v.rank, x->k->number, i->op);
 		n = add_node(x, v);
 		add_place(x, v.rank, n, n);
 		return ORR_OK;

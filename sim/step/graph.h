@@ -28,6 +28,7 @@ struct op {
 	uint32_t device, peer; /* with lanes: positions in a lane */
 	double amount;         /* seconds or bytes */
 	double counts;         /* number of samples counted as trained when it ends */
+	uint32_t lane_seconds; /* compute op with its own time in each lane: number from 1 on (experts.h) */
 	uint32_t collective;   /* index into coll[]; NONE: no collective */
 	uint32_t first_update, n_updates;
 	uint32_t first_instance, n_instances;

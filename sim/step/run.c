@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One run: setup, iterations until they repeat or the last ends, results. */
 #include "step/exec.h"
+#include "step/experts.h"
 #include "step/functions.h"
 #include "step/path.h"
 #include "step/wire.h"
@@ -121,6 +122,7 @@ void world_free(struct orr_step *s)
 	wire_free(s->wire);
 	corun_free(s);
 	functions_free(s);
+	step_experts_free(s);
 	mem_free(s->live);
 	mem_free(s->plan);
 	mem_free(s->plan_slot);
@@ -288,7 +290,7 @@ int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 	uint32_t ahead = !s->is_merged ? 1 : s->graph_period < 2 ? 2 : s->graph_period > MAX_AHEAD ? MAX_AHEAD : s->graph_period;
 	for (uint32_t i = 0; i < ahead && s->built < s->wanted && !s->error.code; i++)
 		policy_build(s);
-	if (!s->error.code && s->is_merged && wire_classes(s))
+	if (!s->error.code && s->is_merged && (experts_differ(s) || wire_classes(s)))
 		s->must_unmerge = true;
 	if (s->error.code)
 		return s->error.code;

@@ -99,7 +99,7 @@ static inline double send_fill_s(const struct plan *plan, const struct coll_send
 {
 	const struct coll_shape *shape = &plan->shape;
 	bool is_first = shape->fill_s > 0 && !m->follows && m->from / shape->inner == m->to / shape->inner;
-	return is_first ? shape->fill_s : 0;
+	return (is_first ? shape->fill_s : 0) + (shape->messages ? shape->messages->start_s : 0);
 }
 
 /* ---- wire_idle.c ---- */

@@ -100,10 +100,12 @@ struct orr_step {
 	uint32_t *node_of;                      /* endpoint -> node */
 	double samples;                         /* per iteration */
 	uint32_t graph_period;                  /* orr_step_period() */
+	struct experts *experts;                /* experts.c; NULL: none */
+	const struct coll_messages *exchange;   /* messages of the exchange that is being added; NULL: none */
 	/* Lanes. */
 	uint32_t lanes, positions, lanes_run; /* lanes_run: number of simulated lanes, 1 when merged */
 	uint32_t *map;
-	bool is_merged, must_unmerge;
+	bool is_merged, must_unmerge, have_other_times; /* have_other_times: lanes compute for different times */
 	/* Iterations that have not retired, oldest first. */
 	struct iteration **live;
 	uint64_t first_live, n_live, cap_live;

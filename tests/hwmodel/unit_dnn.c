@@ -276,7 +276,7 @@ static void names(void)
 		const char *spec, *says;
 	} wrong[] = { { "resnet51", "did you mean \"resnet50\"?" }, { "alexnett", "did you mean \"alexnet\"?" },
 		{ "", "orrery model list" }, { "zzzzzzzz", "orrery model list" }, { "./nowhere.json", "nowhere.json" },
-		{ "gtp:hidden=1", "expected gpt, bert, llama, vit, deepfm" }, { "gpt:hidden=1024", "layers: expected a whole number" },
+		{ "gtp:hidden=1", "expected gpt, bert, llama, moe, vit, deepfm" }, { "gpt:hidden=1024", "layers: expected a whole number" },
 		{ "gpt:hiden=1024", "did you mean \"hidden\"?" },
 		{ "gpt:hidden=0", "hidden: expected a whole number from 1 to 1000000, found \"0\"" }, { "gpt:hidden=1e9", "found \"1e9\"" },
 		{ "gpt:hidden", "expected name=number" }, { "gpt:hidden=2,hidden=2", "hidden: duplicate key" },

@@ -36,7 +36,10 @@ static void complain(const struct orr_policy *p, const char *cluster, const char
 
 static const char *model_of(const struct orr_policy *p, bool has_blocks)
 {
-	return !strcmp(p->name, "dorylus") ? "gcn:vertices=400,edges=3000,widths=16-8-4" : has_blocks ? "bert_base_s128" : "lenet5";
+	return !strcmp(p->name, "dorylus")           ? "gcn:vertices=400,edges=3000,widths=16-8-4"
+	       : !strcmp(p->name, "expert_parallel") ? "moe:hidden=32,layers=2,heads=4,seq=16,vocab=64,experts=30,top_k=2,width=16"
+	       : has_blocks                          ? "bert_base_s128"
+						     : "lenet5";
 }
 
 static bool same_iterations(const struct step_result *a, const struct step_result *b)

@@ -156,14 +156,17 @@ static void all_settings(struct what *w, bool is_deep)
 	w->setting = "";
 }
 
-static bool needs_graph(const struct orr_policy *p)
+/* Returns the only kind of model that the policy accepts; NULL: any. */
+static const char *own_model(const struct orr_policy *p)
 {
-	return !strcmp(p->name, "dorylus");
+	return !strcmp(p->name, "dorylus")           ? "gcn:vertices=400,edges=3000,widths=16-8-4"
+	       : !strcmp(p->name, "expert_parallel") ? "moe:hidden=32,layers=2,heads=4,seq=16,vocab=64,experts=30,top_k=2,width=16"
+						     : NULL;
 }
 
 static const char *model_of(const struct orr_policy *p, const char *model)
 {
-	return !needs_graph(p) ? model : "gcn:vertices=400,edges=3000,widths=16-8-4";
+	return own_model(p) ? own_model(p) : model;
 }
 
 static void more_bandwidth(const struct orr_policy *p, const char *cluster)
@@ -200,7 +203,7 @@ int main(void)
 			continue;
 		complaints = runs = refused = 0;
 		bool needs_blocks = !strcmp((*p)->name, "context_parallel"); /* refuses the first model, which is no transformer */
-		for (int m = is_slow && needs_blocks; m < (is_slow && !needs_blocks ? 1 : needs_graph(*p) ? 1 : 2); m++)
+		for (int m = is_slow && needs_blocks; m < (is_slow && !needs_blocks ? 1 : own_model(*p) ? 1 : 2); m++)
 			for (size_t c = 0; c < sizeof clusters / sizeof *clusters; c++) {
 				const char *model = model_of(*p, models[m]);
 				struct what w = { *p, clusters[c], model, "",

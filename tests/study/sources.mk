@@ -1,4 +1,5 @@
 # make check-study
+SCRIPT_TESTS += tests/study/figures_experts.sh
 UNIT_TESTS += tests/study/unit_book_draw tests/study/unit_book_table tests/study/unit_book_values \
 	tests/study/unit_figures tests/study/unit_find_rate tests/study/unit_pace tests/study/unit_progress tests/study/unit_replications tests/study/unit_scenario tests/study/unit_worlds
 libtests_a_SOURCES += tests/study/book.h
