@@ -8,7 +8,7 @@ void bitset_init(struct bitset *b, uint32_t size)
 	b->size = size;
 	uint32_t n = size;
 	for (int l = 0; l < 4; l++) {
-		n = (n >> 6) + 2; /* one spare word, because bitset_next() may read one word past the last */
+		n = (n >> 6) + 2; /* bitset_next() may read one word past the last */
 		b->level[l] = mem_zalloc(n, sizeof *b->level[l]);
 	}
 }

@@ -66,16 +66,16 @@ static void fill_raw(struct bytes *b, size_t want)
 static void detect(struct bytes *b)
 {
 	fill_raw(b, 4);
-	/* The skippable frame 0x184D2A5? (RFC 8878, 3.1.2) may come first in a zstd file. */
+	/* A zstd file may start with a skippable frame, magic number 0x184D2A5? (RFC 8878, 3.1.2). */
 	if (b->n >= 2 && b->raw[0] == 0x1f && b->raw[1] == 0x8b)
 		b->packing = PACKING_GZIP;
 	else if (b->n >= 4 &&
 		 (!memcmp(b->raw, "\x28\xb5\x2f\xfd", 4) || (!memcmp(b->raw + 1, "\x2a\x4d\x18", 3) && (b->raw[0] & 0xf0) == 0x50)))
 		b->packing = PACKING_ZSTD;
 	if (b->packing == PACKING_GZIP && inflateInit2(&b->z, 15 + 16) != Z_OK)
-		b->fault = "the decompressor of zlib does not start";
+		b->fault = "zlib cannot be initialised";
 	if (b->packing == PACKING_ZSTD && !(b->zstd = ZSTD_createDStream()))
-		b->fault = "the decompressor of zstd does not start";
+		b->fault = "zstd cannot be initialised";
 }
 
 static struct bytes *bytes_new(int fd)

@@ -2,9 +2,8 @@
 /*
  * bytes.h - the bytes of a file, decompressed
  *
- * gzip (RFC 1952, any number of members) and zstd (RFC 8878, any number of
- * frames) are recognised by their first bytes and decompressed; other files
- * pass unchanged. The SHA-256 is that of the file on disk.
+ * gzip (RFC 1952, any number of members) and zstd (RFC 8878, any number of frames) are recognised by their first bytes and
+ * decompressed; other files pass unchanged. The SHA-256 covers the file as stored on disk.
  *
  * Invariant: bytes_read() returns all bytes that precede a fault before it
  * reports the fault, so a caller that counts lines knows the line of the fault.

@@ -63,7 +63,7 @@ int cleanup_create(char *path, int mode, int (*create)(char *path, int mode), st
 	lock(&before);
 	int made = create(path, mode), why = errno;
 	if (made >= 0) {
-		strcpy(c->path, path); /* create() keeps the length */
+		strcpy(c->path, path); /* create() may change the path but not its length */
 		c->next = newest;
 		newest = c;
 	}
@@ -119,7 +119,7 @@ void cleanup_now(void)
 
 /* ---- signals ---- */
 
-/* Prints a text that may be missing. Nothing remains to do if standard error fails. */
+/* Prints a text; NULL prints nothing. A failure of standard error is ignored. */
 static void put_text(const char *text)
 {
 	ssize_t written = text ? write(STDERR_FILENO, text, strlen(text)) : 0;

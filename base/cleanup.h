@@ -23,15 +23,17 @@ void cleanup_on_alarm(const char *text);
 /* Registers a file or an empty folder; the text is copied. Later entries are removed first. */
 struct cleanup;
 struct cleanup *cleanup_add(const char *path);
-/* Calls create(path, mode), which may complete the path, and registers the path; a signal waits meanwhile. Returns the value of create(),
- * which is below 0 on failure: then *out is NULL, and errno is that of create(). */
+/*
+ * Calls create(path, mode), which may complete the path, and registers the path. Signals are blocked meanwhile. Returns the
+ * value of create(), which is below 0 on failure: then *out is NULL, and errno is that of create().
+ */
 int cleanup_create(char *path, int mode, int (*create)(char *path, int mode), struct cleanup **out);
 /* Withdraws an entry; NULL is allowed. */
 void cleanup_forget(struct cleanup *c);
 
 /* Sets the process group that a signal kills; 0: none. */
 void cleanup_child(pid_t group);
-/* Sets a constant text that a signal from the user prints on standard error; NULL: none. */
+/* Sets a constant text that the handlers of SIGINT, SIGTERM, SIGHUP and SIGALRM print on standard error; NULL: none. */
 void cleanup_message(const char *text);
 
 /* Removes all registered paths and kills the child: for code that calls _exit(). Safe in a signal handler. */

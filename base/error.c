@@ -16,8 +16,10 @@ int orr_fail(struct orr_error *e, int code, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(e->text, sizeof e->text, fmt, ap);
 	va_end(ap);
-	/* Messages can quote input, so they are reduced to one line in UTF-8 without control characters, which a terminal would
-	 * interpret. */
+	/*
+	 * Messages can quote input. They are therefore reduced to one line in UTF-8, without control characters that a terminal
+	 * would interpret.
+	 */
 	for (size_t i = 0, n = strlen(e->text), len; i < n; i += len ? len : 1) {
 		len = utf8_length(e->text + i, n - i);
 		bool is_control = len == 1 ? (unsigned char)e->text[i] < 0x20 || e->text[i] == 0x7f

@@ -9,7 +9,7 @@
 
 enum { MAX_DEPTH = 100 };
 
-/* Parses and evaluates in one pass. For an axis the text is parsed once per value. */
+/* Parses and evaluates in one pass. The body of an axis function is parsed once per value of the axis. */
 struct parser {
 	const char *text, *at, *end;
 	const struct expr_env *env;
@@ -86,9 +86,9 @@ static double reference(struct parser *p)
 	const char *end = expr_closing(p->at, p->end);
 	double v = NAN;
 	if (!end)
-		return fail(p, "expected a } for this {");
+		return fail(p, "expected \"}\" for this \"{\"");
 	if (!p->env->reference)
-		return fail(p, "expected an expression without references in { }");
+		return fail(p, "expected an expression without references in \"{ }\"");
 	if (!p->code)
 		p->code = p->env->reference(p->env->ctx, p->at, (size_t)(end - p->at), &v, p->err);
 	p->at = end + 1;
@@ -183,7 +183,7 @@ static double call_fold(struct parser *p, const char *name, size_t n)
 	do
 		fold_in(&f, condition(p), f.count, is_name(name, n, "min") || is_name(name, n, "argmin"));
 	while (take(p, ","));
-	return take(p, ")") ? folded(&f, name, n) : fail(p, "expected , or )");
+	return take(p, ")") ? folded(&f, name, n) : fail(p, "expected \",\" or \")\"");
 }
 
 static double call(struct parser *p, const char *name, size_t n)
@@ -253,7 +253,10 @@ static double unary(struct parser *p)
 	return v;
 }
 
-/* Divides v by the next operand. A divisor of numbers alone that is 0 is an error; one of names depends on results, and 0 leaves a gap. */
+/*
+ * Divides v by the next operand. A divisor of 0 is an error if it consists of numbers only. A divisor with names depends on
+ * results, so 0 gives NaN or infinity.
+ */
 static double quotient(struct parser *p, double v)
 {
 	skip_blanks(p);

@@ -2,8 +2,8 @@
 /*
  * hash.h - hashes of 64 bits: mixing, sequences, bytes, texts
  *
- * Random streams, fingerprints and calibration depend on these values, so they must never change. The header is also
- * valid C++, for the module of calib/cuda. Policies include only include/orrery/ and cannot use these functions.
+ * Random streams, fingerprints and calibration depend on these values, so they must never change. The header is also valid C++,
+ * because the module of calib/cuda includes it.
  */
 #ifndef ORR_BASE_HASH_H
 #define ORR_BASE_HASH_H

@@ -12,12 +12,13 @@
  *     name_down(ctx, v, n, i, x)    fills the hole at i with x; x may move down; n counts the hole
  *     name_place(ctx, v, n, i, x)   both
  *
- * Push: name_up(ctx, v, n++, x). Pop: take v[0], then name_down(ctx, v, n, 0, v[n]) with n one less. Build: name_down(ctx, v, n, i, v[i])
- * for i from n/2 - 1 down to 0. Among equal elements, the order depends on the history, but not on the platform.
+ * Push: name_up(ctx, v, n++, x). Pop: take v[0], then name_down(ctx, v, n, 0, v[n]) with n one less. Build: name_down(ctx, v,
+ * n, i, v[i]) for i from n/2 - 1 down to 0. The order of equal elements depends on the sequence of operations, but not on the
+ * platform.
  *
- * The solver of sim/net (flow_solve.c) has its own heap. Its removal moves the hole to the bottom first (R. W. Floyd's method, half of the
- * comparisons), and a sentinel avoids the test for a missing child. With this heap, links of equal level would have another order, which
- * changes the sums.
+ * The solver of sim/net (flow_solve.c) has its own heap. Its removal moves the hole to the bottom first (R. W. Floyd's method,
+ * half of the comparisons), and a sentinel avoids the test for a missing child. This heap would order links of equal level
+ * differently, which changes rounded sums.
  */
 #ifndef ORR_BASE_HEAP_H
 #define ORR_BASE_HEAP_H

@@ -12,7 +12,7 @@
 
 /* A key of an object that is open or has just ended. */
 struct key {
-	char *text; /* escapes replaced */
+	char *text; /* with escapes replaced */
 	size_t at;  /* position of the key in the text */
 };
 
@@ -26,7 +26,7 @@ struct check {
 	struct orr_error *err;
 };
 
-/* Returns the number of characters from `at` on that are in the set. The text may lack a final NUL. */
+/* Returns the length of the run of characters at `at` that are in the set. The text need not end in NUL. */
 static size_t span(const struct check *c, size_t at, const char *set)
 {
 	size_t n = 0;
@@ -95,7 +95,7 @@ static int end_object(struct check *c)
 	return rc;
 }
 
-/* Checks the number that starts at `at`; *end is the position after it. An integer must be what the nearest double prints. */
+/* Checks the number that starts at `at`; *end is the position after it. An integer must be exactly representable as a double. */
 static int check_number(const struct check *c, size_t at, size_t *end)
 {
 	char digits[400], printed[400];
@@ -109,7 +109,7 @@ static int check_number(const struct check *c, size_t at, size_t *end)
 	if (strlen(printed) == n - sign && !memcmp(printed, c->text + at + sign, n - sign))
 		return ORR_OK;
 	return orr_fail(c->err, ORR_EINPUT,
-		"%.300s:%zu:%zu: %.*s: expected an integer that a double represents exactly, such as any up to 2^53", c->name,
+		"%.300s:%zu:%zu: integer %.*s: expected an integer that a double represents exactly, such as any up to 2^53", c->name,
 		line_of(c, at), column_of(c, at), n < 40 ? (int)n : 40, c->text + at);
 }
 

@@ -16,8 +16,8 @@
 #include <omp.h>
 #endif
 
-enum { LONGEST = 40 };               /* of the value of an option */
-static const rlim_t stack = 8 << 20; /* bytes; the usual limit of Linux */
+enum { LONGEST = 40 };               /* of the value of the option */
+static const rlim_t stack = 8 << 20; /* bytes; default limit of Linux */
 
 /* As given; "": no bound. */
 static char memory_text[LONGEST], time_text[LONGEST], time_message[160];
@@ -48,11 +48,13 @@ static int set_memory(const char *text, struct orr_error *err)
 		return orr_fail(err, ORR_EINPUT, "--max-memory: expected a size from 16M, such as 500M or 4G, found \"%.40s\"", text);
 	struct rlimit l;
 	if (getrlimit(RLIMIT_DATA, &l))
-		return orr_fail(err, ORR_EFAIL, "--max-memory: this system has no bound of memory for a process");
+		return orr_fail(err, ORR_EFAIL,
+			"--max-memory: this system has no memory limit per process: expected the command without this option");
 	if (l.rlim_cur == RLIM_INFINITY || (double)l.rlim_cur > bytes) {
 		l.rlim_cur = (rlim_t)bytes;
 		if (setrlimit(RLIMIT_DATA, &l))
-			return orr_fail(err, ORR_EFAIL, "--max-memory: this system cannot set a bound of memory");
+			return orr_fail(err, ORR_EFAIL,
+				"--max-memory: this system cannot set a memory limit: expected the command without this option");
 	}
 	most_bytes = bytes;
 	snprintf(memory_text, sizeof memory_text, "%s", text);
@@ -66,10 +68,12 @@ static int set_time(const char *text, struct orr_error *err)
 		return orr_fail(err, ORR_EINPUT, "--max-time: expected a duration from 1ms, such as 90s or 2h, found \"%.40s\"", text);
 	snprintf(time_text, sizeof time_text, "%s", text);
 	snprintf(time_message, sizeof time_message,
-		"orrery: the bound of --max-time %s is reached: expected a smaller input or a longer --max-time\n", text);
+		"orrery: the limit of --max-time %s is reached: expected a smaller input or a longer --max-time\n", text);
 	cleanup_on_alarm(time_message);
 	const struct itimerval timer = { .it_value = { .tv_sec = (time_t)(ns / 1000000000), .tv_usec = ns % 1000000000 / 1000 } };
-	return setitimer(ITIMER_REAL, &timer, NULL) ? orr_fail(err, ORR_EFAIL, "--max-time: this system has no timer") : ORR_OK;
+	return setitimer(ITIMER_REAL, &timer, NULL)
+		       ? orr_fail(err, ORR_EFAIL, "--max-time: this system has no timer: expected the command without this option")
+		       : ORR_OK;
 }
 
 int limits_take_options(int *argc, char **argv, struct orr_error *err)

@@ -3,8 +3,8 @@
  * mem.h - allocation that never fails
  *
  * mem_alloc() and the others never return NULL: when memory runs out they call the handler that main() installed, which prints
- * a message and exits with code 1. Library code reports all other errors by return value. A run is one database transaction, so
- * none is stored in part. mem_free(NULL) is allowed.
+ * a message and exits with code 1. Library code reports all other errors by return value. A run is stored in one database
+ * transaction, so an exit never leaves part of a run. mem_free(NULL) is allowed.
  */
 #ifndef ORR_BASE_MEM_H
 #define ORR_BASE_MEM_H

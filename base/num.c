@@ -168,7 +168,7 @@ static bool slow_real(const char *s, size_t n, double *out)
 	memcpy(buf, s, n);
 	buf[n] = '\0';
 	errno = 0;
-	double v = strtod(buf, &end); /* in the C locale, which the program never changes */
+	double v = strtod(buf, &end); /* the program never leaves the C locale */
 	if (end != buf + n || !isfinite(v))
 		return false;
 	*out = v;
@@ -201,7 +201,7 @@ static bool scale_ns(const char *s, size_t n, uint64_t unit_ns, int64_t *out)
 	struct decimal d;
 	uint64_t mantissa, product;
 	unsigned decimals;
-	/* Most numbers of a trace are seconds of few digits: this path avoids a division. */
+	/* Most numbers of a trace are whole seconds with few digits: avoids a division. */
 	bool is_plain = scan_short(s, n, &mantissa, &decimals) && (!decimals || (decimals <= 9 && unit_ns == UINT64_C(1000000000)));
 	if (is_plain && !__builtin_mul_overflow(mantissa, decimals ? pow10_u64[9 - decimals] : unit_ns, &product) && product <= INT64_MAX) {
 		*out = (int64_t)product;

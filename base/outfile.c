@@ -34,7 +34,7 @@ int outfile_make_dir(const char *dir, struct orr_error *err)
 	if (!failed && !S_ISDIR(st.st_mode))
 		failed = ENOTDIR;
 	if (failed)
-		return orr_fail(err, ORR_EFAIL, "%s: this directory cannot be created: %s: expected another directory after --out", dir,
+		return orr_fail(err, ORR_EFAIL, "%s: this folder cannot be created: %s: expected another folder after --out", dir,
 			strerror(failed));
 	return ORR_OK;
 }
@@ -118,7 +118,7 @@ static int open_draft(struct outfile *f, const struct stat *existing)
 	if (fd < 0)
 		return -1;
 	if (existing && (existing->st_uid != geteuid() || existing->st_gid != getegid()) && fchown(fd, existing->st_uid, existing->st_gid))
-		errno = 0; /* the file then belongs to this user, as a new file does */
+		errno = 0; /* on failure the file belongs to this user, like a new file */
 	if (existing)
 		fchmod(fd, existing->st_mode & 0777);
 	return fd;
@@ -187,15 +187,17 @@ int outfile_open(struct outfile *f, const char *dir, const char *name, const cha
 
 /* ---- closing ---- */
 
-/* Returns the errno of the failed write of a stream. stdio keeps only a flag, so a further byte is written: the draft is discarded
- * anyway. */
+/*
+ * Returns the errno of the failed write of a stream. stdio keeps only a flag, so one more byte is written to get the errno.
+ * This is harmless because the draft is discarded.
+ */
 static int write_errno(const struct outfile *f)
 {
 	errno = 0;
 	return f->draft && write(fileno(f->file), "", 1) < 0 && errno ? errno : EIO;
 }
 
-/* Waits until a draft is on the disk. Some file systems cannot do this, which is no error. */
+/* Waits until a draft is on the disk. File systems without fsync() are accepted. */
 static int synchronise(const struct outfile *f)
 {
 	return f->draft && fsync(fileno(f->file)) && errno != EINVAL && errno != ENOTSUP ? errno : 0;

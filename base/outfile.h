@@ -27,18 +27,20 @@ struct outfile {
 int outfile_open_path(struct outfile *f, const char *path, struct orr_error *err);
 /* Opens DIR/NAMESUFFIX, such as ("out", "fifo", ".jobs.csv"). */
 int outfile_open(struct outfile *f, const char *dir, const char *name, const char *suffix, struct orr_error *err);
-/* Closes the file and frees f in any case. If has_failed or on an error, an existing file is unchanged. */
+/* Closes the file and frees f in any case. If has_failed is true or an error occurs, an existing file is unchanged. */
 int outfile_close(struct outfile *f, bool has_failed, struct orr_error *err);
 /* Writes n bytes as the whole file. */
 int outfile_put(const char *path, const char *text, size_t n, struct orr_error *err);
 
-/* Creates a directory with its parents; an existing one is no error. */
+/* Creates a folder and its parents; existing folders are reused. */
 int outfile_make_dir(const char *dir, struct orr_error *err);
 
 /* Writes what standard output has buffered. ORR_EFAIL: this or an earlier write failed. */
 int outfile_flush_stdout(struct orr_error *err);
-/* Opens descriptors 0 to 2 if they are closed, such that reads and writes of them fail. A file opened later would otherwise get such
- * a number, and messages would be written into it. */
+/*
+ * Opens descriptors 0 to 2 if they are closed, such that reads and writes of them fail. Otherwise a file opened later would get
+ * one of these numbers, and messages would be written into it.
+ */
 void outfile_reserve_standard(void);
 
 #endif

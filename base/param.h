@@ -13,8 +13,10 @@
 
 #include "base/sbuf.h"
 
-/* Makes the values of a table, all at their defaults. `where`: the owner in messages, such as "policy las". The table must outlive
- * the args. Returns NULL if a default is invalid (possible in a plugin). */
+/*
+ * Creates the values of a table, all at their defaults. `where`: the owner's name in messages, such as "policy las". The table
+ * must outlive the args. Returns NULL if a default is invalid (possible in a plugin).
+ */
 struct orr_args *args_new(const struct orr_param *table, const char *where, struct orr_error *err);
 void args_free(struct orr_args *a);
 int args_set(struct orr_args *a, const char *name, const char *text, struct orr_error *err);

@@ -36,7 +36,7 @@ int program_run(const char *path, const char *const argv[])
 	if (pid < 0)
 		return -1;
 	if (!pid) {
-		setpgid(0, 0); /* a signal that ends orrery also ends what the program starts (cleanup_child()) */
+		setpgid(0, 0); /* own process group: a signal that ends orrery kills the whole group (cleanup_child()) */
 		dup2(STDERR_FILENO, STDOUT_FILENO);
 		execv(path, (char *const *)(uintptr_t)argv);
 		_exit(127);

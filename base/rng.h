@@ -26,9 +26,9 @@ uint64_t rng_seed_of(uint64_t seed, uint64_t replication);
 gsl_rng *rng_gsl(struct rng *r);
 
 uint64_t rng_u64(struct rng *r);
-double rng_uniform(struct rng *r);     /* returns a uniform number in [0, 1) with 53 random bits */
+double rng_uniform(struct rng *r);     /* returns a uniform variate in [0, 1) with 53 random bits */
 double rng_uniform_pos(struct rng *r); /* (0, 1) */
 double rng_exponential(struct rng *r, double mean);
-uint64_t rng_below(struct rng *r, uint64_t n); /* returns a uniform number in 0 .. n-1 without bias; n > 0 */
+uint64_t rng_below(struct rng *r, uint64_t n); /* returns an unbiased uniform integer in 0 .. n-1; n > 0 */
 
 #endif

@@ -7,7 +7,7 @@
 
 enum { CHECKS = 4, MARGIN = 8 };
 
-/* A value tried. Find: `at` is its number on the grid. Refine: its place on the axis, 0 to 1. */
+/* A value tried. Find: `at` is its index on the grid. Refine: its position on the axis, 0 to 1. */
 struct tried {
 	double at, result, low, high; /* low, high: interval of the result; NAN: none */
 };
@@ -18,13 +18,13 @@ struct search {
 	/* find */
 	double tolerance, limit;
 	bool is_below, is_scanned;
-	size_t low, high, last; /* the limit holds at low and not at high; last: number of the last grid point */
+	size_t low, high, last; /* the limit holds at low and fails at high; last: index of the last grid point */
 	/* refine */
 	size_t start, most;
 	/* all values tried, ascending */
 	struct tried *tried;
 	size_t n, cap;
-	bool is_waiting; /* memory for the result at `next` */
+	bool is_waiting; /* result at `next`, allocated in advance */
 	double next;
 };
 
@@ -55,7 +55,7 @@ static bool holds(const struct search *s, const struct tried *t)
 
 /* ---- find ---- */
 
-/* Returns whether the limit holds at all points tried below `high`, and at none from there on. */
+/* Returns whether the limit holds at all points tried below `high` and fails at all others. */
 static bool is_one_sided(const struct search *s)
 {
 	for (size_t i = 0; i < s->n; i++)
@@ -126,7 +126,7 @@ static void narrow(struct search *s, const struct tried *t)
 
 /* ---- refine ---- */
 
-/* Returns twice the area of the triangle of three neighbours; results are scaled to 0..1. */
+/* Returns twice the area of the triangle that three neighbouring points form; results are scaled to 0..1. */
 static double bend(const struct search *s, size_t i, double span)
 {
 	const struct tried *a = &s->tried[i - 1], *b = &s->tried[i], *c = &s->tried[i + 1];
@@ -211,7 +211,7 @@ void search_put_interval(struct search *s, double result, double low, double hig
 		narrow(s, &t);
 }
 
-/* Returns whether the whole interval of a result meets the limit, or misses it. */
+/* Returns whether the whole interval of a result meets the limit (keeps) or misses it (not keeps). */
 static bool is_sure(const struct search *s, const struct tried *t, bool keeps)
 {
 	if (isnan(t->result))

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* Compiles a function for several processors; the program selects the clone for its processor at start. */
+/* Compiles a function for several processors; the loader selects the clone for the present processor. */
 #if defined __x86_64__ && defined __GNUC__ && !defined __clang__ && !defined ORR_SANITIZED
 #define FOR_EACH_PROCESSOR __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
 #else
@@ -19,7 +19,7 @@
 
 enum { SIMD_LANES = 16 };
 
-/* A vector extension of GCC and clang. The first type is aligned to 64 bytes, the second one to the size of a float. */
+/* A vector extension of GCC and clang. The first type is aligned to 64 bytes, the second to the size of a float. */
 typedef float simd_f32 __attribute__((vector_size(64)));
 typedef int32_t simd_i32 __attribute__((vector_size(64)));
 typedef float simd_f32_unaligned __attribute__((vector_size(64), aligned(4), may_alias));

@@ -3,7 +3,7 @@
  * sources.h - hash of the sources from which the program was built
  *
  * make generates base/sources_data.c from all sources and embedded data of the program. The hash is part of the hash of a run
- * (world/text.c), so a stored run is reused only by a build of equal sources.
+ * (world/text.c), so a stored run is reused only by builds of the same sources.
  */
 #ifndef ORR_BASE_SOURCES_H
 #define ORR_BASE_SOURCES_H

@@ -2,11 +2,10 @@
 /*
  * backend.h - runs and times kernels: on a GPU, on this CPU, or by a law with noise
  *
- * A backend opens a device, lists the kinds of kernel it supports, prepares one kernel of one
- * shape (buffers, seeded normal input, plans) and runs it `times` times in a row. run() returns
- * when the work is complete: it includes launch and synchronisation, and only run() is timed.
- * For a cold cache the backend cycles through copies of the buffers, enough that each
- * call finds none of its data in the cache; the caller does not flush.
+ * A backend opens a device, lists the kinds of kernel it supports, prepares one kernel of one shape (buffers, seeded normal
+ * input, plans) and runs it `times` times in a row. run() returns when the work is complete: it includes launch and
+ * synchronisation, and only run() is timed. For a cold cache the backend cycles through enough copies of the buffers that no
+ * call finds its data in the cache. The caller does not flush.
  *
  * The CUDA module is opened at run time. It carries BACKEND_ABI and the size of
  * struct backend; a module with other values is refused. This header includes no header of the

@@ -26,7 +26,7 @@ struct task {
 	struct task *beside; /* interference: task of the other thread */
 	struct cpu_pair *pair;
 	uint32_t threads; /* 0: all */
-	bool is_placed;   /* the task holds a piece of the arena */
+	bool is_placed;   /* the task holds part of the arena */
 	float result;     /* keeps the compiler from removing a reduction */
 };
 
@@ -161,7 +161,7 @@ static void fill_index(struct task *t)
 	t->index = mem_alloc(n * t->copies * sizeof *t->index);
 	for (size_t i = 0; i < n * t->copies; i++) {
 		double u = rand_uniform(&random), row = is_zipf ? pow(table, u) - 1 : u * table;
-		/* Ranks are scattered over the table, so that neighbouring ranks are apart in memory. */
+		/* Scatters ranks over the table, so that neighbouring ranks are far apart in memory. */
 		uint64_t at = (uint64_t)fmin(row, table - 1);
 		t->index[i] = (uint32_t)(is_zipf ? hash_mix(at + 1) % (uint64_t)table : at);
 	}
@@ -260,7 +260,7 @@ static struct task *half(struct cpu *cpu, const char *what, const struct kernel 
 	t->threads = cpu->threads > 1 ? cpu->threads / 2 : 1;
 	snprintf(t->k.precision, sizeof t->k.precision, "fp32");
 	if (!strcmp(what, "gemm")) {
-		/* In a mixed pair the product's own size is unknown; 256 is far above the start-up cost. */
+		/* In a mixed pair the size of the product is not given. With 256, its time is far above the start-up cost. */
 		double side = strcmp(k->op, "gemm") ? 256 : n;
 		memcpy(t->k.d, (double[]){ side, side, side, 1 }, 4 * sizeof(double));
 	} else {
@@ -320,7 +320,7 @@ static void *cpu_open(const struct backend_options *o, struct orr_error *err)
 	(void)err;
 	cpu->seed = o->seed;
 	cpu->threads = o->threads ? o->threads : cpu_threads();
-	/* A virtual machine reports the whole cache of its host but can use only a share of it. */
+	/* A virtual machine reports the whole cache of its host but can use only part of it. */
 	long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
 	cpu->cache_bytes = cache > 0 ? fmin((double)cache, MOST_CACHE) : 8e6;
 	double arena = 0.25 * (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
@@ -382,8 +382,8 @@ static void cpu_describe(void *device, struct backend_device *out)
 	size_t n = 0;
 	if (core && !strcasecmp(core, "Prescott") && has_avx2)
 		n = (size_t)snprintf(out->warnings, sizeof out->warnings,
-			"OpenBLAS uses its Prescott kernels on a processor with AVX2, which makes matrix products several times slower: "
-			"set OPENBLAS_CORETYPE=HASWELL or SKYLAKEX, or update OpenBLAS\n");
+			"OpenBLAS uses its Prescott kernels on a processor with AVX2, so matrix products are several times slower: "
+			"expected OPENBLAS_CORETYPE=HASWELL or SKYLAKEX, or a newer OpenBLAS\n");
 	if (has_load && load[0] > 0.5)
 		snprintf(out->warnings + n, sizeof out->warnings - n, "load average %.2f: other programs are running\n", load[0]);
 }

@@ -18,17 +18,17 @@ static const struct backend *from_module(void *module, const char *path, struct 
 	*(void **)&get = dlsym(module, BACKEND_SYMBOL);
 	const struct backend *b = get ? get() : NULL;
 	if (!b)
-		orr_fail(err, ORR_EDEVICE, "%.400s: this file is no calibration module: expected the symbol %s", path, BACKEND_SYMBOL);
+		orr_fail(err, ORR_EDEVICE, "%.400s: not a calibration module: expected the symbol %s", path, BACKEND_SYMBOL);
 	else if (b->abi != BACKEND_ABI || b->size != sizeof *b)
-		orr_fail(err, ORR_EDEVICE, "%.400s: the module was built for interface version %u: expected %d; rebuild the module", path,
-			b->abi, BACKEND_ABI);
+		orr_fail(err, ORR_EDEVICE, "%.400s: the module was built for interface version %u: expected a module built for version %d",
+			path, b->abi, BACKEND_ABI);
 	else
 		return b;
 	dlclose(module);
 	return NULL;
 }
 
-/* Opens the module in this folder. Returns NULL; *is_found is false if the folder has none. */
+/* Opens the module in this folder. Returns NULL on failure; *is_found is false if the folder has no module. */
 static const struct backend *look_in(const char *folder, bool *is_found, struct orr_error *err)
 {
 	char path[4200];

@@ -6,8 +6,8 @@
  * be opened at run time (so the program starts without it), else a built-in blocked product.
  *
  * Invariant: there is one thread pool. OpenBLAS runs single-threaded, and its products are cut into strips for the OpenMP
- * threads. Two pools that spin while they wait would compete for the cores: kernels that alternate between the pools would take
- * multiples of the scheduler's 4 ms.
+ * threads. Two pools whose threads spin while they wait would compete for the cores. Kernels that alternate between the pools
+ * would then take multiples of the scheduler's 4 ms.
  */
 #ifndef ORR_CALIB_CPU_H
 #define ORR_CALIB_CPU_H

@@ -124,7 +124,7 @@ void cpu_find_blas(struct cpu *cpu)
 		lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
 	if (!lib)
 		return;
-	/* POSIX allows an object pointer to hold a function pointer; ISO C requires this form. */
+	/* POSIX allows an object pointer to hold a function pointer; ISO C requires a copy instead of a cast. */
 	*(void **)&cpu->sgemm = dlsym(lib, "cblas_sgemm");
 	*(void **)&cpu->blas_core = dlsym(lib, "openblas_get_corename");
 	*(void **)&cpu->blas_config = dlsym(lib, "openblas_get_config");
@@ -138,7 +138,7 @@ void cpu_find_blas(struct cpu *cpu)
 #endif
 }
 
-/* FLOPs from which a second thread is faster: about 20 us on one thread. */
+/* FLOPs above which a second thread is faster: about 20 us on one thread. */
 static const double alone_flops = 2e6;
 
 /* Returns one strip of c, cut along the longer of rows and columns, in whole vectors. */

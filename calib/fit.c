@@ -76,8 +76,8 @@ static bool has_better(const struct points *all, const struct point *p, bool for
 }
 
 /*
- * Groups points by kernel. Points with a cold cache are a separate variant, as are bursts if there are sustained runs. Kernels with several
- * variants also get a law over all variants ("").
+ * Groups points by kernel. Points with a cold cache are a separate variant. So are bursts, if sustained runs exist. Kernels
+ * with several variants also get a law over all variants ("").
  */
 static void make_groups(const struct points *p, struct groups *g)
 {
@@ -222,8 +222,8 @@ static int fit_slowdown(const struct groups *g, const struct group *self, struct
 		if (is_same_kind(g->v[i].first, self->first) && !strcmp(g->v[i].variant, "alone"))
 			alone = &g->v[i];
 	if (!alone || alone == self)
-		return orr_fail(err, ORR_EINPUT,
-			"the kernel was not measured alone: expected points of the same kernel with the variant \"alone\"");
+		return orr_fail(
+			err, ORR_EINPUT, "the kernel was not measured alone: expected points of this kernel with the variant \"alone\"");
 	struct law base;
 	int rc = fit_law(FORM_FACTOR, alone->x, alone->n, &base, err);
 	if (!rc)
@@ -255,8 +255,7 @@ static int fit_group(const struct groups *all, const struct group *g, const stru
 		return fit_slowdown(all, g, out, err);
 	const struct point **x = mem_zalloc(g->n, sizeof *x);
 	size_t n = set_apart(g, x);
-	bool is_product = !strcmp(family, "gemm") || !strcmp(family, "conv"); /* two bounds and a start-up time: 4 points do not
-									       * suffice */
+	bool is_product = !strcmp(family, "gemm") || !strcmp(family, "conv"); /* two bounds and a start-up time: 4 points are too few */
 	int rc;
 	if (is_product && n < 5)
 		rc = orr_fail(err, ORR_EINPUT, "a GEMM law: expected at least 5 points, found %zu", n);

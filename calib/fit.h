@@ -5,7 +5,7 @@
  * The residual is log(law) - log(time), so errors are relative: 1 % has the same weight at 5 us and at 50 ms. Parameters are
  * fitted by their logarithms with GSL's Levenberg-Marquardt under Cauchy's loss (iteratively reweighted: Holland and Welsch,
  * Comm. in Statistics A6, 1977). The best of several starts is kept. The covariance is Huber's sandwich (Robust Statistics,
- * 1981, section 6.3). A parameter that the points do not determine is left out or fixed, and its variance is 0.
+ * 1981, section 6.3). A parameter that the points do not determine is removed or fixed, and its variance is 0.
  * docs/models/devices.md, "Laws of a profile".
  *
  * Invariant: the same points in the same order give the same bytes, and a law reports its

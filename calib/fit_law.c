@@ -13,7 +13,7 @@
 
 /*
  * Scales of Cauchy's loss. tuning: 95 % efficiency on normal residuals of standard deviation 1. first_scale: wide, so that the
- * first descents see few local minima. widest_scale: upper bound in the last descent; a residual above 10 % is due to another
+ * first descents see few local minima. widest_scale: upper bound in the last descent; a residual above 10 % indicates another
  * algorithm.
  */
 static const double tuning = 2.385, first_scale = 0.3, widest_scale = 0.1, least_spread = 1e-4;
@@ -39,8 +39,9 @@ static double spread_of(const struct point *x)
 }
 
 /*
- * Lowers the weight of uncertain points. A point without an interval, if others have one, had too few batches and gets their
- * lowest weight. The most certain points get 1, so weights stay the same if all intervals of a run are widened.
+ * Lowers the weight of uncertain points. If only some points have an interval, a point without one had too few batches and gets
+ * the lowest weight of the others. The most certain points get 1, so weights stay the same if all intervals of a run are
+ * widened.
  */
 static void weigh(const struct point *const *x, size_t n, double *weight)
 {
@@ -159,7 +160,7 @@ static void fix(const struct nls *q, struct nls_fit *f, uint32_t k)
 /* Removes parameters that the points do not determine, unless the fit worsens significantly (4: two standard errors). */
 static void leave_out(const struct nls *q, struct nls_fit *f, double *scale)
 {
-	/* A cached law needs both rates: only its start-up time may be removed. */
+	/* A cached law needs both rates, so only its start-up time may be removed. */
 	uint32_t most = q->form == FORM_CACHED ? 1 : law_form_params(q->form);
 	for (uint32_t k = 0; k < most; k++) {
 		if (!f->is_free[k] || !is_unclear(q, f, k))
@@ -255,12 +256,12 @@ static void first_mask(const struct nls *q, struct nls_fit *f)
 	if (q->form == FORM_ROOFLINE)
 		for (int k = 0; k < 2; k++)
 			if (!varies[k] ||
-				(k == 0 && !varies[LAW_FEATURES])) { /* FLOPs proportional to the bytes determine no second term */
+				(k == 0 && !varies[LAW_FEATURES])) { /* FLOPs proportional to bytes do not determine a second term */
 				f->theta[k + 1] = INFINITY;
 				f->is_free[k + 1] = f->is_free[3] = false;
 				f->theta[3] = 0;
 			}
-	if (q->form == FORM_LINE && !varies[2]) { /* points of one size determine either a rate or a time */
+	if (q->form == FORM_LINE && !varies[2]) { /* points of one size determine only a rate or a time */
 		uint32_t out = q->x[0][2] > 0 ? 0 : 1;
 		f->theta[out] = out ? INFINITY : -INFINITY;
 		f->is_free[out] = false;

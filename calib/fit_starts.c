@@ -17,7 +17,7 @@ static double least_time(const struct nls *q)
 	return t;
 }
 
-/* Returns the 95th percentile of the observed rates, because higher ones may be outliers. */
+/* Returns the 95th percentile of the observed rates, because higher rates may be outliers. */
 static double high_rate(const struct nls *q, int feature)
 {
 	double *rate = mem_zalloc(q->n, sizeof *rate);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * fit_starts.h - starting points of the minimisation; there are several, so that no result depends on one
+ * fit_starts.h - starting points of the minimisation, several for each fit, so that no result depends on a single one
  *
  * Private to calib/fit*.c.
  */

@@ -90,13 +90,13 @@ static int read_steps(const char *file, const char *select, struct steps *s, str
 		     : select && strncasecmp(csv_text(&c, "gpu"), select, strlen(select)) ? ORR_OK
 											  : read_row(&c, s, err);
 	if (!rc && s->n == 0)
-		rc = orr_fail(err, ORR_EINPUT,
-			"%.300s: no row can be used: expected a row with one GPU, synthetic data and a known network", c.path);
+		rc = orr_fail(
+			err, ORR_EINPUT, "%.300s: no usable row: expected a row with one GPU, synthetic data and a known network", c.path);
 	csv_close(&c);
 	return rc;
 }
 
-/* Returns the mean over networks of their mean log share, without one network (-1: all); *sd: its standard error. */
+/* Returns the mean over networks of their mean log share, excluding one network (-1: none); *sd: its standard error. */
 static double mean_share(const struct steps *s, int without, double *sd)
 {
 	double mean[NETWORKS], sum = 0, square = 0;

@@ -10,7 +10,7 @@
 struct row {
 	const struct csv *c;
 	struct orr_error *err;
-	int rc; /* code of the first error; later numbers read as 1 */
+	int rc; /* code of the first error; after it, numbers read as 1 */
 };
 
 static double number(struct row *r, const char *name)

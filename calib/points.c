@@ -229,7 +229,7 @@ int points_write(const struct points *p, FILE *out, struct orr_error *err)
 	points_write_header(out);
 	for (size_t k = 0; k < p->n; k++)
 		points_write_row(&p->v[k], out);
-	return ferror(out) ? orr_fail(err, ORR_EFAIL, "the points cannot be written") : ORR_OK;
+	return ferror(out) ? orr_fail(err, ORR_EFAIL, "the points cannot be written: expected a writable file") : ORR_OK;
 }
 
 void points_free(struct points *p)

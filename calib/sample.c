@@ -152,7 +152,7 @@ static void poll_begin(const struct sample_source *s, struct poll *p)
 	*p = (struct poll){ .at = source_now(s), .was_throttled = s->is_throttled && s->is_throttled(s->watch) };
 }
 
-/* Polls, and removes the batches since the previous poll if either poll saw throttling. Returns whether they are confirmed. */
+/* Polls, and removes the batches since the previous poll if either poll saw throttling. Returns whether the batches are confirmed. */
 static bool poll_confirms(const struct sample_source *s, struct poll *p, struct sample *out)
 {
 	bool is_throttled = s->is_throttled && s->is_throttled(s->watch), is_good = !is_throttled && !p->was_throttled;

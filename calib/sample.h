@@ -55,7 +55,7 @@ struct sample_source {
 
 /*
  * Samples until the end given by `how`. is_throttled() is polled before the first batch, every POLL_S, and before the sampling
- * ends. The batches between two polls count if neither poll saw throttling. out->n == 0: the device was throttled all the time.
+ * ends. The batches between two polls count if neither poll saw throttling. out->n == 0: the device was always throttled.
  */
 int sample_take(const struct sample_source *source, const struct sampling *how, struct sample *out, struct orr_error *err);
 

@@ -156,8 +156,8 @@ static bool has_tensor_cores(const struct device *d, const char *precision)
 }
 
 /*
- * Returns the law of p that the check compares with l. Scaling from a device with tensor cores to one without is no evidence
- * for scaling between two devices with tensor cores, so such laws get the error of the same kernel in fp32.
+ * Returns the law of p that the check compares with l. Scaling from a device with tensor cores to one without them says nothing
+ * about scaling between two devices with tensor cores. Such laws get the error of the same kernel in fp32.
  */
 static const struct law *law_to_check(const struct scale_check *c, const struct profile *p, const struct law *l)
 {

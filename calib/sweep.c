@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Number of points divided by number of shapes: anchors, cold copies and bursts are additional points. */
+/* Number of points divided by number of shapes. Anchors, cold copies and bursts are additional points. */
 #define SURPLUS 1.45
 #define LEAST_POINT_S 0.03
 
@@ -70,8 +70,7 @@ static void note_throttle(struct sweep *s, const struct backend_clocks *c)
 	}
 }
 
-/* Returns whether the device is throttled. A power cap alone is the usual state of sustained work; other reasons are conditions of
- * this run. */
+/* Returns whether the device is throttled. A power cap alone is the normal state of sustained work and does not count; other reasons do. */
 static bool is_throttled(void *sweep)
 {
 	struct sweep *s = sweep;
@@ -252,7 +251,7 @@ static int by_order(const void *a, const void *b)
 
 /*
  * Chooses a random order. The points of each kind, shuffled, are spread evenly over the run, so that every kind is covered if
- * the time ends. Kinds with few points are in the first part.
+ * the time ends. Kinds with few points are in the first part of the run.
  */
 static void spread(struct sweep *s, uint32_t from, uint64_t *random)
 {
@@ -462,7 +461,7 @@ static int run_plan(struct sweep *s, struct points *out, struct orr_error *err)
 {
 	int rc = ORR_OK;
 	uint32_t next = 1;
-	/* A point with less time would have only one batch. */
+	/* With less time, a point would have only one batch. */
 	double least = 0.1 * s->o->sampling.point_s;
 	for (uint32_t i = 0; !rc && i < s->n && left(s) > least; i++) {
 		rc = visit(s, &s->plan[i], s->n - i, out, err);

@@ -39,8 +39,10 @@ struct sweep_options {
 extern const struct sweep_options sweep_default;
 
 struct sweep_report {
-	/* numbers of points. refused: not supported by the backend; imprecise: interval wider than requested; throttled: omitted
-	 * because of throttling */
+	/*
+	 * numbers of points. refused: not supported by the backend; imprecise: interval wider than requested; throttled:
+	 * omitted because the device was throttled
+	 */
 	uint32_t planned, measured, refused, imprecise, throttled;
 	uint32_t anchors, revisits;
 	double drift, worst_drift;  /* maximum over revisits of the median over anchors, and of the drift of any anchor */

@@ -7,8 +7,10 @@
 
 /* Limits calibrated on the processes of tests/coverage (docs/models/statistics.md). */
 static const double least_effective = 600, most_drift = 0.347, most_skewness = 0.15;
-/* Widening of the interval at the limits above, relative. Near a limit, mostly runs with little variation pass the checks, and their
- * means are low. */
+/*
+ * Relative widening of the interval at the limits above. Near a limit, mostly runs with little variation pass the checks, and
+ * their means are low.
+ */
 static const double most_widening = 0.2;
 /* Error probability on the side of the longer tail, as a share of the one-sided (1 - level) / 2. */
 static const double tail_share = 0.4;
@@ -46,8 +48,10 @@ static double autocovariances(const struct stretch *s, size_t lag, double *first
 	return *first + after;
 }
 
-/* Returns the effective number of blocks: n / integrated autocorrelation time, which is at least 1 block. Returns 0 below
- * least_effective. Pairwise sums of autocovariances are added while positive, each capped at the previous sum (Geyer 1992). */
+/*
+ * Returns the effective number of blocks: n / integrated autocorrelation time (at least 1 block). Returns 0 below
+ * least_effective. Pairwise sums of autocovariances are added while positive, each capped at the previous sum (Geyer 1992).
+ */
 static double effective(const struct stretch *s)
 {
 	double n = (double)s->n, variance = 0, time = -1, last = INFINITY;
@@ -78,7 +82,7 @@ enum { BATCHES = 8, FINE = 64, MIDDLE = 32 };
 struct moments {
 	double squares, cubes; /* sums of squares and cubes of single blocks */
 	double bridge;         /* sum of squares of partial sums */
-	double batch[FINE];    /* sums of FINE batches of equally many blocks */
+	double batch[FINE];    /* sums of FINE batches with the same number of blocks */
 };
 
 /* Computes s->rest and returns the sums over it, in one pass. */
@@ -177,7 +181,7 @@ double batches_level(const struct blocks *waits, double level, struct interval *
 struct interval batches_mean(const struct blocks *b, double skip, enum estimate_range range, double level)
 {
 	struct stretch s;
-	s.n = 0; /* the arrays stay uninitialised, because clearing them would dominate the run time */
+	s.n = 0; /* the arrays are not cleared, because clearing would dominate the run time */
 	for (size_t k = (size_t)((double)b->n * fmin(fmax(skip, 0), 1)); k < b->n; k++) {
 		s.sum[s.n] = blocks_sum(b, k);
 		s.weight[s.n++] = (double)b->count[k];
@@ -209,8 +213,10 @@ struct interval batches_paired(const struct blocks *a, const struct blocks *b, d
 
 /* ---- quantiles ---- */
 
-/* Returns whether the quantiles around the interval are distinct and about evenly spaced. If not, many values are (almost) equal or the
- * values have a gap. The expected value of the quantile may then lie inside the gap. */
+/*
+ * Returns whether the quantiles around the interval are distinct and about evenly spaced. If not, many values are almost equal,
+ * or the distribution has a gap that may contain the expected value of the quantile.
+ */
 static bool is_smooth(struct hist *h, double from, double p, double to)
 {
 	enum { STEPS = 4 };
@@ -226,8 +232,10 @@ static bool is_smooth(struct hist *h, double from, double p, double to)
 	return left < 5 * right && right < 5 * left && left + right > ESTIMATE_EQUAL * middle;
 }
 
-/* Returns whether the binomial number of values above the quantile p, of n values, is too skewed for an interval. For p = 0.99 this
- * holds below 4,312 values. */
+/*
+ * Returns whether the number of values above the quantile p, binomial over n values, is too skewed for an interval. For p =
+ * 0.99 this holds below 4,312 values.
+ */
 static bool is_share_skewed(uint64_t n, double p)
 {
 	return fabs(1 - 2 * p) > most_skewness * sqrt(p * (1 - p) * (double)n);

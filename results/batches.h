@@ -19,14 +19,19 @@
 #include "results/stats.h"
 #include "results/timeline.h"
 
-/* Returns level if the waits of a run have an interval or are all equal; otherwise NaN. Waits reveal a queue outside its steady state
- * before other metrics do. With a level of NaN the functions below return no interval. *mean: the mean wait over all values. */
+/*
+ * Returns level if the waits of a run have an interval or are all equal; otherwise NaN. Waits show earlier than other metrics
+ * that a queue is not in its steady state. With a level of NaN the functions below return no interval. *mean: the mean wait
+ * over all values.
+ */
 double batches_level(const struct blocks *waits, double level, struct interval *mean);
 
 /* Returns the mean of the values. The first blocks, a share `skip` (0..1), are excluded as warm-up. */
 struct interval batches_mean(const struct blocks *b, double skip, enum estimate_range range, double level);
-/* Returns the mean of (a - b) per value. Excludes blocks in which a and b have different numbers of values, because a job that ended in
- * only one of the runs has no partner. */
+/*
+ * Returns the mean of (a - b) per value. Excludes blocks in which a and b have different numbers of values, because a job that
+ * ended in only one of the runs cannot be paired.
+ */
 struct interval batches_paired(const struct blocks *a, const struct blocks *b, double level);
 /* Returns the quantile p of values from hist_add_at() with Woodruff's interval (Journal of the American Statistical Association 47,
  * 1952). First the interval of the share of values above the quantile is computed. The quantiles at its ends bound the result. */

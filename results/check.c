@@ -117,7 +117,7 @@ static void check_runs(struct check *c)
 	}
 }
 
-/* Looks for rows whose run is missing. */
+/* Reports rows whose run is missing. */
 static void check_orphans(struct check *c, const char *table)
 {
 	char sql[200];

@@ -123,7 +123,7 @@ void column_csv_name(struct sbuf *out, const struct row_table *t, const struct c
 {
 	size_t len = strlen(c->name);
 	if (c->type == COLUMN_NUMBER && c->csv)
-		sbuf_add(out, t->name, strlen(t->name) - 1); /* drops the plural s: rows of `iterations` become "iteration" */
+		sbuf_add(out, t->name, strlen(t->name) - 1); /* without the plural s: a row of `iterations` is an "iteration" */
 	else if (c->type == COLUMN_TIME || c->type == COLUMN_CLOCK)
 		sbuf_printf(out, "%.*s_s", (int)len - 3, c->name);
 	else

@@ -35,7 +35,7 @@ struct column {
 	size_t at;                /* offset of the field in the row; stored columns only */
 	const char *left, *right; /* DIFF: names of the two TIME columns of the table */
 	const char *sql;          /* SQL: the expression; `t` is the table */
-	unsigned csv;             /* position in the CSV file, from 1; 0: not in the file */
+	unsigned csv;             /* position in the CSV file, from 1; 0: not in CSV */
 	const char *unit, *doc;
 };
 
@@ -49,7 +49,7 @@ enum row_key {
 
 struct row_table {
 	const char *name, *digest, *doc;
-	const char *stored; /* the table of the database that has the rows; LISTED: the lists */
+	const char *stored; /* table of the database that stores the rows; LISTED: that stores the lists */
 	enum row_key key;
 	size_t row_size, rows_at, n_at; /* size of a row; offsets of the array and of its length in struct run_result */
 	const struct column *columns;
@@ -70,7 +70,7 @@ const void *rows_get(const struct row_table *t, const struct run_result *r, size
 /* Sets the array and its length. rows comes from mem_alloc(); r then owns it. */
 void rows_set(const struct row_table *t, struct run_result *r, void *rows, size_t n);
 
-/* Takes the array out of r; the caller frees it. */
+/* Returns the array and removes it from r; the caller frees it. */
 void *rows_steal(const struct row_table *t, struct run_result *r);
 
 /* Returns true if the rows of a run are numbered by `position`. */

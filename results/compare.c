@@ -82,7 +82,7 @@ static bool is_zero(const double *d, size_t n)
 	return true;
 }
 
-/* Differences that are equal and not 0 have no variance. Their p-value is that of the two-sided sign test. */
+/* Equal differences other than 0 have no variance. Their p-value is that of the two-sided sign test. */
 static double sign_test(size_t n)
 {
 	return fmin(ldexp(1, 1 - (int)(n < 1000 ? n : 1000)), 1);
@@ -221,7 +221,7 @@ static void samples_free(struct samples *s)
 	mem_free(s->value);
 }
 
-/* Adds 1 to the policy with the best sum; policies with equal sums share it. */
+/* Adds 1 to the policy with the best sum; policies that tie share the 1. */
 static void add_best(struct comparison *c, const double *sum)
 {
 	double best = *sum;
@@ -258,7 +258,7 @@ static void bootstrap(struct comparison *c, const struct samples *s)
 
 /* ---- comparison with the best ---- */
 
-/* Fills in the one-sided bounds of the mean of i - j, in the sense in which larger is better: below[i * n + j], above[..]. NAN: none. */
+/* Fills in the one-sided bounds of the mean of i - j, with signs such that larger is better: below[i * n + j], above[..]. NAN: none. */
 static void bound_pairs(const struct comparison *c, const struct samples *s, double *below, double *above)
 {
 	size_t n = c->n_policies;

@@ -2,8 +2,8 @@
 /*
  * compare.h - comparison of several policies over common replications: differences, equivalence, ranks
  *
- * Value k of each policy comes from replication k, which is the same for all policies (common random numbers), so each pair of
- * policies is compared by its differences, replication by replication. All statements about one metric hold together with a
+ * Value k of each policy comes from replication k. All policies have the same replications (common random numbers), so a pair
+ * of policies is compared by its differences in each replication. All statements about one metric hold together with a
  * probability of at least the level:
  *  - p-values are adjusted by Holm's step-down procedure (Holm, A simple sequentially rejective multiple test procedure,
  *    Scandinavian Journal of Statistics 6, 1979);
@@ -27,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Pairs that are compared, which together form the family of statements. */
+/* Pairs that are compared; together they form the family of statements. */
 enum compare_family {
 	COMPARE_ALL,   /* every pair */
 	COMPARE_FIRST, /* each policy with the first one */
@@ -42,7 +42,7 @@ struct compare_options {
 	bool is_relative; /* `within` is a share of the mean of the pair's first policy */
 };
 
-/* What the tests show of a pair. */
+/* Result of the tests of a pair. */
 enum compare_verdict {
 	COMPARE_NONE,      /* no test: too few replications, or too few that differ */
 	COMPARE_SAME,      /* all differences are 0 */
@@ -53,9 +53,9 @@ enum compare_verdict {
 };
 
 struct compare_pair {
-	size_t a, b;                             /* policies, a < b */
-	struct interval difference;              /* mean of b - a, with its simultaneous interval */
-	double p, p_holm, p_t;                   /* p-value of "no difference", Holm's adjusted one, that of the paired t-test */
+	size_t a, b;                /* policies, a < b */
+	struct interval difference; /* mean of b - a, with its simultaneous interval */
+	double p, p_holm, p_t;      /* p-values of "no difference": unadjusted, adjusted by Holm's procedure, and of the paired t-test */
 	double p_equal, p_equal_holm, p_equal_t; /* the same p-values of "the difference is at least the bound"; NAN: no bound */
 	enum compare_verdict verdict;
 };
@@ -81,7 +81,7 @@ struct comparison {
  * is not finite are excluded. Free it with compare_free(). */
 struct comparison *compare_new(const double *const *value, size_t n_policies, size_t n, const struct compare_options *o);
 void compare_free(struct comparison *c);
-/* Returns whether there are enough replications. If not, intervals and p-values are NAN, and ranks 0. */
+/* Returns whether there are enough replications. If not, intervals and p-values are NAN, and ranks are 0. */
 bool compare_is_possible(const struct comparison *c);
 /* Returns whether the pair is shown to differ. */
 bool compare_is_different(const struct compare_pair *p);

@@ -47,15 +47,16 @@ int db_fail(const struct store *s, int rc, const char *doing, struct orr_error *
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
 		return orr_fail(err, ORR_EFAIL,
-			"%s: %s: another process has kept the database locked for %.3g s: expected another file name, or the end of that "
-			"process",
+			"%s: %s: another process has locked the database for %.3g s: expected another file name, or a retry after that "
+			"process ends",
 			s->path, doing, s->busy_ms / 1e3);
 	case SQLITE_CANTOPEN:
 		return fail_to_open(s, doing, err);
 	case SQLITE_IOERR:
 		return orr_fail(err, ORR_EFAIL,
-			"%s: %s: the disk reports an error (%s): this run was not stored; earlier runs are unchanged", s->path, doing,
-			sqlite3_errstr(rc));
+			"%s: %s: the disk reports an error (%s): expected a working disk (this run was not stored; earlier runs are "
+			"unchanged)",
+			s->path, doing, sqlite3_errstr(rc));
 	case SQLITE_CORRUPT:
 		return orr_fail(err, ORR_EFAIL,
 			"%s: %s: the database is damaged (%s): expected an undamaged file ('sqlite3 FILE .recover' may recover some of the "
@@ -200,7 +201,7 @@ const char *db_scenario_sql(const struct store *s)
 {
 	int64_t has = 0;
 	struct orr_error ignored = { 0 };
-	/* Up to schema 5 each run had its whole scenario. */
+	/* Up to schema 5 each run stored its whole scenario. */
 	return !db_has_column(s, "runs", "base", &has, &ignored) && !has
 		       ? "r.scenario"
 		       : "orr_scenario(r.run, (SELECT text FROM scenarios WHERE base = r.base), r.overrides)";

@@ -17,7 +17,7 @@
 /* "orry" in ASCII: distinguishes databases of orrery from other SQLite databases */
 enum { DB_APPLICATION_ID = 0x6f727279, DB_SCHEMA_VERSION = 7, DB_BUSY_MS = 30000 };
 
-/* Statements that a store prepares once. Of the last three kinds there is one for each table of rows. */
+/* Statements that a store prepares once. The last three kinds have one statement per table of rows. */
 enum {
 	DB_FIND_RUN,
 	DB_INSERT_RUN,
@@ -82,8 +82,10 @@ int db_number(const struct store *s, const char *sql, int64_t *out, const char *
 int db_make_tables(struct store *s, struct orr_error *err);
 /* Sets *has to 1 if the table has the column, else to 0. */
 int db_has_column(const struct store *s, const char *table, const char *column, int64_t *has, struct orr_error *err);
-/* Returns whether a table of rows or its column, or the table of failures, is missing because an earlier version of the program created the
- * file. */
+/*
+ * Returns whether the file lacks a table of rows, a column of it, or the table of failures because an earlier version of the
+ * program created it.
+ */
 bool db_lacks_columns(const struct store *s);
 /* Returns the expression for the whole scenario of a row r of `runs`. */
 const char *db_scenario_sql(const struct store *s);

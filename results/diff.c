@@ -127,7 +127,7 @@ static uint64_t key_of(const char *scenario, const char *label)
 	return key;
 }
 
-/* Keeps the current run of a side, which the other side lacks. Keeps the checksums of the run in `tables`. */
+/* Keeps the current run of a side, which the other side lacks, and the run's checksums (in `tables`). */
 static int keep_alone(struct comparison *c, int which)
 {
 	struct side *d = &c->side[which];

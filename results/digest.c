@@ -29,7 +29,7 @@ struct part {
 	struct digest *digest; /* digest of the database; NULL: only the checksum is computed */
 	struct sha256_ctx sha; /* checksum of the part */
 	struct sbuf row;
-	bool has_rows, is_listed; /* is_listed: the checksum is that of the lists, the digest that of the rows */
+	bool has_rows, is_listed; /* is_listed: the checksum covers the lists, the digest covers the rows */
 };
 
 static void put_column(struct sbuf *row, sqlite3_stmt *st, int column)
@@ -232,7 +232,7 @@ static size_t part_in_order(size_t i)
 	return DIGEST_ROWS + i - 3;
 }
 
-/* Returns whether the run as it was written lacks rows of a part; false if r is NULL. */
+/* Returns whether r, the run as it was written, has no rows in a part; false if r is NULL. */
 static bool is_empty(const struct run_result *r, size_t part)
 {
 	if (!r || part == DIGEST_RUN)
@@ -348,7 +348,7 @@ static int compare_checksum(
 		return ORR_OK;
 	return orr_fail(err, ORR_EFAIL,
 		"%s: run %" PRId64
-		" (%.60s): %s differs from its checksum: the file is damaged or was edited; 'orrery db check' lists all damage",
+		" (%.60s): %s differs from its checksum: expected an undamaged, unedited file ('orrery db check' lists all damage)",
 		s->path, run, label, digest_part(part));
 }
 

@@ -16,7 +16,7 @@
 enum { DIGEST_RUN, DIGEST_SERIES, DIGEST_POINTS, DIGEST_ROWS, DIGEST_PARTS = DIGEST_ROWS + DB_MOST_TABLES };
 
 struct checksums {
-	char hex[DIGEST_PARTS][17]; /* empty: no rows */
+	char hex[DIGEST_PARTS][17]; /* empty text: no rows */
 };
 
 /* Returns the name of a part: the table's, or "run"; NULL: no such part. */

@@ -23,7 +23,7 @@ enum estimate_range estimate_range_of(const char *name)
 	for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
 		if (ends_with(name, shares[i]))
 			return ESTIMATE_FRACTION;
-	/* Finish-time fairness has the duration of the job alone as its denominator, which may be arbitrarily short. */
+	/* The denominator of finish-time fairness is the job's duration without other jobs, which may be arbitrarily short. */
 	if (ends_with(name, "ftf_mean") || ends_with(name, "ftf_max"))
 		return ESTIMATE_NO_MEAN;
 	/* A metric of one model, such as "attainment.NAME". */
@@ -136,8 +136,10 @@ size_t estimate_others(const double *v, size_t n, enum estimate_range range)
 /* An end of the interval moves by REACH (length of the longer tail - length of the other) / n, on the side of the longer tail. */
 #define REACH 4.0
 
-/* Returns the correction of the mean for values beyond the largest (positive) or the smallest (negative) of the sample. The next value
- * exceeds the largest with a probability of 1 / (n + 1). A longer tail gives a larger correction. */
+/*
+ * Returns the correction of the mean for values above the sample's maximum (positive) or below its minimum (negative). The next
+ * value exceeds the largest with a probability of 1 / (n + 1). A longer tail gives a larger correction.
+ */
 static double beyond(const double *v, size_t n)
 {
 	double *sorted = sorted_copy(v, n), middle = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
@@ -161,8 +163,10 @@ static void widen(struct interval *i, double shift, enum estimate_range range)
 
 /* Error probability of the upper end of Cox's interval, as a share of the one-sided probability, (1 - level) / 2. */
 static const double cox_share = 0.4;
-/* Limit of the skewness of logarithms to the left, in standard errors, sqrt(6 / n). Beyond it the tail is shorter than that of a
- * lognormal law, and Cox's end would be too high. */
+/*
+ * Limit of the negative skewness of the logarithms, in standard errors, sqrt(6 / n). Beyond this limit the tail is shorter than
+ * that of a lognormal law, and Cox's end would be too high.
+ */
 static const double most_left = 4;
 
 /* Returns the upper end of Cox's interval for the mean of a lognormal law, with Student's quantile (Olsson 2005); 0 if a value is

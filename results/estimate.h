@@ -2,14 +2,14 @@
 /*
  * estimate.h - intervals of a mean, a ratio and a paired difference over independent replications
  *
- * Student's interval is too short on the side of a long tail, where most of its misses are. The interval here
+ * Student's interval is too short on the side of a long tail, where most of its misses occur. This interval
  *  - is the hull of Hall's (Hall, On the removal of skewness by transformation, JRSS B 54, 1992), which inverts a cubic
  *    transformation of Student's t that removes the skewness, and Student's on the scale of the quantity: logarithmic for a
  *    quantity that is never negative, linear for any other;
  *  - has a smaller chance of error on the side of the tail than on the other;
  *  - reaches up to the end of Cox's interval for a lognormal law if all values are positive (Olsson, Confidence intervals for
  *    the mean of a log-normal distribution, Journal of Statistics Education 13, 2005);
- *  - is longer on the side of the longer tail, because few replications miss the largest values.
+ *  - is longer on the side of the longer tail, because a few replications rarely contain the largest values.
  * The ends never leave the range of the quantity. docs/models/statistics.md has the formulas and the coverage measured.
  */
 #ifndef ORR_RESULTS_ESTIMATE_H
@@ -23,8 +23,7 @@
  * rare event decides the mean. */
 enum { ESTIMATE_LEAST = 10, ESTIMATE_LEAST_OTHER = 5 };
 
-/* Values of a quantity that is never negative count as equal if they differ by at most this share, about the precision of three
- * digits. */
+/* Values of a non-negative quantity count as equal if their relative difference is at most this, about the precision of three digits. */
 #define ESTIMATE_EQUAL 1e-3
 
 enum estimate_range {
@@ -47,7 +46,7 @@ size_t estimate_least_of_ratio(const char *metric);
 struct estimate {
 	double value, error; /* error: standard error */
 	double skewness;     /* skewness of the estimate: skewness of one value / sqrt(n) */
-	double df;           /* degrees of freedom of the error */
+	double df;           /* degrees of freedom of the standard error */
 	double tail_share;   /* error probability at the end on the side of the tail, as a share of that at the other end */
 };
 /* Returns the interval of an estimate, clamped to range; no interval if the error is 0 or NaN. */
@@ -56,8 +55,10 @@ struct interval estimate_interval(const struct estimate *e, enum estimate_range 
 /* Returns the number of values that differ from the most frequent one. */
 size_t estimate_others(const double *v, size_t n, enum estimate_range range);
 
-/* All three functions: n < ESTIMATE_LEAST values, or fewer than ESTIMATE_LEAST_OTHER values that differ from the most frequent one,
- * have no interval. Fractions that are all 0 or 1 have an interval unless all are equal. */
+/*
+ * All three functions give no interval for fewer than ESTIMATE_LEAST values, or for fewer than ESTIMATE_LEAST_OTHER values that
+ * differ from the most frequent one. Exception: fractions that are all 0 or 1 have an interval unless all are equal.
+ */
 
 /* Returns the mean of v[0..n). */
 struct interval estimate_mean(const double *v, size_t n, enum estimate_range range, double level);

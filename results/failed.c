@@ -14,7 +14,7 @@ static int compare(const struct failed_run *f, const char *hash, const char *lab
 	return order ? order : strcmp(f->label, label);
 }
 
-/* Returns the position of the first failure that is not before (hash, label). */
+/* Returns the position of the first failure at or after (hash, label). */
 static size_t position(const struct failed_runs *f, const char *hash, const char *label)
 {
 	size_t low = 0, high = f->n;

@@ -2,9 +2,9 @@
 /*
  * failed.h - runs of a study that failed: table `failures` of the database
  *
- * A failed run has no row in `runs`. Its failure is kept by the hash and label that the run would have, so that a study that goes on
- * does not repeat it. Failures are not part of the digest. A failure whose run was stored since is resolved: it is not listed, and
- * store_forget_failures() deletes it.
+ * A failed run has no row in `runs`. Its failure is kept under the hash and label that the run would have, so that a resumed
+ * study does not repeat it. Failures are not part of the digest. A failure whose run was stored later is resolved: it is not
+ * listed, and store_forget_failures() deletes it.
  */
 #ifndef ORR_RESULTS_FAILED_H
 #define ORR_RESULTS_FAILED_H
@@ -23,7 +23,10 @@ struct failed_runs {
 	size_t n, cap;
 };
 
-/* Adds the failures of a database to *out, with the larger number of tries if both have one. A file without the table has none. */
+/*
+ * Adds the failures of a database to *out. If both have a failure, the one with more tries is kept. A file without the table
+ * has no failures.
+ */
 int failed_runs_read(struct store *s, struct failed_runs *out, struct orr_error *err);
 /* Returns the failure of a run; NULL: none. */
 const struct failed_run *failed_runs_find(const struct failed_runs *f, const char *hash, const char *label);

@@ -25,13 +25,13 @@ struct report_column {
 /* A file of --out: LABEL.TABLE.csv. */
 struct report_file {
 	const char *table; /* of columns.def */
-	bool if_paid;      /* true: only if costs were accounted for */
-	bool if_any;       /* true: only if the run has rows of the table */
+	bool if_paid;      /* true: written only if the run has accounts */
+	bool if_any;       /* true: written only if the run has rows of the table */
 };
 
 struct report_form {
 	const struct report_file *files; /* files; ends with an entry whose table is NULL */
-	bool series_if_any;              /* LABEL.series.csv only if there are series */
+	bool series_if_any;              /* LABEL.series.csv is written only if the run has series */
 	bool has_marks;                  /* notes that the policy sets during a run are reported as events */
 	const char *cost_title;          /* text before the source of times; NULL: the text "times of layers" */
 	const char *oracle;              /* text for durations that the policy may see; NULL: the text "true durations" */
@@ -39,8 +39,10 @@ struct report_form {
 	 * PART.counted if this world is a part. NULL: none. */
 	const char *counted;
 	const char *const *parts; /* names of the worlds that a run consists of, ending with NULL; NULL: one world */
-	/* Table whose rows the printed table and JSON list by run, if a run has any: in place of the metrics in CSV, below them in other
-	 * forms. NULL: none. */
+	/*
+	 * Table whose rows the printed table and JSON list by run, if a run has any: they replace the metrics in CSV and follow
+	 * them in other formats. NULL: none.
+	 */
 	const char *listed;
 	const struct report_column *columns; /* columns of the table of runs, in order; ends with a NULL metric; at most 64; may be
 					      * NULL */

@@ -51,7 +51,7 @@ int grid_format_named(const char *name, enum grid_format *out, struct orr_error 
 
 enum { GAP = 2, LEAST_KEY = 12 };
 
-/* Narrows the widest names of rows until the widest other column has room beside them. */
+/* Narrows the widest name columns until the widest other column fits beside them. */
 static void narrow_keys(const struct grid *g, size_t *width, size_t limit)
 {
 	size_t used = 0, other = 0;
@@ -183,7 +183,7 @@ static void put_latex(struct sbuf *out, const struct grid *g)
 	for (size_t row = 0; row < g->rows; row++) {
 		for (size_t c = 0; c < g->columns; c++) {
 			sbuf_puts(out, c ? " & " : "");
-			/* A row that starts with "[" would be read as an option of the line break before it. */
+			/* LaTeX would read a row that starts with "[" as an option of the line break before it. */
 			sbuf_puts(out, !c && *text_at(g, row, c) == '[' ? "{}" : "");
 			put_latex_text(out, text_at(g, row, c));
 		}

@@ -28,8 +28,11 @@ char **grid_cell(const struct grid *g, size_t row, size_t column);
 /* Reads text, markdown, latex, csv or json. */
 int grid_format_named(const char *name, enum grid_format *out, struct orr_error *err);
 
-/* Appends the table. width: most characters of a line of text; 0: no limit. Names of rows that leave no room for another column are
- * shortened, to 12 characters at least. JSON is an array of objects; cells that are numbers are numbers there, "-" and empty cells null. */
+/*
+ * Appends the table. width: maximum characters of a line of text; 0: no limit. Names of rows that leave no room for another
+ * column are shortened, to 12 characters at least. JSON is an array of objects: numeric cells become numbers, "-" and empty
+ * cells become null.
+ */
 void grid_put(struct sbuf *out, const struct grid *g, enum grid_format format, size_t width);
 
 /* Appends sentences with line breaks at blanks, so that no line has more than `width` characters; 0: no limit. Continued lines are

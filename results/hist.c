@@ -26,8 +26,8 @@ struct exact_sum {
 };
 
 /*
- * Adding to the parts takes several data-dependent branches, so most values are first added to integer bins. Bin k holds a sum
- * in units of 2^(16k - 1075). The 53 bits of a double, shifted by the rest of its exponent, are added without rounding; a bin
+ * Adding to the parts takes several data-dependent branches, so most values go to integer bins first. Bin k holds a sum in
+ * units of 2^(16k - 1075). The 53 bits of a double, shifted by the rest of its exponent, are added without rounding; a bin
  * holds the sum of 2^59 largest values. Reading the sum converts the bins to parts.
  */
 enum { BIN_BITS = 4, BINS = 1 << (11 - BIN_BITS), NOT_FINITE = 2047 };
@@ -44,7 +44,7 @@ struct hist {
 	uint32_t *index; /* index of each value; NULL: the values have no indices, or an index is too large */
 	size_t cap, cap_index;
 	uint64_t exact_max;
-	uint32_t last_index; /* the largest */
+	uint32_t last_index; /* the largest value */
 	uint64_t *bucket;    /* KEYS counts, one per bucket; NULL while exact */
 };
 
@@ -281,8 +281,10 @@ double hist_max(const struct hist *h)
 	return h->n ? h->max : NAN;
 }
 
-/* Sorts many values >= 0 in ascending order: radix sort by bytes, from the lowest; the bits of such doubles are in their order. spare: n
- * values. Returns the sorted array: value or spare. */
+/*
+ * Sorts many values >= 0 in ascending order: radix sort by bytes, lowest first. The bits of non-negative doubles sort like
+ * their values. spare: n values. Returns the sorted array: value or spare.
+ */
 static double *sort_by_bytes(double *value, double *spare, uint64_t n)
 {
 	enum { DIGITS = 8, RADIX = 256 };

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * inspect.h - what a database contains, whether it is damaged, and in what two databases differ
- */
+/* inspect.h - contents of a database, checks for damage, differences between two databases */
 #ifndef ORR_RESULTS_INSPECT_H
 #define ORR_RESULTS_INSPECT_H
 

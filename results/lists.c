@@ -80,7 +80,7 @@ struct list {
 	size_t len, cap, rows;
 	uint64_t lowest, highest;
 	const char *group;
-	/* Texts of this list that were written last, because most rows repeat one of few. Places are chosen by a hash. */
+	/* Cache of texts written to this list, because most rows repeat a few texts. A hash selects the place. */
 	struct {
 		const char *text;
 		size_t at, len;

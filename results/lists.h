@@ -2,10 +2,11 @@
 /*
  * lists.h - compact storage of tables with many rows: a row of `stored` holds many rows of the table as JSON
  *
- * A row of its own costs SQLite far more than a row in a list, so tables of key LISTED are stored in lists, and the table itself is a
- * view that SQLite's json_each() makes of them. A list is a JSON array of rows. A row is an array of its stored columns except the
- * first, in order; of an interval it has the begin and the length, and NULLs at its end are left out. All rows of a list have the same
- * first column, the group. `lowest` and `highest` bound the second column, so that a reader of one subject skips most lists.
+ * SQLite spends far more on a table row than on an entry of a list. So tables of key LISTED are stored in lists, and the table
+ * itself is a view over them (SQLite's json_each()). A list is a JSON array of rows. A row is an array of its stored columns
+ * except the first, in order; an interval is stored as begin and length, and trailing NULLs are left out. All rows of a list
+ * have the same first column, the group. `lowest` and `highest` bound the second column, so that a reader of one subject skips
+ * most lists.
  *
  * Invariant: the lists of a run in order of `position`, the position of their first row, give its rows in order.
  */

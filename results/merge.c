@@ -80,13 +80,12 @@ static int open_shard(struct merge *m, size_t k)
 		return m->err->code;
 	if (h->store->version < DB_SCHEMA_VERSION || db_lacks_columns(h->store))
 		return orr_fail(m->err, ORR_EINPUT,
-			"%s: a shard of an older orrery (schema version %d): expected version %d, or a merge by the program that wrote the "
-			"shard",
-			h->path, h->store->version, DB_SCHEMA_VERSION);
+			"%s: the shard has schema version %d: expected version %d, or a merge by the program that wrote the shard", h->path,
+			h->store->version, DB_SCHEMA_VERSION);
 	return db_exec(h->store, "PRAGMA cache_size = -256", doing, m->err);
 }
 
-/* Raises the limit of open files where the system allows it, and returns how many shards may be open at once. */
+/* Raises the limit on open files if the system allows it. Returns the number of shards that may be open at once. */
 static size_t shards_at_once(size_t n)
 {
 	struct rlimit limit;
@@ -437,8 +436,8 @@ static int compare_run(struct merge *m, size_t k, int64_t from, int64_t to)
 		if (row)
 			return orr_fail(m->err, ORR_EFAIL,
 				"%s: run %" PRId64 " has the hash and label of run %" PRId64
-				" of %s, but other contents (table %s, row %zu): expected equal results of equal runs; repeat one with "
-				"--fresh",
+				" of %s, but other contents (table %s, row %zu): expected equal results of equal runs (--fresh repeats a "
+				"run)",
 				h->path, from, to, to >= m->first_new ? m->shard[m->source[to - m->first_new]].path : m->out->path,
 				m->table[i].name, row);
 	}

@@ -29,9 +29,9 @@ struct run_order {
 };
 
 /*
- * Adds the runs of the shards to the database `out`, which is created if it does not exist. New runs get the next run numbers: first
- * the runs of order[], in that order (n_order 0: no order), then the others by scenario, seed, label and hash. A run that is present by
- * hash and label is skipped; if its contents differ, that is an error that names both files. vfs: as in store_open().
+ * Adds the runs of the shards to the database `out`, which is created if it does not exist. New runs get the next run numbers:
+ * first the runs of order[], in that order (n_order 0: no order), then the others by scenario, seed, label and hash. A run
+ * whose hash and label are present is skipped. If its contents differ, the error names both files. vfs: as in store_open().
  * Errors: a shard that cannot be read, is damaged, belongs to another program or has another schema version; a full disk.
  */
 int store_merge(const char *out, const char *vfs, const char *const *shard, size_t n_shards, const struct run_key *order, size_t n_order,

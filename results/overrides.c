@@ -22,7 +22,7 @@ static const char *scan_string(const char *p)
 	return p + 1;
 }
 
-/* Scans a number, true, false or null; the characters are checked, not their order. */
+/* Scans a number, true, false or null. Checks the characters but not their order. */
 static const char *scan_word(const char *p)
 {
 	size_t n = strspn(p, "+-.0123456789Eeaflnrstu");
@@ -87,7 +87,7 @@ struct member {
 struct object {
 	struct member *member;
 	size_t n, cap;
-	size_t next; /* member after the one found last, because two objects often have their members in the same order */
+	size_t next; /* first member to try: the successor of the last match, because two objects often have the same order of members */
 };
 
 static bool same(struct slice a, struct slice b)

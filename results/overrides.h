@@ -2,8 +2,9 @@
 /*
  * overrides.h - a scenario as overrides of a base scenario: JSON merge patches (RFC 7396)
  *
- * Works on canonical texts: JSON objects without white space. Members keep their order and values keep their bytes. A merge patch
- * cannot express a null, and moves added members to the end, so the maker of a patch checks that it restores the text.
+ * Works on canonical texts: JSON objects without white space. Members keep their order and values keep their bytes. A merge
+ * patch cannot express null, and it appends added members at the end. So code that makes a patch checks that it restores the
+ * text.
  */
 #ifndef ORR_RESULTS_OVERRIDES_H
 #define ORR_RESULTS_OVERRIDES_H

@@ -17,7 +17,7 @@ static bool is_text(const struct column *c)
 struct writer {
 	char *at;
 	struct strtab *texts;
-	const char *last; /* the last text, and its number: neighbouring rows often have the same */
+	const char *last; /* the last text and its number: neighbouring rows often share a text */
 	uintptr_t last_number;
 };
 
@@ -33,7 +33,7 @@ static void put_number(struct writer *x, uint64_t v)
 	put_bytes(x, &v, sizeof v);
 }
 
-/* Returns the number of a text plus 1; 0: NULL. It takes the place of a pointer. */
+/* Returns the number of a text plus 1, which replaces the pointer; 0: NULL. */
 static uintptr_t number_of(struct writer *x, const char *text)
 {
 	if (!text)

@@ -2,9 +2,9 @@
 /*
  * pack.h - the contents of a result as bytes, for another process of the same program
  *
- * The bytes hold what a world fills in: every table of columns.def, series, rows_total and is_oracle. Labels, hash and times stay with
- * the caller. Rows are copied as they lie in memory, with texts replaced by their numbers, so a new column needs no code here. The
- * format is that of one build on one machine: it is not stored.
+ * The bytes hold what a world fills in: every table of columns.def, series, rows_total and is_oracle. Labels, hash and times
+ * stay with the caller. Rows are copied as they lie in memory, with texts replaced by their numbers, so a new column needs no
+ * code here. The format is private to one build on one machine and is never stored.
  */
 #ifndef ORR_RESULTS_PACK_H
 #define ORR_RESULTS_PACK_H

@@ -50,7 +50,7 @@ struct row {
 struct partlog {
 	const char *entity;
 	size_t most;
-	uint64_t stride; /* subjects whose numbers are no multiples of this stride have no rows */
+	uint64_t stride; /* only subjects whose numbers are multiples of this stride have rows */
 	struct row *row;
 	size_t n, cap;
 	size_t *last; /* by subject / stride: index of its last row + 1; 0: none */
@@ -118,7 +118,7 @@ static bool is_same(const struct part *a, const struct part *b)
 	       !memcmp(a->value, b->value, sizeof a->value);
 }
 
-/* Rows of the same few subjects may exceed the limit, so the limit grows with what remains. */
+/* A few subjects alone may exceed the limit, so the limit grows with the rows that remain. */
 static void append(struct partlog *p, uint64_t subject, int64_t begin, int64_t end, const struct part *what)
 {
 	if (p->n >= p->most) {
@@ -164,7 +164,7 @@ void partlog_change(struct partlog *p, uint64_t subject, int64_t now_ns, const s
 	if (last && (last->end == OPEN || last->end == now_ns) && is_same(&last->what, what)) {
 		last->end = OPEN;
 	} else if (last && last->end == OPEN && last->begin == now_ns) {
-		last->what = *what; /* an empty part is replaced */
+		last->what = *what; /* replaces an empty part */
 	} else {
 		partlog_close(p, subject, now_ns);
 		append(p, subject, now_ns, OPEN, what);
@@ -180,7 +180,7 @@ void partlog_close(struct partlog *p, uint64_t subject, int64_t now_ns)
 
 /* ---- at the end ---- */
 
-/* Texts of the result that were formed last, because most rows repeat one of few. Places are chosen by a hash. */
+/* Cache of texts of the result, because most rows repeat a few texts. A hash selects the place. */
 enum { TEXTS = 512 };
 struct texts {
 	struct sbuf work;

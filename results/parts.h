@@ -20,7 +20,7 @@ enum part_kind {
 #undef PART_KIND
 	PART_KINDS
 };
-/* Returns whether the subject waits in parts of this kind. */
+/* Returns whether parts of this kind are waiting time. */
 bool part_waits(enum part_kind kind);
 const char *part_word(enum part_kind kind);
 /* Returns the kind of a word; PART_KINDS: unknown. */
@@ -32,26 +32,28 @@ struct part {
 	enum part_kind kind;
 	const char *cause; /* the cause: a text that outlives the recorder, such as "policy"; NULL: none */
 	uint64_t number;   /* number of the cause: "job" and 12 give "job 12"; PART_ALONE: the cause has no number */
-	/* Numbers of the cause: each % of this literal stands for the next value. "% GPUs asked, % free"; NULL: none. */
+	/* Numbers of the cause: each % of this literal is replaced by the next value. "% GPUs asked, % free"; NULL: none. */
 	const char *detail;
 	uint32_t value[3];
 };
 
 struct partlog;
 
-/* entity: a literal, "job", "request", "iteration" or "node". most: limit on the number of rows. Above it, the rows of every second
- * subject are removed, then of three of four, and so on by number. */
+/*
+ * entity: a literal, "job", "request", "iteration" or "node". most: limit on the number of rows. Above it, only subjects with
+ * even numbers keep their rows; above it again, multiples of four, and so on.
+ */
 struct partlog *partlog_new(const char *entity, size_t most);
 void partlog_free(struct partlog *p);
 
 /* Adds a part of known end. Ignores empty parts. begin: at least the end of the subject's last part, which must be closed. */
 void partlog_add(struct partlog *p, uint64_t subject, int64_t begin_ns, int64_t end_ns, const struct part *what);
-/* Ends the subject's open part, if any, and opens one. An equal open part goes on. */
+/* Ends the subject's open part, if any, and opens a new one. An open part with equal kind and cause continues. */
 void partlog_change(struct partlog *p, uint64_t subject, int64_t now_ns, const struct part *what);
 /* Ends the open part, if any. */
 void partlog_close(struct partlog *p, uint64_t subject, int64_t now_ns);
 
-/* Returns the name of the cause, NULL if its number is its name. */
+/* Returns the name of the cause; NULL if the number serves as its name. */
 typedef const char *(*partlog_name)(void *ctx, const char *cause, uint64_t number);
 /* Closes open parts, appends all parts to r->parts and frees p. name may be NULL. */
 void partlog_finish(struct partlog *p, struct run_result *r, int64_t now_ns, partlog_name name, void *ctx);

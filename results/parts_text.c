@@ -35,7 +35,7 @@ void part_put_time(struct sbuf *out, int64_t t)
 
 struct group {
 	enum part_kind kind;
-	const char *cause, *detail; /* detail: of the longest part */
+	const char *cause, *detail; /* detail: detail of the longest part */
 	int64_t time, longest;
 	size_t order;
 };
@@ -96,7 +96,7 @@ static void put_group(struct sbuf *out, const struct group *g)
 		sbuf_printf(out, " (%s)", g->detail);
 }
 
-/* Appends the time of the groups that wait, or of the others, then the longest groups. */
+/* Appends the total time of the waiting groups, or of the others, then the longest of these groups. */
 static void put_groups(struct sbuf *out, const char *verb, const struct group *g, size_t n, bool waits)
 {
 	enum { MOST = 5 };

@@ -167,7 +167,7 @@ static size_t group_end(const struct comparison *c, size_t from)
 	return c->n_policies;
 }
 
-/* Lists groups of policies that are not told apart; a group inside another one is left out. */
+/* Lists maximal groups of policies that are not told apart. */
 static void put_groups(struct sbuf *out, const struct comparison *c, const struct run_result *const *runs)
 {
 	size_t last = 0;

@@ -23,7 +23,7 @@ struct report_comparisons {
 	size_t n;
 };
 
-/* A line below the table that compares each further policy with the first. */
+/* A line below the table that compares each other policy with the first. */
 struct report_difference {
 	const char *metric, *base, *title; /* metric: difference to the first policy; base: its value; title: with "%s" for its name */
 	enum report_kind kind;
@@ -44,7 +44,7 @@ const char *report_verdict(enum compare_verdict v);
 /* Returns "all", "first" or "best". */
 const char *report_family(enum compare_family f);
 
-/* Appends two blanks and what the tests show of a pair; nothing if there is no comparison. */
+/* Appends two blanks and the test result of a pair, or nothing without a comparison. */
 void report_put_verdict(struct sbuf *out, const struct report_comparison *x, const struct compare_pair *p);
 
 /* Appends, for each comparison, the differences to the first policy, the ranking and the policies that are not told apart. runs: the

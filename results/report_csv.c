@@ -263,7 +263,7 @@ static int write_files(
 	return code;
 }
 
-/* Returns whether a run of several worlds includes this part. */
+/* Returns whether a run of several worlds includes this world as a part. */
 static bool has_part(const struct run_result *r, const char *part, const struct report_form *form)
 {
 	char metric[80];

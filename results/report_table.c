@@ -51,7 +51,7 @@ const struct report_column *report_column_of(const char *world, const char *metr
 	return NULL;
 }
 
-/* Sets the cells of a column. Text has the unit beside each value, other formats have it in the title. */
+/* Sets the cells of a column. The unit is beside each value in text, and in the title in other formats. */
 static void put_cells(struct grid *g, size_t column, const struct report_column *c, const struct run_result *const *runs, size_t n,
 	enum grid_format format)
 {
@@ -113,7 +113,7 @@ static void fill_exact(struct grid *g, size_t column, const char *name, const st
 	}
 }
 
-/* The table's metrics with all digits. */
+/* Makes the CSV table: the metrics of the table with all digits. */
 static struct grid exact_grid_of(const struct run_result *const *runs, size_t n)
 {
 	const struct report_column *column = n ? form_of(runs[0])->columns : NULL;
@@ -272,7 +272,7 @@ static void put_unkept(struct sbuf *out, const struct run_result *r, const char 
 	mem_free(name);
 }
 
-/* Reports a job that is incomplete or misses its deadline. */
+/* Reports an incomplete job or a missed deadline. */
 static void put_incomplete(struct sbuf *out, const struct run_result *r)
 {
 	put_unkept(out, r, "is_complete", "the job is not complete");
@@ -357,7 +357,7 @@ static void put_assumptions_and_remarks(struct sbuf *out, const struct run_resul
 				put_note(out, runs, n, i, kinds[kind], text);
 }
 
-/* Appends what stands below the table. */
+/* Appends the lines below the table. */
 static void put_sentences(struct sbuf *out, const struct run_result *const *runs, size_t n, const struct report_comparisons *x)
 {
 	const char *source = common_source(runs, n);

@@ -96,7 +96,7 @@ struct report_scale report_scale_for(enum report_kind kind, double value)
 	}
 }
 
-/* Returns the next smaller unit of the kind; the same one if there is none. */
+/* Returns the next smaller unit of the same kind, or u itself if it is the smallest. */
 static struct report_scale smaller_scale(enum report_kind kind, struct report_scale by)
 {
 	const struct unit *list = kind == REPORT_TIME ? units : short_units;

@@ -79,7 +79,7 @@ void result_event(struct run_result *r, struct event_row e)
 	r->events[r->n_events++] = e;
 }
 
-/* Marks of a policy have subjects of at least 1. */
+/* Events that a policy records have subjects of at least 1. */
 static bool is_note(const struct event_row *e, const char *kind)
 {
 	return !e->time_ns && !e->subject && e->detail && !strcmp(e->kind, kind);
@@ -157,7 +157,7 @@ static void take_series(struct run_result *r, struct run_result *from, const cha
 		s.name = prefixed(r, prefix, s.name);
 		r->series[r->n_series++] = s;
 	}
-	from->n_series = 0; /* r owns it now */
+	from->n_series = 0; /* r now owns the array */
 }
 
 static void take_events(struct run_result *r, const struct run_result *from)

@@ -109,7 +109,7 @@ struct run_result {
 	char *hash;           /* hash of the scenario, the contents of inputs, and the version and sources of the program */
 	char *seed_text;      /* the seed in decimal */
 	double wall_s, cpu_s; /* wall and CPU time, s; not part of any digest */
-	uint64_t rows_total;  /* number of jobs, iterations or requests; the result may hold rows of only some of them */
+	uint64_t rows_total;  /* number of jobs, iterations or requests; the result may hold rows for only some of them */
 			      /* The tables of columns.def: struct job_row *jobs; size_t n_jobs; and so on. */
 #define TABLE(row, rows, key, digest, doc) \
 	struct row *rows;                  \

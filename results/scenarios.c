@@ -9,7 +9,7 @@
 
 static const char doing[] = "storing a scenario";
 
-/* Overrides longer than this share of the scenario make it a base of its own. */
+/* A scenario whose overrides exceed this share of its length becomes a new base. */
 static const double most_overridden = 0.5;
 
 static int64_t key_of(const char *text)
@@ -25,7 +25,7 @@ static int64_t key_of(const char *text)
 	return (int64_t)key;
 }
 
-/* Keeps a base in memory; the oldest one leaves. */
+/* Keeps a base in memory; replaces the oldest one. */
 static void keep(struct store *s, int64_t key, const char *text)
 {
 	size_t at = s->n_bases < DB_BASES ? s->n_bases++ : (s->last_base + 1) % DB_BASES;

@@ -156,7 +156,10 @@ static void create_table(struct sbuf *sql, const struct row_table *t)
 		sbuf_printf(sql, ",\n  PRIMARY KEY(run, %s)) WITHOUT ROWID;\n", t->key == KEY_FIRST ? t->columns[0].name : "position");
 }
 
-/* Adds the columns that an existing table lacks, with NULL in existing rows. The rows of lists need none: what they lack is NULL. */
+/*
+ * Adds the columns that an existing table lacks, with NULL in existing rows. Lists need no new column: a value missing from a
+ * row of a list is NULL.
+ */
 static int add_columns(struct sbuf *sql, const struct store *s, const struct row_table *t, struct orr_error *err)
 {
 	int64_t has = 0;
@@ -292,7 +295,7 @@ static int copy_numbered(struct store *s, const struct row_table *t, struct orr_
 	return code;
 }
 
-/* What a file of an older schema needs beside new tables and columns. */
+/* Conversions of an older schema beyond new tables and columns. */
 struct migration {
 	int64_t has_scenarios; /* runs with whole scenarios */
 	uint64_t numbered;     /* set of tables without their packed key, by position in row_tables */
@@ -353,7 +356,7 @@ static int begin_lists(struct store *s, struct migration *m, size_t i, struct or
 		return code;
 	m->unlisted |= UINT64_C(1) << i;
 	code = list_sound_runs(s, m, t->name, err);
-	db_finalize_statements(s); /* they read the old table */
+	db_finalize_statements(s); /* the views read the old table */
 	return code ? code : set_aside(s, t->name, "run, position", err);
 }
 

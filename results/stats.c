@@ -22,7 +22,7 @@ static void fold(struct blocks *b)
 	b->width *= 2;
 }
 
-/* Rounds like rint() with ties to even: adds and subtracts a number whose least significant bit has the value 1. */
+/* Rounds like rint(), ties to even: adds and subtracts a number whose lowest bit has the value 1. */
 static inline blocks_total whole(double x)
 {
 	const double magic = 0x1.8p52;
@@ -31,7 +31,7 @@ static inline blocks_total whole(double x)
 	return (blocks_total)rint(x);
 }
 
-/* Begins blocks up to block n - 1 with zero. */
+/* Zeroes new blocks up to block n - 1. */
 static void extend(struct blocks *b, size_t n)
 {
 	for (; b->n < n; b->n++) {

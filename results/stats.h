@@ -34,8 +34,10 @@ uint64_t hist_count(const struct hist *h);
 double hist_mean(const struct hist *h); /* exact sum, compensated */
 double hist_max(const struct hist *h);
 double hist_quantile(struct hist *h, double p); /* NaN if empty */
-/* Counts, in at most BLOCKS_MAX consecutive blocks of equal width by index, the values above a limit and all values. Returns the
- * number of blocks; 0 if the values have no index or are bucketed. */
+/*
+ * Counts all values and the values above a limit, in at most BLOCKS_MAX consecutive blocks of equal index width. Returns the
+ * number of blocks; 0 if the values have no index or are bucketed.
+ */
 size_t hist_count_above(const struct hist *h, double limit, double *above, double *all);
 
 /* Returns the values in ascending order of their indices, and sets *index and *n; free both with mem_free(). Returns NULL, with *index
@@ -56,7 +58,7 @@ static inline double blocks_sum(const struct blocks *b, size_t k)
 }
 void blocks_init(struct blocks *b);
 void blocks_add(struct blocks *b, uint64_t index, double value);
-/* Folds one of the two until their blocks have equal width, and gives both the same number of blocks. */
+/* Makes the blocks of both equal in width, by folding one of them, and equal in number. */
 void blocks_align(struct blocks *a, struct blocks *b);
 
 #endif

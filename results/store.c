@@ -25,7 +25,7 @@ static void pause_ms(int ms)
  * Returns SQLite's code. */
 static int exec_patiently(const struct store *s, const char *sql, int limit_ms)
 {
-	int rc, waited_ms = 0, ms = 1 + getpid() % 7; /* different intervals per process prevent retries in lockstep */
+	int rc, waited_ms = 0, ms = 1 + getpid() % 7; /* the interval depends on the process, so that processes do not retry in lockstep */
 	while ((rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL)) == SQLITE_BUSY && waited_ms < limit_ms) {
 		pause_ms(ms);
 		waited_ms += ms;
@@ -51,9 +51,9 @@ static int check_identity(const struct store *s, int *schema, struct orr_error *
 	if (application == 0 && version == 0 && objects == 0)
 		return ORR_OK;
 	if (application != DB_APPLICATION_ID)
-		return orr_fail(err, ORR_EINPUT, "%s: an SQLite database of another program: expected another file name", s->path);
+		return orr_fail(err, ORR_EINPUT, "%s: the SQLite database belongs to another program: expected another file name", s->path);
 	if (version > DB_SCHEMA_VERSION)
-		return orr_fail(err, ORR_EINPUT, "%s: schema version %lld of a newer orrery: this one (%s) expects at most version %d",
+		return orr_fail(err, ORR_EINPUT, "%s: schema version %lld is newer than this orrery (%s): expected at most version %d",
 			s->path, (long long)version, PACKAGE_VERSION, DB_SCHEMA_VERSION);
 	if (version < 1)
 		return orr_fail(
@@ -114,7 +114,7 @@ static void store_free(struct store *s)
 	mem_free(s);
 }
 
-/* Refuses names that SQLite takes for a temporary or an in-memory database, and files that cannot keep one. */
+/* Refuses names that SQLite treats as a temporary or in-memory database, and files that cannot store a database. */
 static int check_path(const struct store *s, struct orr_error *err)
 {
 	struct stat st;
@@ -174,8 +174,10 @@ static bool has_log(const struct store *s)
 	return has;
 }
 
-/* Two processes that close at the same moment may leave the file in WAL mode, complete and without a log. In a read-only directory
- * SQLite opens such a file only with the option "immutable". */
+/*
+ * If two processes close it at the same moment, the file may stay in WAL mode, complete and without a log. In a read-only
+ * folder SQLite opens such a file only with the option "immutable".
+ */
 static int open_immutable(struct store *s)
 {
 	struct sbuf uri = { 0 };
@@ -207,8 +209,8 @@ static int open_for_reading(struct store *s, struct orr_error *err)
 	rc = sqlite3_exec(s->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
 	if ((rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY) && has_log(s))
 		return orr_fail(err, ORR_EFAIL,
-			"%s: the program that wrote it ended early, and its log %s-wal cannot be recovered in a read-only directory: copy "
-			"both files to a writable directory",
+			"%s: the program that wrote it ended early, and its log %s-wal cannot be recovered in a read-only folder: expected "
+			"copies of both files in a writable folder",
 			s->path, s->path);
 	if (rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY)
 		rc = open_immutable(s);
@@ -238,7 +240,7 @@ int store_close(struct store *s, struct orr_error *err)
 	int code = ORR_OK, turn = -1;
 	if (!s->is_readonly) {
 		static const char doing[] = "closing the database";
-		const int patience_ms = 200, turn_ms = 5000; /* time limits, so that a hanging process does not block others */
+		const int patience_ms = 200, turn_ms = 5000; /* limits the wait, so that a hanging process does not block others */
 		/* Processes that close the database at the same time take turns. Each process except the last finds the database
 		 * open in another process and leaves the WAL mode on. On a file system without such locks a write-ahead log may
 		 * remain. */

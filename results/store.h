@@ -15,8 +15,10 @@
 
 struct store;
 
-/* Opens or creates the database. A file of another program, or of a newer schema, is an error and stays unchanged. vfs: SQLite VFS,
- * for tests that inject faults; NULL: the default. */
+/*
+ * Opens or creates the database. A file of another program or of a newer schema is an error; it stays unchanged. vfs: SQLite
+ * VFS, for tests that inject faults; NULL: the default.
+ */
 struct store *store_open(const char *path, const char *vfs, struct orr_error *err);
 /* Opens for reading only; works in a read-only directory. */
 struct store *store_open_readonly(const char *path, struct orr_error *err);
@@ -27,7 +29,7 @@ int store_close(struct store *s, struct orr_error *err);
 int store_write(struct store *s, const struct run_result *r, struct orr_error *err);
 /* Stores runs in one transaction: all of them or, on failure, none. */
 int store_write_all(struct store *s, const struct run_result *const *r, size_t n, struct orr_error *err);
-/* Reads a run by hash and label; *out is NULL if the store lacks it. */
+/* Reads a run by hash and label; *out is NULL if the run is missing. */
 int store_read(struct store *s, const char *hash, const char *label, struct run_result **out, struct orr_error *err);
 /* Reads a run by its number in store_list() and in the database. */
 int store_read_run(struct store *s, int64_t run, struct run_result **out, struct orr_error *err);
@@ -41,7 +43,7 @@ int store_has_parts(struct store *s, int64_t run, const char *entity, bool *has,
 int store_find_subject(struct store *s, int64_t run, const char *table, const char *id, int64_t *number, struct orr_error *err);
 /* Sets the wait and the run time of a job; *found false: the run has no such row. */
 int store_read_job(struct store *s, int64_t run, uint64_t number, int64_t *wait_ns, int64_t *run_ns, bool *found, struct orr_error *err);
-/* Sets into->parts, which must be empty, to the parts of a subject in order of time. The file has a table of parts. */
+/* Sets into->parts, which must be empty, to the parts of a subject in order of time. The file must have a table of parts. */
 int store_read_parts(struct store *s, int64_t run, const char *entity, uint64_t subject, struct run_result *into, struct orr_error *err);
 
 /* Sets whether store_write() replaces a run of the same hash and label, inside its transaction (--fresh). */

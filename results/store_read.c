@@ -16,7 +16,7 @@ struct reader {
 	const struct store *s;
 	struct run_result *r;
 	int64_t run;
-	size_t cap; /* capacity of the array being filled */
+	size_t cap; /* capacity of the array that is being filled */
 	struct orr_error *err;
 };
 

@@ -24,7 +24,7 @@ void summary_put(struct run_result *r, const char *name, double value);
 void summary_mean(struct run_result *r, const char *name, const struct blocks *b, double warmup, double level);
 /* Adds a mean that batches_level() returned; without its interval if level is NaN. */
 void summary_interval(struct run_result *r, const char *name, struct interval mean, double level);
-/* Returns whether the mean, or its interval, differs from the one without warm-up. */
+/* Returns whether the warm-up changes the mean or its interval. */
 bool summary_depends_on_warmup(const char *name, const struct blocks *b, double warmup, double level);
 void summary_quantile(struct run_result *r, const char *name, struct hist *h, double p, double level);
 /* Adds the mean over time, multiplied by scale. */

@@ -32,7 +32,7 @@ void timeline_cross(struct timeline *t, int64_t now)
 		t->bucket[i] += (timeline_sum)t->value * (uint64_t)dt;
 	}
 	t->total += (timeline_sum)t->value * (uint64_t)(now - t->last);
-	t->n = (size_t)((now - t->start + t->width - 1) / t->width); /* a bucket that starts now is not in use yet */
+	t->n = (size_t)((now - t->start + t->width - 1) / t->width); /* a bucket that would start now is not in use yet */
 	t->last = now;
 	t->at = to;
 	t->edge = t->start + ((int64_t)to + 1) * t->width;

@@ -41,7 +41,7 @@ struct orr_plan_facts {
 	uint32_t pieces;             /* number of pieces: a piece is a block of a transformer, or one layer */
 	uint32_t blocks, heads;      /* transformer blocks and attention heads; 0 for other models */
 	double global_batch;         /* samples per iteration */
-	double micro_batch;          /* samples of a micro-batch, over all replicas of a stage; 0: the policy chooses the number */
+	double micro_batch;          /* samples of a micro-batch, over all replicas of a stage; 0: chosen by the policy */
 	double params;
 	double gradient_bytes; /* per parameter */
 	/* Embeddings. */
@@ -175,7 +175,7 @@ ORR_API bool orr_plan_compress(struct orr_plan *p, const struct orr_plan_code *c
 
 /* ---- the policy ---- */
 
-#define ORR_PLANS_EMBEDDINGS 64u /* flag: the policy compresses embeddings and does not plan training */
+#define ORR_PLANS_EMBEDDINGS 64u /* flag: the policy compresses embeddings instead of planning training */
 
 struct orr_plan_ops {
 	/* Searches for a plan. A non-zero return value ends the run with *err. */

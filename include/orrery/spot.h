@@ -222,10 +222,10 @@ ORR_API void orr_egress(struct orr_spot *w, double bytes);
 
 /* ---- timers, random numbers, reports ---- */
 
-/* Requests a timer() call with this tag at at_ns (>= now). Timers of one instant fire by rank 0..7, then in order of creation. */
+/* Requests a timer() call with this tag at at_ns (>= now). Simultaneous timers fire by rank 0..7, then in order of creation. */
 ORR_API uint64_t orr_spot_timer(struct orr_spot *w, int64_t at_ns, uint32_t rank, uint64_t tag);
 ORR_API void orr_spot_cancel(struct orr_spot *w, uint64_t timer); /* no-op if the timer has fired */
-ORR_API double orr_spot_uniform(struct orr_spot *w);              /* returns a number in [0,1) from the policy's own stream */
+ORR_API double orr_spot_uniform(struct orr_spot *w);              /* returns a number in [0,1) from the policy's own random stream */
 /* Adds to a counter, which is reported as the metric of this name ("fatal"). The metric exists from the first call on: add 0 in
  * create(). */
 ORR_API void orr_spot_count(struct orr_spot *w, const char *name, double amount);
@@ -247,7 +247,7 @@ struct orr_future {
 };
 /* Writes up to cap changes after now and at or before until_ns, in order of time; returns their number. */
 ORR_API size_t orr_spot_future(struct orr_spot *w, int64_t until_ns, struct orr_future *out, size_t cap);
-/* Returns the time at which a live spot instance will end; ORR_NEVER: not before the end of the trace. */
+/* Returns the time at which a live spot instance will end; ORR_NEVER: at the end of the trace the instance is still live. */
 ORR_API int64_t orr_inst_true_end(struct orr_spot *w, orr_inst i);
 /* Returns the time at which the next offer of the zone would end if taken now. ORR_NEVER: it has no end in the trace. The current
  * time: the zone has no offer. */

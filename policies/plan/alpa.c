@@ -8,7 +8,7 @@
  * For every candidate t_max of the largest t, F(j, n) is the least sum of t over stages that cover pieces j.. with n GPUs and
  * have no t above t_max. Candidates above the best T / M are left out. A submesh is a power of two of the GPUs of one node, or
  * whole nodes. t of a stage is the time of a micro-batch with the best degrees (data parallel, shards) on its submesh, plus 1/M
- * of the time of its gradients' all-reduce. Shards stay in a node. Alpa's intra-operator pass (an integer program) is not
+ * of the time of its gradients' all-reduce. Shards stay within a node. Alpa's intra-operator pass (an integer program) is not
  * modelled. All GPUs count as GPUs of the first type.
  */
 #include "chain.h"
@@ -18,7 +18,7 @@
 #include <string.h>
 
 static const struct orr_param params[] = { ORR_PARAM_INT("shards_most", "0", 0, 1e6,
-						   "largest number of shards; 0: GPUs of a node; 1: data parallelism only"),
+						   "maximum number of shards; 0: GPUs of a node; 1: data parallelism only"),
 	ORR_PARAM_CHOICE("recompute", "none", "none|selective|full", "activations that the backward pass recomputes"), ORR_PARAM_END };
 
 enum { MOST_MESHES = 64 };

@@ -53,7 +53,7 @@ uint32_t chain_micro_batches(const struct orr_plan_facts *f, double **out)
 	return n;
 }
 
-/* Computes best[j]: the least time of the longest of stages 0..k that cover pieces 0..j-1. */
+/* Computes best[j]: the minimum, over the cuts of pieces 0..j-1 into stages 0..k, of the longest stage's time. */
 static void cut_stage(const double *before, const double *at, double scale, uint32_t k, uint32_t pieces, double *best, uint32_t *from)
 {
 	for (uint32_t j = 0; j <= pieces; j++) {

@@ -10,9 +10,9 @@
  *	blk = max(C0/g0, C1/g1, xfer(a))/M    T = blk (M-1) + fill + xfer(a/M) + max(0, AR0, AR1 - blk)
  *	fill = (C0 + C1)/M (repo: not divided by the replicas) or (C0/g0 + C1/g1)/M (paper)
  *
- * search=general: the paper's search. A state is the first j pieces planned on some GPUs; the rest is one stage on all other
- * GPUs. Each step of the search splits the last stage; the best prefix of each state is kept. The cost is the latency T_w + T_s
- * + T_e (section 4.1).
+ * search=general: the paper's search. A state is a plan of the first j pieces on some GPUs; the remaining pieces are one stage
+ * on all other GPUs. Each step of the search splits the last stage; the best prefix of each state is kept. The cost is the
+ * latency T_w + T_s + T_e (section 4.1).
  */
 #include "chain.h"
 #include "published.h"
@@ -24,7 +24,7 @@
 static const struct orr_param params[] = { ORR_PARAM_CHOICE("search", "bipartition", "bipartition|general", "two stages, or any number"),
 	ORR_PARAM_CHOICE(
 		"fill", "paper", "repo|paper", "bipartition: fill term as in the published code, or divided by the number of replicas"),
-	ORR_PARAM_INT("max_stages", "8", 1, 64, "general: largest number of stages"), PUBLISHED_PARAMS, ORR_PARAM_END };
+	ORR_PARAM_INT("max_stages", "8", 1, 64, "general: maximum number of stages"), PUBLISHED_PARAMS, ORR_PARAM_END };
 
 enum { MOST_STAGES = 64 };
 

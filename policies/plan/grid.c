@@ -4,9 +4,9 @@
  * replicas, micro-batch, interleaving, recomputation, sharded optimizer state, order of GPUs. Plans that exceed a GPU's memory
  * are omitted.
  *
- * Bounds: shards are powers of two that divide the attention heads and stay within a node, unless tp_most is larger; stages
- * divide the blocks or differ by one block. With cut=any each grid is also cut so that the slowest stage is as fast as possible
- * on its GPUs, for stages on GPUs of several types.
+ * Bounds: the number of shards is a power of two that divides the attention heads; shards stay within a node unless tp_most is
+ * larger. Stages have equal numbers of blocks, or numbers that differ by one. With cut=any each grid is also cut so that the
+ * slowest stage is as fast as possible on its GPUs, for stages on GPUs of several types.
  */
 #include "chain.h"
 
@@ -16,8 +16,8 @@
 static const struct orr_param params[] = { ORR_PARAM_INT("tp", "0", 0, 1e6, "shards; 0: any"),
 	ORR_PARAM_INT("pp", "0", 0, 1e6, "stages; 0: any"),
 	ORR_PARAM_REAL("replica_batch", "0", 0, 1e9, "samples of a micro-batch of one replica; 0: any"),
-	ORR_PARAM_INT("tp_most", "0", 0, 1e6, "largest number of shards; 0: GPUs of the smallest node"),
-	ORR_PARAM_INT("interleave_most", "4", 1, 64, "largest number of parts per stage"),
+	ORR_PARAM_INT("tp_most", "0", 0, 1e6, "maximum number of shards; 0: GPUs of the smallest node"),
+	ORR_PARAM_INT("interleave_most", "4", 1, 64, "maximum number of parts per stage"),
 	ORR_PARAM_CHOICE("recompute", "any", "any|none|selective|full", "activations that the backward pass recomputes"),
 	ORR_PARAM_CHOICE("zero", "any", "any|off|on", "sharded optimizer state"),
 	ORR_PARAM_CHOICE("sequence_parallel", "off", "any|off|on", "sequence parallelism"),

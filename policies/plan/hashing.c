@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Feature hashing: features of one hash value share a vector (K. Weinberger et al., ICML 2009). */
+/* Feature hashing: features with equal hash values share a vector (K. Weinberger et al., ICML 2009). */
 #include <orrery/plan.h>
 
 static const struct orr_param params[] = { ORR_PARAM_REAL("reduction", "100", 1, 1e9, "features per vector"), ORR_PARAM_END };
@@ -13,4 +13,4 @@ static int search(struct orr_plan *p, const struct orr_args *args, struct orr_er
 }
 
 static const struct orr_plan_ops ops = { .search = search };
-ORR_POLICY_PLAN_FLAGS(hashing, "feature hashing: features of one hash value share a vector", ORR_PLANS_EMBEDDINGS, params, ops);
+ORR_POLICY_PLAN_FLAGS(hashing, "feature hashing: features with equal hash values share a vector", ORR_PLANS_EMBEDDINGS, params, ops);

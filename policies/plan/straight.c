@@ -6,7 +6,7 @@
  */
 #include "chain.h"
 
-static const struct orr_param params[] = { ORR_PARAM_INT("min_stages", "1", 1, 1e6, "fewest stages tried"),
+static const struct orr_param params[] = { ORR_PARAM_INT("min_stages", "1", 1, 1e6, "minimum number of stages"),
 	ORR_PARAM_INT("max_stages", "0", 0, 1e6, "maximum number of stages; 0: the number of GPUs of the cluster"), ORR_PARAM_END };
 
 struct straight {

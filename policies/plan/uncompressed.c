@@ -14,4 +14,4 @@ static int search(struct orr_plan *p, const struct orr_args *args, struct orr_er
 }
 
 static const struct orr_plan_ops ops = { .search = search };
-ORR_POLICY_PLAN_FLAGS(uncompressed, "the baseline: embedding tables as they are, 4 bytes per value", ORR_PLANS_EMBEDDINGS, params, ops);
+ORR_POLICY_PLAN_FLAGS(uncompressed, "the baseline: uncompressed embedding tables, 4 bytes per value", ORR_PLANS_EMBEDDINGS, params, ops);

@@ -28,7 +28,7 @@ struct whale {
 	struct orr_plan_stage *stage;
 };
 
-/* Orders GPUs by memory, larger first; equal ones in the order of the cluster. */
+/* Orders GPUs by memory, larger first; ties in the order of the cluster. */
 static void order_by_memory(struct whale *w)
 {
 	for (uint32_t i = 1; i < w->f.gpus; i++)
@@ -171,4 +171,4 @@ static int search(struct orr_plan *p, const struct orr_args *args, struct orr_er
 
 static const struct orr_plan_ops ops = { .search = search };
 
-ORR_POLICY_PLAN(whale, "work in proportion to GPU speed, moved away from GPUs short of memory (Whale)", params, ops);
+ORR_POLICY_PLAN(whale, "work in proportion to GPU speed, moved away from GPUs that lack memory (Whale)", params, ops);

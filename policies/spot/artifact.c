@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-enum { MEMBERS_TO_RUN = 12 }; /* the coordinates of Bamboo's simulator are used, in pipelines of 12 */
+enum { MEMBERS_TO_RUN = 12 }; /* coordinates as in Bamboo's simulator, with pipelines of 12 stages */
 
 int artifact_init(struct artifact *a, struct orr_spot *w, const struct orr_args *args, const char *curve, struct orr_error *err)
 {

@@ -2,16 +2,17 @@
 /*
  * artifact.h - the part common to the Oobleck artifact's simulators of Varuna and of Oobleck
  *
- * It uses the event machine of rendezvous.h; every removal starts a rendezvous. The job needs 12 members to run. Its rate is a curve over
- * the number of members, constant beyond its ends; a step takes int(1000 * batch / samples per second) ms. The artifact assigns no stages,
- * so the layout here is one pipeline with as many stages as there are members, and all members work.
+ * It uses the event machine of rendezvous.h; every removal starts a rendezvous. The job needs 12 members to run. Its rate is a
+ * curve over the number of members, constant beyond its ends; a step takes int(1000 * batch / samples per second) ms. The
+ * artifact assigns no stages, so the layout here is one pipeline with as many stages as there are members, and each member owns
+ * a stage.
  *
  * Two deviations are options: timers are never cancelled (rdv.keeps_timers), and steps of the old members continue until a timer fires
  * (steps_in_pause); then only the step in flight is lost.
  *
- * The artifact's shares of time differ from the world's accounts, so its accounts are separate. The time of a step is counted when it is
- * scheduled, that of a timer when it is started, and the cost of a removal (fallback) when it happens. Its mean throughput is over the
- * time from the end of the first rendezvous to the end of the last step.
+ * The artifact divides time differently from the world's accounts, so this module keeps separate accounts. The time of a step
+ * is counted when it is scheduled, that of a timer when it is started, and the cost of a removal (fallback) when it happens.
+ * Its mean throughput is over the time from the end of the first rendezvous to the end of the last step.
  *
  * Source: SymbioticLab/Oobleck, branch sosp23-artifact.
  */

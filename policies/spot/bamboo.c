@@ -103,7 +103,7 @@ static void lay_out(struct bamboo *b, struct orr_spot *w, uint32_t d)
 	orr_spot_event(w, "layout", "%u pipelines of %u stages, %u waiting", d, b->depth, b->r.n_members - d * b->r.depth);
 }
 
-/* Handles the loss of the step at whose end a checkpoint was due: the checkpoint is due immediately when training continues. */
+/* Handles the loss of a step at whose end a checkpoint was due: the checkpoint becomes due as soon as training continues. */
 static void repeat_checkpoint(struct bamboo *b, struct orr_spot *w)
 {
 	if (b->is_pause_due)
@@ -122,7 +122,7 @@ static void roll_back(struct bamboo *b, struct orr_spot *w)
 	b->is_restarting = b->step_ns > 0;
 }
 
-/* Forms as many pipelines of the members as possible. The step in flight is lost. */
+/* Forms as many pipelines as possible from the members. The step in flight is lost. */
 static void assemble(struct bamboo *b, struct orr_spot *w)
 {
 	stop_steps(b, w);
@@ -323,7 +323,7 @@ static void steps(void *self, struct orr_spot *w)
 	if (b->curve >= 0)
 		book_steps(b, w);
 	if (has_done_all(b, w)) {
-		orr_pause_as(w, ORR_CHECKPOINT); /* the job is over when this checkpoint is complete */
+		orr_pause_as(w, ORR_CHECKPOINT); /* the job ends when this checkpoint is complete */
 		write_checkpoint(b, w);
 		return;
 	}

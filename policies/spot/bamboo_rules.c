@@ -168,7 +168,7 @@ const struct orr_param bamboo_settings[] = { ORR_PARAM_CHOICE("rules", "clean", 
 	ORR_PARAM_REAL("rho_frc", "0", 0, 100,
 		"relative increase of step times by redundant forward passes, if the step times do not include them"),
 	ORR_PARAM_REAL("redundant", "0", 0, 1,
-		"share of the nodes' time booked as redundant; 0: the job's bamboo.redundant, or the share of its step times"),
+		"share of the nodes' time in the redundant account; 0: the job's bamboo.redundant, or the share of its step times"),
 	ORR_PARAM_REAL(
 		"slowdown", "1.5", 1, 100, "step time after a takeover / step time before; rules=event: if the job has no degraded step"),
 	ORR_PARAM_CHOICE(

@@ -5,9 +5,9 @@
  * The job runs at the best (pipelines, depth) for the ready instances. After each interval of training (useful time) its state
  * is written: training pauses (copy=sync), or continues while the copy is written (copy=async; the checkpoint is safe at the
  * end of the copy, and the next one starts no earlier). When an owner of a stage ends, the uncommitted steps are lost. The job
- * restarts at the best shape for the remaining instances as soon as they are enough; a loss during a restart starts a new one.
+ * restarts at the best shape for the remaining instances as soon as a shape fits. A loss during a restart begins a new restart.
  * New instances are included after a checkpoint, at the cost of a restart. Before an instance with notice ends, a checkpoint is
- * written if time allows; then the job moves to the other instances. The job is over when its last checkpoint is written.
+ * written if time allows; then the job moves to the other instances. The job ends when its last checkpoint is written.
  *
  * The interval is given, or is Young's or Daly's (daly.h) for the pause of a checkpoint and the mean time M between losses of
  * the job. M is the mean time of one instance divided by the number of working instances.
@@ -26,7 +26,7 @@ static const struct orr_param params[] = {
 	ORR_PARAM_TIME("every", "15m", "interval=time: training between checkpoints, to the nearest step"),
 	ORR_PARAM_INT("every_steps", "100", 1, 1e15, "interval=steps: steps between checkpoints"),
 	ORR_PARAM_LIST("mtbf", "", "young, daly: mean time between losses of one instance; empty: estimated from the losses so far"),
-	ORR_PARAM_TIME("mtbf_guess", "10h", "mtbf empty: initial estimate of the time per loss, counted as one loss"),
+	ORR_PARAM_TIME("mtbf_guess", "10h", "mtbf empty: initial estimate of the time between losses, with the weight of one loss"),
 	ORR_PARAM_LIST("cost", "", "time to write a checkpoint; empty: from the size of the state"),
 	ORR_PARAM_LIST("restart", "", "time to restart from a checkpoint; empty: time to read the state"),
 	ORR_PARAM_TIME("refit", "0s",
@@ -256,8 +256,10 @@ static void stand_down(struct checkpoint *s, struct orr_spot *w)
 
 static void train(struct checkpoint *s, struct orr_spot *w);
 
-/* Lays out the shape for the ready instances, if they suffice. The first start is free; later ones are a restart after a loss, or a
- * move that adds or removes instances. */
+/*
+ * Lays out the shape for the ready instances, if they suffice. The first start takes no time. A later start is a restart after
+ * a loss, or a move that adds or removes instances.
+ */
 static void set_up(struct checkpoint *s, struct orr_spot *w, bool is_move)
 {
 	const struct shape *shape = shape_for(&s->shapes, lasting(s, w));

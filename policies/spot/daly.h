@@ -10,8 +10,8 @@
  *          Daly, Future Generation Computer Systems 22, 2006
  *   exact  t = M (1 + W(-e^(-c/M - 1))), the minimum of (e^((t+c)/M) - 1) / t, by Newton's method
  *
- * The mean wall time of work W with restarts of R, repeated after a failure (Daly's; with a checkpoint at the end):
- *   M e^(R/M) (e^((t+c)/M) - 1) W / t
+ * Daly's mean wall time of work W, with a restart time R that is repeated after a failure, and a checkpoint at the end: M
+ * e^(R/M) (e^((t+c)/M) - 1) W / t
  */
 #ifndef ORR_POLICIES_SPOT_DALY_H
 #define ORR_POLICIES_SPOT_DALY_H

@@ -6,7 +6,7 @@
  * all-reduce group and repeat the step. With loss=drop the step continues without the lost worker's samples (elastic batching;
  * Bamboo's strawman of sample dropping). With loss=redundant, the data-parallel variant of Bamboo (Thorpe et al., NSDI 2023),
  * each worker also computes the part f of the share of the next worker in the group, so a step needs 1 + f times the workers.
- * After a loss the peer computes the rest of the share; a step is lost only if both workers of a pair are lost in it.
+ * After a loss the peer computes the rest of the share; a step is lost only if both workers of a pair are lost during the step.
  *
  * A joining instance copies the state while the others train, and joins after the step in flight. A worker with notice leaves after
  * its last complete step. When the last worker ends, the state is lost and the job restarts from its last checkpoint. Checkpoints are
@@ -22,7 +22,7 @@ static const struct orr_param params[] = { ORR_PARAM_TIME("rebuild", "10s", "tim
 	ORR_PARAM_CHOICE(
 		"loss", "redo", "redo|drop|redundant", "the step is repeated, continues without the lost samples, or a peer computes them"),
 	ORR_PARAM_REAL("part", "0.5", 0.01, 1, "loss=redundant: part of its peer's share that each worker computes"),
-	ORR_PARAM_TIME("every", "10m", "time between background checkpoints; 0: one at the end only"),
+	ORR_PARAM_TIME("every", "10m", "time between background checkpoints; 0: only one, at the end"),
 	ORR_PARAM_LIST("cost", "", "time to write a checkpoint; empty: from the size of the state"),
 	ORR_PARAM_LIST("restart", "", "time to restart from a checkpoint; empty: time to read the state"),
 	ORR_PARAM_BOOL("notice", true, "a worker given notice leaves at the end of the step"), ORR_PARAM_END };

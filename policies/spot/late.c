@@ -146,7 +146,7 @@ static void go(struct late *l, struct orr_spot *w, enum late_state state)
 	if (state == LATE_IDLE)
 		return;
 	uint32_t got = state == LATE_SPOT ? orr_request(w, l->zone, l->nodes) : orr_request_on_demand(w, l->zone, l->nodes);
-	/* An incomplete gang cannot train: its instances are released when they are announced. */
+	/* An incomplete gang cannot train, so its instances are released as soon as they are reported. */
 	l->awaited = got == l->nodes ? got : 0;
 	if (l->awaited)
 		l->state = state;
@@ -247,7 +247,7 @@ enum late_state late_in_slices(struct late *l, struct orr_spot *w, struct late_s
 	if (!must)
 		return is_available ? LATE_SPOT : LATE_IDLE;
 	s->on_demand_slice = i;
-	/* Sets a wake-up at the time at which the slice's share will be complete; exact unless a change-over precedes it. */
+	/* Sets a wake-up at the time at which the slice's share will be complete; exact unless a change-over comes first. */
 	late_wake(w, now + left + (l->state == LATE_ON_DEMAND ? 0 : l->on_demand_changeover_ns));
 	return LATE_ON_DEMAND;
 }

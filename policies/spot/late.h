@@ -82,7 +82,7 @@ struct late_slices {
 	int64_t start_ns, work_before_ns;
 	uint32_t n;
 	bool takes_surplus;      /* uses spot although the slice's share of the work is complete */
-	int64_t on_demand_slice; /* number of the slice that needed its safety net; -1: none */
+	int64_t on_demand_slice; /* index of the slice that used its safety net; -1: none */
 };
 enum late_state late_in_slices(struct late *l, struct orr_spot *w, struct late_slices *s);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "late_course.h"
 
-/* Lists the intervals in which the gang is available. Returns SIZE_MAX if more instances are offered than the job needs. */
+/* Lists the intervals in which the gang is available. Returns SIZE_MAX if the trace offers more instances than the job needs. */
 static size_t find_intervals(
 	const struct late *l, int64_t live, int64_t now, int64_t until, const struct orr_future *f, size_t n, struct late_interval *out)
 {

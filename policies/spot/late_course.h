@@ -12,9 +12,11 @@ struct late_course {
 	size_t stint; /* index of the first stint that has not ended */
 };
 
-/* Plans the cheapest way to do work_ns between from_ns (now or later) and until_ns, and replaces the course. Exact, at the current
- * price, for one zone that offers at most as many instances as the job needs. In other cases ends the run with an error and returns
- * false. */
+/*
+ * Plans the cheapest way to do work_ns between from_ns (now or later) and until_ns, and replaces the course. Exact, at the
+ * current price, for one zone that offers at most as many instances as the job needs. Otherwise ends the run with an error and
+ * returns false.
+ */
 bool late_chart(const struct late *l, struct orr_spot *w, int64_t from_ns, int64_t until_ns, int64_t work_ns, struct late_course *course);
 /* Drops the plan. */
 void late_forget(struct late_course *course);

@@ -288,7 +288,7 @@ static int by_time(const void *a, const void *b)
 	return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
 }
 
-/* Uses the longest intervals until the work is done. Returns their number; NO_COUNT if even all of them do not suffice. */
+/* Uses the longest intervals until the work is done. Returns their number; NO_COUNT if all of them together do not suffice. */
 static size_t spot_alone(struct solver *s, struct late_plan *out)
 {
 	const struct late_problem *p = s->p;
@@ -376,7 +376,7 @@ static const struct label *best_label(const struct solver *s, bool *is_on_demand
 	return best;
 }
 
-/* Returns the number of spot stints from which on plans cannot be cheaper than n spot stints alone. */
+/* Returns the number of spot stints at and above which no plan is cheaper than n spot stints alone. */
 static size_t worthwhile(const struct late_problem *p, size_t n)
 {
 	size_t most = 0;

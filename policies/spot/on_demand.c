@@ -23,7 +23,7 @@ static void destroy(void *self)
 
 enum { MOST_NODES = 100000 };
 
-/* Takes the fastest shape that matches the parameters (0: any); among equals, the smallest one. */
+/* Takes the fastest shape that matches the parameters (0: any); of equally fast shapes, the smallest. */
 static void take_fastest(struct on_demand *o, const struct orr_spot *w, uint32_t nodes, uint32_t pipelines, uint32_t depth)
 {
 	uint32_t p, d;

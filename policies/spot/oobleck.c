@@ -4,9 +4,9 @@
  * state, so that up to f simultaneous losses need no checkpoint.
  *
  * rules=clean: with a lost worker, the iteration in flight is lost. The remaining nodes form new pipelines from the templates,
- * by the fastest plan (templates.h); each node copies the layers that it lacks from other nodes (parts.h). With fewer nodes
- * than f + 1 pipelines need, the job waits. If some layer has no live copy, the job falls back to its last checkpoint, which is
- * written in the background. A node given notice is excluded at the end of the step. New instances are included if this
+ * by the fastest plan (templates.h); each node copies the layers that it lacks from other nodes (parts.h). If the nodes do not
+ * suffice for f + 1 pipelines, the job waits. If some layer has no live copy, the job falls back to its last checkpoint, which
+ * is written in the background. A node given notice is excluded at the end of the step. New instances are included if this
  * completes more steps before the next expected loss.
  *
  * A job without step times by shape but with a curve "oobleck" over nodes runs at the rate of the curve; a copy of the state is then
@@ -37,7 +37,7 @@ static const struct orr_param params[] = { ORR_PARAM_CHOICE("rules", "clean", "c
 	ORR_PARAM_TIME("ckpt_interval", "1h", "clean: time between background checkpoints (0: no checkpoints)"),
 	ORR_PARAM_BOOL("on_notice", true, "clean: a node given notice is excluded at the end of the step"),
 	ORR_PARAM_CHOICE("absorb", "worth", "worth|at-loss|at-once",
-		"clean: new instances are included when this pays off, at the next loss, or at the end of the step"),
+		"clean: new instances are included when their inclusion pays off, at the next loss, or at the end of the step"),
 	ORR_PARAM_TIME("horizon", "0", "clean: time within which including new instances must pay off (0: time so far / (losses + 1))"),
 	ARTIFACT_PARAMS, ORR_PARAM_END };
 
@@ -68,7 +68,7 @@ struct oobleck {
 	bool has_trained, has_written; /* steps were run; a checkpoint exists */
 	bool reforms;                  /* decide() must form new pipelines */
 	bool regroups;                 /* new pipelines must be formed at the end of the step */
-	bool looks;                    /* an instance became ready: check whether including it pays off */
+	bool looks;                    /* an instance became ready: check whether its inclusion pays off */
 	uint64_t losses;
 };
 

@@ -3,10 +3,10 @@
  * Parcae (Duan et al., "Parcae: Proactive, Liveput-Optimized DNN Training on Preemptible Instances", NSDI 2024; code: JF-D/Parcae).
  *
  * Time is divided into intervals. At the start of each, the policy predicts the number of instances of the next intervals and
- * chooses the shape (D pipelines of P stages) with the most samples over these intervals, net of migrations. This is "liveput": the
- * expected throughput under losses that hit any instance with equal chance. A migration before a loss saves time if the loss then
- * affects idle instances. After a loss of workers the policy replans immediately, with the actual losses and the rest of the
- * interval.
+ * chooses the shape (D pipelines of P stages) with the most samples over these intervals, net of migrations. The paper calls
+ * this expected throughput, under losses that hit any instance with equal probability, "liveput". A migration before a loss
+ * saves time if the loss then hits idle instances. After a loss of workers the policy replans immediately, with the actual
+ * losses and the rest of the interval.
  *
  * A parameter server keeps the model's state, so only the step in flight is lost. A planned change of shape waits for the end
  * of the step. Instances count as lost when they are given notice. Details that the publication does not state:
@@ -63,7 +63,7 @@ struct parcae {
 	size_t future_cap;
 	double forecast, error_sum; /* forecast of the next interval; sum of errors so far */
 	uint64_t n_errors;
-	double rate_sum; /* sum of the rates of the shapes chosen at the start of intervals, without migrations */
+	double rate_sum; /* sum of the rates of the shapes chosen at the starts of intervals, ignoring migrations */
 	uint64_t n_choices;
 
 	orr_inst *owner; /* scratch for layouts */

@@ -59,9 +59,11 @@ static double groups_s(const struct parcae_cost *c, uint32_t pipelines, uint32_t
 	return (35 + ms) / 1e3;
 }
 
-/* Returns the time to build a stage, s. GPT-1.5B: by layers of a stage; the embedding's weights are sent to the last stage.
- * GPT-6.7B: as measured. BERT: 1752 ms at depth 2 and 531 ms at 16 are known; between them a constant plus a part proportional to
- * 1/depth. Other models: unknown, 0. */
+/*
+ * Returns the time to build a stage, s. GPT-1.5B: by layers of a stage; the embedding's weights are sent to the last stage.
+ * GPT-6.7B: as measured. BERT: 1752 ms at depth 2 and 531 ms at depth 16 are known; between them, a constant plus a term
+ * proportional to 1/depth. Other models: unknown, 0.
+ */
 double parcae_build_s(const struct parcae_cost *c, uint32_t depth)
 {
 	static const double gpt_6p7b_ms[] = { 7961, 6911, 6926, 7002, 7195 }; /* values for depths 12 .. 16 */

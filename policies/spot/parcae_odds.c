@@ -6,9 +6,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Computes the chances of a stage. Losses are polynomials: the coefficient of x^i is the chance that i of a stage's D replicas are
- * lost if each is lost with chance p; in a product over stages, that i are lost in total. Given j losses in total, all sets are
- * equally likely for any p, so p is only a scale; p = j / (D P) avoids underflow. */
+/*
+ * Computes the probabilities for a stage. Losses are polynomials: the coefficient of x^i is the probability that i of a stage's
+ * D replicas are lost if each is lost with probability p. In a product over stages, it is the probability that i are lost in
+ * total. Given j losses in total, all sets are equally likely for any p, so p is only a scale; p = j / (D P) avoids underflow.
+ */
 static void stage_chances(uint32_t replicas, double p, double *out)
 {
 	out[0] = pow(1 - p, replicas);

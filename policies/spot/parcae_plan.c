@@ -94,7 +94,7 @@ double parcae_migration_s(const struct parcae_planner *p, uint32_t from, const s
 	return parcae_inter_s(&p->cost, t->pipelines, t->depth, f->depth, loss->stages, t->nodes > f->nodes - loss->workers);
 }
 
-/* Returns the mean over the number e of lost stages, with chances lost[e], e = 0..depth. */
+/* Returns the mean over the number e of lost stages, with probabilities lost[e], e = 0..depth. */
 static double transfer_mean(const struct parcae_planner *p, uint32_t from, uint32_t to, const double *lost, uint32_t workers)
 {
 	double sum = 0;

@@ -33,12 +33,14 @@ struct parcae_loss {
 
 struct parcae_period {
 	uint32_t nodes; /* number of nodes available in the period */
-	uint32_t lost;  /* number of nodes of the previous period lost at its start; each set has equal chance */
+	uint32_t lost;  /* number of nodes of the previous period lost at its start; all sets are equally likely */
 	double length_s;
 };
 
-/* Values of the periods t.. of a plan by the shape before them (n: none). They depend only on these periods and on the nodes before
- * them, and forecasts repeat: the planner keeps the values. */
+/*
+ * Values of the periods t.. of a plan by the shape before them (n: none). They depend only on these periods and on the nodes
+ * before them. Forecasts repeat, so the planner keeps the values.
+ */
 struct parcae_tail {
 	uint32_t after; /* number of the tail of the periods t+1..; PARCAE_NO_TAIL: t is the last period */
 	uint32_t nodes_before;
@@ -77,7 +79,7 @@ double parcae_migration_s(const struct parcae_planner *p, uint32_t from, const s
 /* Returns the expected migration time if `lost` of `nodes` nodes are lost. */
 double parcae_expected_s(struct parcae_planner *p, uint32_t from, uint32_t nodes, uint32_t lost, uint32_t to);
 /*
- * Finds the first shape of the best plan over period[1..periods]. Of period[0], the past, only the nodes are used. `loss`: the
+ * Finds the first shape of the best plan over period[1..periods]. period[0] is the past; only its nodes are used. `loss`: the
  * known losses of `from` in the first period; NULL: an expectation. Ties go to the first shape. *worth (may be NULL): expected
  * samples of the plan.
  */

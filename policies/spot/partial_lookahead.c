@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Partial look-ahead (Wu et al., "Can't Be Late", NSDI 2024): the time is divided into n slices. At the start of a slice the
- * future is known up to its end. The policy then makes the cheapest plan that has done i C(0) / n at the end of slice i.
+ * future is known up to the end of the slice. The policy then makes the cheapest plan that completes i C(0) / n by the end of
+ * slice i.
  *
  * The paper minimises the average cost of a slice's progress. Interpretation here: progress beyond the share pays off only on
  * spot. So the job stays on spot until it is preempted, even across slices, and this lowers the work of later slices; on-demand
@@ -45,7 +46,7 @@ static void look(struct partial_lookahead *s, struct orr_spot *w)
 	s->next_ns = s->slice < s->n ? (int64_t)((double)l->deadline_ns / s->n * s->slice) : l->deadline_ns;
 	int64_t work = late_whole_steps(l, (double)l->work_ns / s->n * s->slice) - late_done(l, w);
 	if (l->state == LATE_SPOT) {
-		/* The remaining part of a change-over is unknown here, so a whole change-over is counted. */
+		/* The remaining time of a change-over is unknown here, so a whole change-over is counted. */
 		int64_t end = true_end(l, w), rest = end - from - (l->start_timer ? l->spot_changeover_ns : 0);
 		end = end < s->next_ns ? end : s->next_ns;
 		rest = end < s->next_ns ? rest : s->next_ns - from;

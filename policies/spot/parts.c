@@ -100,8 +100,10 @@ static double lacks(const struct part *stage, const struct part *node)
 	return stage->hi - stage->lo - (hi > lo ? hi - lo : 0);
 }
 
-/* Gives the stage to the first node from n on that has no stage (with `holds`, only if it holds a part). Returns the next node to
- * examine. */
+/*
+ * Gives the stage to the first node from n on that has no stage (with `holds`: no stage but a part). Returns the next node to
+ * examine.
+ */
 static uint32_t hand_out(struct parts *p, struct part *stage, uint32_t n, bool holds)
 {
 	while (n < p->n_nodes && p->node[n].is_done)

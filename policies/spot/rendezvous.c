@@ -173,7 +173,7 @@ enum rdv_loss rdv_lose(struct rendezvous *r, struct orr_spot *w, orr_inst i, uin
 	}
 	uint32_t lost = seat->coordinate[0], stage = lost % r->depth;
 	if (stage == 0 && r->pipelines == 0)
-		return RDV_NO_PART; /* as published: without pipelines, the search for the last stage fails */
+		return RDV_NO_PART; /* as published: if no pipeline exists, the search for the last stage fails */
 	orr_inst holder = r->holder[stage ? lost - 1 : lost + r->depth - 1];
 	if (holder != i && !orr_inst_is_live(w, holder) && r->ignores_orphans)
 		return RDV_NO_PART;

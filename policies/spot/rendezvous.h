@@ -8,8 +8,8 @@
  * wait, as do members without coordinates (pipeline, stage) after the assignment. The holder of the previous stage takes over a lost
  * instance's coordinate; the loss of an instance with two coordinates is fatal.
  *
- * Two sets of rules. By default only one timer exists, and a new timer replaces it. keeps_timers: timers are never cancelled; a timer that
- * fires after the gathering has an empty list, and the machine stops.
+ * Two sets of rules exist. By default there is one timer, which a new timer replaces. keeps_timers: timers are never cancelled;
+ * a timer that fires after the gathering has an empty list, and the machine stops.
  *
  * Use: instance(READY): if (rdv_ready(..)) rdv_start(.., RDV_GLOBAL). instance(GONE): rdv_lose(), if there are coordinates, then
  * rdv_gone(). timer(): if rdv_is_timer() and rdv_fires(), the list of members is complete: lay the job out, then call rdv_settle().

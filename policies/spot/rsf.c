@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * RSF, randomised shifted greedy (Wu et al., "Can't Be Late", NSDI 2024; designed for a competitive bound): with equal chance,
- * either greedy in n slices, or 1/n of the work on demand first and then greedy in n - 1 slices. If R(0) >= 2 C(0), its mean
- * cost on any trace is at most ((k + 1) / 2 + (k - 1) / (2n)) times the omniscient cost, up to O(d). The factor of a
- * deterministic policy is at least k.
+ * RSF, randomised shifted greedy (Wu et al., "Can't Be Late", NSDI 2024; designed for a competitive bound): with equal
+ * probability, either greedy in n slices, or 1/n of the work on demand first and then greedy in n - 1 slices. If R(0) >= 2
+ * C(0), its mean cost on any trace is at most ((k + 1) / 2 + (k - 1) / (2n)) times the omniscient cost, up to O(d). The factor
+ * of a deterministic policy is at least k.
  */
 #include "late.h"
 

@@ -2,9 +2,9 @@
 /*
  * templates.h - Oobleck's plans: how nodes form pipelines from templates of several depths
  *
- * A template is a pipeline of one depth. Pipelines of several depths share one global batch so that all finish at the same time. With D
- * pipelines, one of depth d does 1/(D T(D, d)) of the batch per second; T(D, d) is the job's step time with D pipelines of depth d. A
- * step of depths d_1..d_D takes D / sum 1/T(D, d_i), which is T(D, d) if all are equal.
+ * A template is a pipeline of one depth. Pipelines of several depths share one global batch so that all finish at the same
+ * time. With D pipelines, a pipeline of depth d processes 1/(D T(D, d)) of the batch per second; T(D, d) is the job's step time
+ * with D pipelines of depth d. A step of depths d_1..d_D takes D / sum 1/T(D, d_i), which is T(D, d) if all are equal.
  *
  * The plan for n nodes is the fastest set of at least `replicas` pipelines on at most n nodes, found exactly by dynamic programming
  * over pipelines and nodes. Ties: fewer pipelines, then fewer nodes. Step times of more than 64 pipelines, or deeper than 256, are

@@ -26,7 +26,7 @@ static bool is_behind(const struct late *l, const struct orr_spot *w, int64_t t)
 	return (double)late_done(l, w) * (double)l->deadline_ns < (double)t * (double)l->work_ns;
 }
 
-/* Returns whether spot is worth its change-overs, by the true lifetime of the offer. */
+/* Returns whether the true lifetime of the offer justifies the change-overs. */
 static bool is_worth_it(const struct late *l, struct orr_spot *w)
 {
 	double k = orr_on_demand_price(w, l->zone) / orr_spot_price(w, l->zone);

@@ -32,7 +32,7 @@ static const struct orr_param params[] = { ORR_PARAM_CHOICE("rules", "clean", "c
 	ORR_PARAM_BOOL("background", true, "clean: steps continue while a checkpoint is written"),
 	ORR_PARAM_BOOL("on_notice", true, "clean: a notice causes a checkpoint that saves the steps"),
 	ORR_PARAM_CHOICE("absorb", "worth", "worth|at-loss|at-once",
-		"clean: new instances are included when this pays off, at the next loss, or at the end of the step"),
+		"clean: new instances are included when their inclusion pays off, at the next loss, or at the end of the step"),
 	ORR_PARAM_TIME("horizon", "0", "clean: time within which including new instances must pay off (0: time so far / (losses + 1))"),
 	VARUNA_ARTIFACT_PARAMS, ORR_PARAM_END };
 
@@ -65,7 +65,7 @@ struct varuna {
 	bool is_lost;       /* the restart is due to a loss */
 	bool restarts;      /* decide() restarts the job */
 	bool morphs;        /* the job restarts after this checkpoint */
-	bool looks;         /* an instance became ready: check whether including it pays off */
+	bool looks;         /* an instance became ready: check whether its inclusion pays off */
 	uint64_t losses;
 };
 

@@ -36,7 +36,7 @@ struct capacity {
 	struct tenants *tenants;      /* [market] */
 	uint32_t n_tenants, cap_tenants;
 	bool is_felt; /* the last change of prices affected a node that is up */
-	/* state of the bill at settled_ns */
+	/* state of the bill at the time settled_ns */
 	struct capacity_bill bill;
 	int64_t settled_ns;
 	int64_t price_of_all, price_of_starting;
@@ -211,7 +211,7 @@ static void leave(struct capacity *c, uint32_t node)
 	}
 }
 
-/* ---- rows: each is known `notice` before it happens ---- */
+/* ---- rows: each is known `notice` before its time ---- */
 
 static void on_add(struct capacity *c, const struct avail_rec *r)
 {
@@ -404,7 +404,8 @@ uint32_t capacity_parts(const struct cluster *cluster, struct orr_error *err)
 		parts = parts / greatest_divisor((uint32_t)parts, gpus) * gpus;
 		if (parts > 1000000) {
 			orr_fail(err, ORR_EINPUT,
-				"capacity: expected GPUs per node with a common multiple of at most a million, such as 1, 2, 4 and 8");
+				"capacity: the numbers of GPUs per node have no common multiple up to a million: expected numbers such as "
+				"1, 2, 4 and 8");
 			return 0;
 		}
 	}

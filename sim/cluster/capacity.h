@@ -5,7 +5,7 @@
  * An offered instance takes the free node with the lowest number (of its own type, if its row names a GPU type of the cluster).
  * It is billed from that time on, is up after the start-up time, may be given notice, and leaves. Offers without a free node
  * wait, unbilled, and take the nodes of leaving instances in FIFO order. So min(offers, nodes) nodes are taken at any time.
- * After the last row of the set, present instances remain, unless the set is repeated.
+ * After the last row of the set, the instances present then remain, unless the set is repeated.
  *
  * Price of an instance: that of its row, for its whole life; else that of its market (source.h). Amounts are in (1e-9 USD/h) x
  * ns, whole numbers, so sums are exact.
@@ -34,8 +34,8 @@ struct capacity_config {
 
 enum capacity_event {
 	CAPACITY_UP,
-	CAPACITY_NOTICE, /* the node was given notice; capacity_goes_ns() is its end */
-	CAPACITY_DOWN,   /* the node was up; capacity_usd_per_hour() still works */
+	CAPACITY_NOTICE, /* the node was given notice; capacity_goes_ns() is the time at which it leaves */
+	CAPACITY_DOWN,   /* the node leaves and was up; capacity_usd_per_hour() is still defined */
 	CAPACITY_PRICE   /* the price of some nodes that are up has changed; node is 0 */
 };
 /* The engine and the listener. tell() is called from events of this priority, and from capacity_new() at time 0. */
@@ -46,11 +46,11 @@ struct capacity_host {
 	void *ctx;
 };
 
-/* Makes the state with the nodes that rows at time 0 occupy. Sets *out before the first call of tell(). */
+/* Creates the state, with the nodes that rows at time 0 occupy. Sets *out before the first call of tell(). */
 void capacity_new(const struct capacity_config *c, const struct cluster *cluster, const struct capacity_host *host, struct capacity **out);
 void capacity_free(struct capacity *c);
 
-/* Returns the number of pending events. These events alone make no job or request progress. */
+/* Returns the number of pending events. Without other events, no job or request progresses. */
 uint64_t capacity_pending(const struct capacity *c);
 int64_t capacity_goes_ns(const struct capacity *c, uint32_t node);     /* time at which the node leaves; ORR_NEVER: no notice given */
 double capacity_usd_per_hour(const struct capacity *c, uint32_t node); /* NAN: free */
@@ -66,8 +66,10 @@ struct capacity_bill {
 };
 void capacity_bill(struct capacity *c, struct capacity_bill *out);
 
-/* Returns the least common multiple of the nodes' numbers of GPUs. A node that is divided into so many parts has a whole number of
- * parts per GPU. Returns 0 and an error if a node has no GPUs or the multiple exceeds a million. */
+/*
+ * Returns the least common multiple of the nodes' numbers of GPUs. If each node is divided into this number of parts, each GPU
+ * has a whole number of parts. Returns 0 and an error if a node has no GPUs or the multiple exceeds a million.
+ */
 uint32_t capacity_parts(const struct cluster *cluster, struct orr_error *err);
 
 #endif

@@ -90,7 +90,7 @@ static void begin_round(struct capacity_rows *r)
 
 bool capacity_rows_next_repeated(struct capacity_rows *r, struct avail_rec *out)
 {
-	enum { MOST_EMPTY = 1000 }; /* after this number of rounds without a change, no round changes anything */
+	enum { MOST_EMPTY = 1000 }; /* after this number of rounds without a change, no later round has one */
 	for (int empty = 0; !r->is_over && empty < MOST_EMPTY; empty++) {
 		if (r->next_ready < r->n_ready) {
 			*out = r->ready[r->next_ready++];

@@ -32,8 +32,10 @@ struct capacity_rows {
 	bool is_over;
 };
 
-/* Opens the rows of a set. set may be NULL: no rows. The end of a repeated set must be above 0. replication: index of the random
- * streams; further rounds of repeated sets have others. */
+/*
+ * Opens the rows of a set. set may be NULL: no rows. The end of a repeated set must be above 0. replication: index of the
+ * random streams; later rounds of repeated sets have other streams.
+ */
 void capacity_rows_open(struct capacity_rows *r, const struct availset *set, bool repeats, uint64_t replication);
 void capacity_rows_close(struct capacity_rows *r);
 bool capacity_rows_next_repeated(struct capacity_rows *r, struct avail_rec *out);

@@ -5,7 +5,7 @@
  * A struct cluster is a description: constant during a run, so threads may share it. pool.h has the free resources.
  *
  * Invariant: nodes are numbered in the order of the description; each node has one type of GPU (CLUSTER_NO_TYPE if it has
- * none); types are numbered in order of first use. Unstated CPUs and memory are unlimited (-1).
+ * none); types are numbered in order of first use. CPUs and memory that the description omits are unlimited (-1).
  */
 #ifndef ORR_CLUSTER_CLUSTER_H
 #define ORR_CLUSTER_CLUSTER_H

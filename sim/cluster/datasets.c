@@ -30,7 +30,7 @@ struct set {
 };
 
 struct node {
-	int64_t memory, in_use, making; /* making: bytes of in_use that belong to unfinished outputs */
+	int64_t memory, in_use, making; /* making: part of in_use that belongs to unfinished outputs, bytes */
 	uint32_t *heap, n, cap;
 	int64_t io;
 	uint64_t io_mark;
@@ -104,7 +104,7 @@ static void set_value(const struct datasets *d, struct set *s)
 {
 	double left = s->used < s->uses ? (double)(s->uses - s->used) : 0;
 	s->value = left * s->unit;
-	/* As in the prototype, the first use does not reduce the value. */
+	/* As in the prototype, the first use does not reduce the value of the set. */
 	if (d->config.first_use_free && s->used && s->uses > 1)
 		s->value *= (double)s->uses / (double)(s->uses - 1);
 }

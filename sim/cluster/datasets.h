@@ -2,11 +2,11 @@
 /*
  * datasets.h - data sets in the memory of the nodes, or on their disks
  *
- * A set is spread over nodes in equal pieces. A stage that starts reads its inputs (datasets_read()), then claims memory for its output
- * (datasets_add()). If a node has too little memory, pieces are spilled to its disk by rank: the lowest rank first, on ties the newest
- * set first. Inputs of the stage may be spilled. Unfinished outputs are not spilled. An output that does not fit into memory together
- * with the other unfinished outputs is written to disk. A spilled piece stays on disk, unless `reloads` moves it back at a read. A set is
- * freed, without a write, when its last reader has ended or when it is dropped.
+ * A set is spread over nodes in equal pieces. A stage that starts reads its inputs (datasets_read()), then claims memory for
+ * its output (datasets_add()). If a node has too little memory, pieces are spilled to its disk by rank: the lowest rank first,
+ * on ties the newest set first. Inputs of the stage may be spilled. Unfinished outputs are not spilled. An output that does not
+ * fit beside the other unfinished outputs is written to disk. A spilled piece stays on disk, unless `reloads` moves it back at
+ * a read. A set is freed, without a write, when its last reader has ended or when it is dropped.
  *
  * Rules: amm ranks by value = (remaining uses) * min(bytes * rho, recompute); lru by the time of the last claim or read; touch-count by
  * the number of reads. Source of amm and touch-count: the prototype of meta-dataflows (docs/models/jobs-flows.md).
@@ -54,7 +54,7 @@ uint64_t datasets_add(struct datasets *d, const uint32_t *node, uint32_t n, int6
 int64_t datasets_io_ns(const struct datasets *d);
 /* Marks a set as finished. Frees the set if all its readers have been counted. */
 void datasets_made(struct datasets *d, uint64_t set);
-/* Counts n readers that have ended or were pruned. The last one frees the set. */
+/* Counts n readers that have ended or were pruned. The last reader frees the set. */
 void datasets_used(struct datasets *d, uint64_t set, uint64_t n);
 void datasets_drop(struct datasets *d, uint64_t set);
 

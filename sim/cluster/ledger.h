@@ -3,7 +3,7 @@
  * ledger.h - time held and money paid, in whole numbers
  *
  * Time is in ns of a unit (an instance, a GPU, a part of a node), money in (1e-9 USD/h) x ns. Both are 128-bit whole numbers,
- * so a sum is exact in any order; partial sums may wrap below 0.
+ * so sums are exact in any order. Partial sums may wrap below 0.
  */
 #ifndef ORR_CLUSTER_LEDGER_H
 #define ORR_CLUSTER_LEDGER_H

@@ -105,7 +105,7 @@ void lent_drop(struct lent *l, uint32_t number)
 
 /* ---- waiting instances ---- */
 
-/* Numbers are not reused, so an instance that is present without a node waits. */
+/* Returns whether the queued number is still a waiting instance. Numbers are never reused. */
 static bool is_in(const struct lent *l, uint32_t number)
 {
 	const struct lent_instance *x = &l->slot[find(l, number)];

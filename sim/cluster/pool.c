@@ -301,7 +301,7 @@ static bool place_without_gpus(struct pool *p, const struct placement *rule, con
 		const struct pool_node *s = &p->node[n];
 		bool is_open = s->is_up && !s->is_closed;
 		bool fits = rule->ignores_nodes ? is_open : is_open && s->cpu_free >= r->cpu_milli && s->mem_free >= r->mem_mib;
-		/* Order: nodes without GPUs first, then the node with the least CPU left. */
+		/* Order: nodes without GPUs first, then by remaining CPU, least first. */
 		if (fits && (best == UINT32_MAX || p->cluster->node[n].gpus < p->cluster->node[best].gpus ||
 				    (p->cluster->node[n].gpus == p->cluster->node[best].gpus && s->cpu_free < p->node[best].cpu_free)))
 			best = n;
@@ -440,39 +440,39 @@ const char *pool_take_at(
 	uint32_t sum = 0, type = CLUSTER_NO_TYPE;
 	p->n_scratch = 0;
 	if (r->gpu_milli < 1000)
-		return "a job that shares a GPU cannot be given nodes: use orr_try_start()";
+		return "the job shares a GPU: expected orr_try_start() for such a job";
 	if (!r->gpus && n != 1)
-		return "a job without GPUs runs on one node";
+		return "the job has no GPUs: expected one node";
 	for (size_t i = 0; i < n; i++) {
 		if (node[i] >= p->cluster->n_nodes)
-			return "the node number is out of range";
+			return "the node number is out of range: expected a node of the cluster";
 		const struct cluster_node *c = &p->cluster->node[node[i]];
 		if (!gpus[i] && r->gpus)
-			return "zero GPUs of a node were requested";
+			return "zero GPUs of a node were requested: expected at least 1";
 		if (!p->node[node[i]].is_up)
-			return "a node that is down was requested";
+			return "a node that is down was requested: expected a node that is up";
 		if (p->node[node[i]].is_closed)
-			return "a node that was given notice was requested";
+			return "a node that was given notice was requested: expected a node without notice";
 		for (size_t k = 0; k < i; k++)
 			if (node[k] == node[i])
-				return "a node is named twice";
+				return "a node is named twice: expected each node once";
 		if (p->node[node[i]].free_gpus < gpus[i])
-			return "over-allocation: the requested GPUs are in use";
+			return "over-allocation: the requested GPUs are in use: expected free GPUs";
 		if (c->type != CLUSTER_NO_TYPE && gpus[i] && !(r->types >> c->type & 1))
-			return "the job may not run on that type of GPU";
+			return "the job may not run on that type of GPU: expected a type that the job allows";
 		if (gpus[i] && type != CLUSTER_NO_TYPE && c->type != type)
-			return "a job cannot span types of GPU";
+			return "a job cannot span types of GPU: expected GPUs of one type";
 		if (gpus[i])
 			type = c->type;
 		sum += gpus[i];
 		if (!p->placement->ignores_nodes && !pool_node_has_room(p, node[i], r, gpus[i]))
-			return "over-allocation: the CPUs or memory that the job needs are in use";
+			return "over-allocation: the CPUs or memory that the job needs are in use: expected free ones";
 		pool_put_piece(p, node[i], gpus[i], POOL_WHOLE, 0);
 	}
 	if (sum != r->gpus || !n)
-		return "the sum of the given GPUs differs from the job's request";
+		return "the sum of the given GPUs differs from the job's request: expected equal numbers";
 	if (r->cpu_milli > p->cpu_free || r->mem_mib > p->mem_free)
-		return "over-allocation: the CPUs or memory that the job needs are in use";
+		return "over-allocation: the CPUs or memory that the job needs are in use: expected free ones";
 	commit(p, r, type, out);
 	return NULL;
 }

@@ -52,7 +52,7 @@ struct pool_node {
 	uint32_t open;              /* shared GPUs */
 	uint32_t version;           /* incremented by each change */
 	bool is_up;
-	bool is_closed; /* existing jobs continue; new allocations are not placed on this node */
+	bool is_closed; /* existing jobs continue; no new allocation uses this node */
 };
 
 struct pool;
@@ -106,9 +106,9 @@ struct pool *pool_new(const struct cluster *c, const struct placement *p);
 void pool_free(struct pool *p);
 /* Compares every choice with that of another rule until a choice differs. */
 void pool_compare(struct pool *p, const struct placement *other);
-/* Returns whether a choice has differed; also true if no choice was compared. */
+/* Returns whether a choice has differed, or no choice was compared. */
 bool pool_has_differed(const struct pool *p);
-/* Copies the mix. */
+/* Sets the mix of request shapes; copies it. */
 void pool_set_mix(struct pool *p, const struct pool_mix *mix);
 
 /* Returns whether the request fits on the empty cluster with all nodes up. */

@@ -101,7 +101,7 @@ void source_close(struct source *s)
 
 /* ---- prices ---- */
 
-/* Returns whether a price row or quote applies to this market. Zone or type 0 of the row: any. */
+/* Returns whether a price row or quote applies to this market. A zone or type of 0 in the row matches any. */
 static bool is_of(uint32_t asked_zone, uint32_t asked_type, uint32_t zone, uint32_t type)
 {
 	return (!asked_zone || asked_zone == zone) && (!asked_type || asked_type == type);

@@ -49,7 +49,7 @@ static uint32_t vectors_of(uint32_t n, double reduction)
 	return k < 1 ? 1 : k > n ? n : (uint32_t)k;
 }
 
-/* Assigns all features in passes of PASS rows, so that only the vectors of the head are in memory. */
+/* Assigns all features in passes of PASS rows, so that only the vectors of the head stay in memory. */
 static void assign_all(const struct embed_table *t, uint32_t field, struct coded_field *f, uint32_t stride)
 {
 	struct kmeans_work work = { 0 };

@@ -26,15 +26,14 @@ struct embed_options {
 	enum embed_method method;
 	double reduction;    /* shared, hashed: number of features per vector; k = ceil(n / reduction) */
 	double head_share;   /* shared: clustered share of a field's features, the most frequent ones; at least k features */
-	double head_mass;    /* shared: the fewest features whose frequencies sum to this value are clustered; NAN: head_share
-			      * decides */
+	double head_mass;    /* shared: clusters the fewest features whose frequencies sum to this value; NAN: head_share applies */
 	uint32_t iterations; /* shared, product: number of k-means iterations */
 	bool is_weighted;    /* shared: k-means is weighted by frequency */
 	uint32_t id_bytes;   /* shared: bytes of an entry of the map, 1 to 4 */
 	uint32_t bits;       /* rounded: bits of a value, 8, 16 or 32 */
 	uint32_t parts;      /* product: m, a divisor of dim */
 	uint64_t seed;       /* of k-means */
-	const volatile sig_atomic_t *is_stopped; /* NULL, or a flag: once it is true, the call fails */
+	const volatile sig_atomic_t *is_stopped; /* flag that makes the call fail once it is true; may be NULL */
 	/* Called after each completed field, by any thread, one call at a time; may be NULL. */
 	void (*progress)(void *ctx, uint32_t done, uint32_t fields);
 	void *ctx;

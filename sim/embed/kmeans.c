@@ -11,7 +11,7 @@ enum {
 	TILE = 6,          /* rows that share the loads of a block of centroids: 6 sums of 16 lanes fit into the registers of AVX2 */
 	CHUNK = 64,        /* tiles per task */
 	SMALL = 1 << 16,   /* up to this number of rows, or of distances, one thread computes all */
-	START_CHUNK = 1024 /* rows whose distances are summed together in the initialisation; the number affects the results */
+	START_CHUNK = 1024 /* rows per partial sum of distances in the initialisation; the number affects the results */
 };
 
 uint32_t kmeans_stride(uint32_t dim)

@@ -2,9 +2,8 @@
 /*
  * quality.h - quality of a compressed table: error of the vectors, accuracy of a model on them
  *
- * Error of a vector: |x - x'|^2 / dim. The plain error is its mean over features, the weighted error its mean over samples
- * (features weighted by frequency within their field, fields equally). Fields are summed in order, each in order of
- * frequency.
+ * Error of a vector: |x - x'|^2 / dim. The plain error is its mean over features, the weighted error is its mean over samples
+ * (features weighted by frequency within their field, fields equally). Fields are summed in order, each in order of frequency.
  *
  * Accuracy: a logistic model over one feature per field. A sample draws a feature of each field by its frequency. Its input is
  * the concatenation of their vectors. Its label is 1 with probability sigmoid(gain z). z is the scalar product of the input and

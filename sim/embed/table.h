@@ -10,7 +10,7 @@
  * uniformly, plus noise N(0, noise^2 I). Without clusters, vectors are N(0, I). A vector depends on (seed, field, rank) only,
  * so it is redrawn at every read unless the table is held in memory.
  *
- * But for embed_table_hold(), a table is immutable: threads may share it.
+ * A table is immutable except for embed_table_hold(), so threads may share it.
  */
 #ifndef ORR_EMBED_TABLE_H
 #define ORR_EMBED_TABLE_H
@@ -34,8 +34,10 @@ int embed_shape_read(struct embed_shape *s, const struct orr_args *args, struct 
 struct embed_table;
 
 struct embed_table *embed_table_generate(const struct embed_shape *s);
-/* Keeps the vectors of a generated table in memory until as many calls of embed_table_release(). No thread reads the table during the
- * first call and the last release. */
+/*
+ * Keeps the vectors of a generated table in memory until the same number of calls of embed_table_release(). No thread may read
+ * the table during the first call and the last release.
+ */
 void embed_table_hold(struct embed_table *t);
 void embed_table_release(struct embed_table *t);
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * An entry of the queue holds a time, a priority and a slot; the record of the slot holds the callback. A cancelled event keeps
- * its entry and its record, without a function, until the entry is reached or swept. So a slot never has two entries.
+ * its entry and its record, without a function, until the entry is reached or swept. So a slot never has two entries in the
+ * queue.
  */
 #include "engine/engine.h"
 
@@ -24,12 +25,12 @@ struct record {
 	alignas(64) eng_fn fn; /* NULL: cancelled */
 	void *ctx;
 	uint64_t subject, arg;
-	uint32_t generation; /* changes when the event happens or is cancelled; 0: exhausted */
+	uint32_t generation; /* incremented when the event happens or is cancelled; 0: exhausted */
 	uint32_t next_free;
 };
 
 struct engine {
-	struct eng_clock clock;                  /* first: see eng_now() */
+	struct eng_clock clock;                  /* must be first: see eng_now() */
 	uint64_t scheduled, happened, cancelled; /* so far */
 	uint32_t free_slot;                      /* never empty */
 	uint32_t slots;                          /* number of records used so far */

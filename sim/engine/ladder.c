@@ -9,10 +9,10 @@ enum {
 	CHUNK_BLOCKS = 255, /* blocks per chunk, with room to align: 64 KiB */
 	SHORT_BLOCKS = 2,   /* a bucket of at most this size is sorted instead of divided */
 	PER_BUCKET = 8,     /* target number of entries per bucket of a finer rung */
-	FEW_BUCKETS = 1024, /* a rung may have this many buckets regardless of memory */
+	FEW_BUCKETS = 1024, /* a rung may have this many buckets, whatever the number of entries */
 	PER_BIG_BUCKET =
 		16, /* target number of entries per bucket if a rung has more than FEW_BUCKETS buckets: half-full blocks waste memory */
-	MAX_BUCKETS = 8192 /* limit that keeps the tails of all lists in the second-level cache */
+	MAX_BUCKETS = 8192 /* limit on buckets that keeps the tails of all lists in the L2 cache */
 };
 
 /* One instant: a list per priority. read: position at which the front left the lane; NULL: the first entry of the lane. */
@@ -95,8 +95,7 @@ void ladder_close(struct ladder *q)
 	mem_free(q->chunk);
 }
 
-/* Announces block b of list l to the caller shortly before it becomes the front, so
- * that the records of its entries are prefetched. */
+/* Passes block b of list l to near() shortly before it becomes the front, so that the caller prefetches the records of its entries. */
 static void tell_near(struct ladder *q, const struct ladder_list *l, struct ladder_block *b)
 {
 	if (q->near && b)
@@ -128,7 +127,7 @@ static bool view_next(struct ladder *q)
 	return true;
 }
 
-/* Moves the front out of its lane, to which it will return; the bottom is empty. */
+/* Moves the front out of its lane; it will return to that lane. The bottom must be empty. */
 static void view_leave(struct ladder *q)
 {
 	struct ladder_lanes *v = q->view;
@@ -138,7 +137,7 @@ static void view_leave(struct ladder *q)
 	q->cur = q->stop = q->bottom;
 }
 
-/* Returns the lowest priority that has entries; LADDER_LANES if none. */
+/* Returns the lowest priority that has entries, or LADDER_LANES. */
 static unsigned first_lane(const struct ladder_lanes *v)
 {
 	for (unsigned w = 0; w < LADDER_LANES / 64; w++)
@@ -408,8 +407,10 @@ struct sweep {
 	void *ctx;
 };
 
-/* Moves entries to the top in the order in which levels and lists are visited. Deeper entries are earlier, so equal ones keep their
- * sequence. */
+/*
+ * Moves entries to the top in the order in which levels and lists are visited. Deeper entries are earlier, so entries with
+ * equal keys keep their sequence.
+ */
 static void sweep_run(struct ladder *q, const struct sweep *w, const struct ladder_entry *x, const struct ladder_entry *stop)
 {
 	for (; x < stop; x++) {

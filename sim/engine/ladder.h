@@ -53,7 +53,7 @@ struct ladder_list {
 	struct ladder_entry *write;
 };
 
-/* Range of the times in a list; min > max if it is empty. */
+/* Range of the times in a list; min > max: the list is empty. */
 struct ladder_survey {
 	size_t count;
 	uint64_t min, max;

@@ -29,7 +29,7 @@ static pthread_t thread;
 static bool is_going, must_end;
 static void (*timed_out)(const char *text);
 static struct watch *place; /* memory of the next watch, shared with another process; NULL: none */
-static bool is_placed;      /* a watch lies there */
+static bool is_placed;      /* the memory holds a watch */
 
 struct watch *watch_new(const char *label, double timeout_s)
 {
@@ -102,7 +102,7 @@ void watch_place(void *memory)
 /* Bounds of the program, from the linker. */
 extern const char __executable_start[], edata[];
 
-/* Copies a literal of this program, whose address another process wrote, up to its first unusual character. */
+/* Copies a string literal of this program up to the first unusual character. Another process wrote the address, so it is checked. */
 static void copy_literal(char *out, size_t size, const char *text)
 {
 	size_t n = 0;
@@ -153,7 +153,8 @@ static void look(struct watch *x, const struct timespec *t)
 	char text[320], where[200];
 	watch_read(x, &view);
 	watch_where(where, sizeof where, x->label, &view);
-	snprintf(text, sizeof text, "%s%s() has not returned for %g s (--policy-timeout sets this limit)", where, what, x->timeout_s);
+	snprintf(text, sizeof text, "%s%s() has not returned for %g s: expected a policy that returns, or a larger --policy-timeout", where,
+		what, x->timeout_s);
 	timed_out(text);
 }
 

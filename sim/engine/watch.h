@@ -4,8 +4,8 @@
  *
  * A thread checks five times a second whether a callback of a policy has exceeded its time limit. Such a callback cannot be
  * unwound, so the handler that main() installed reports it and ends the program. Finished runs are in the database; the current
- * run is lost. The runs of plugins have processes of their own, in which no such thread runs: there another process reads the
- * watch and ends the run alone (world/isolate.h).
+ * run is lost. Runs of plugins have their own processes, which have no such thread. There another process reads the watch and
+ * ends only this run (world/isolate.h).
  *
  * Entering and leaving a callback costs two relaxed stores each. A struct watch belongs to
  * one run, and so to one thread.
@@ -22,23 +22,23 @@ struct watch;
 /* Makes a watch. label: the policy's label for the message; it must outlive the watch. */
 struct watch *watch_new(const char *label, double timeout_s);
 void watch_free(struct watch *x);
-/* Sets the noun before the number below; default "job". */
+/* Sets the noun that messages print before the number, default "job". */
 void watch_noun(struct watch *x, const char *noun);
-/* Enters a callback. number: of the current job (iteration, ..); UINT64_MAX: none. */
+/* Enters a callback. number: index of the current job (iteration, ..); UINT64_MAX: none. */
 void watch_enter(struct watch *x, const char *what, int64_t now_ns, uint64_t number);
-void watch_job(struct watch *x, uint64_t number); /* sets the number that the callback now handles */
+void watch_job(struct watch *x, uint64_t number); /* sets the index of the job that the callback now handles */
 void watch_leave(struct watch *x);
 
 /*
  * ---- a watch that another process reads ----
  *
- * The first watch that a process makes after watch_place() lies in the given memory, which processes share, until it is freed. A process
- * that was forked before may read it at any time, even while the contents are damaged.
+ * The first watch that a process makes after watch_place() lies in the given memory, which processes share, until it is freed.
+ * A process forked earlier may read it at any time; it must expect damaged contents.
  */
 struct watch_view {
-	char what[24], noun[24]; /* name of the callback that runs, or ran last; "": none did */
-	bool is_within;          /* the callback has not returned */
-	uint64_t count;          /* of callbacks entered */
+	char what[24], noun[24]; /* name of the current or last callback; "": none yet */
+	bool is_within;          /* the callback is still running */
+	uint64_t count;          /* number of callbacks entered */
 	int64_t now_ns;
 	uint64_t number; /* UINT64_MAX: none */
 };

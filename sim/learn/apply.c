@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The kinds of updates: the snapshot when the op starts, and the effect when the op ends. */
+/* The kinds of updates: a snapshot of the inputs when the op starts, and the effect when the op ends. */
 #include "learn/state.h"
 
 #include "base/mem.h"
@@ -41,7 +41,7 @@ static void local_update(struct learn *l, struct replica *r, struct span s)
 	descend(l, &r->x, learn_rate(l), u, s);
 }
 
-/* Counts staleness: for each gradient in the inbox, the updates since its push; for the worker's own gradient, 0. */
+/* Counts staleness: for each gradient in the inbox, the updates since its push. The staleness of the worker's own gradient is 0. */
 static void note_inbox(struct learn *l, struct replica *r)
 {
 	l->staleness += r->inbox_count * (double)l->pushes - r->inbox_pushes;
@@ -225,8 +225,11 @@ static const double *kept(const struct effect *e)
 	return e->snapshot->v + (e->is_slice ? 0 : e->span.first);
 }
 
-/* Returns the vector that a worker sends: its gradient, or with momentum its velocity, to which each gradient is added once, in
- * order. Velocities are linear in gradients: the pushes of all workers, scaled by 1 / n, are the velocity of their mean. */
+/*
+ * Returns the vector that a worker sends: its gradient, or with momentum its velocity, to which each gradient is added once, in
+ * order. Velocities are linear in gradients, so the pushes of all workers, scaled by 1 / n, sum to the velocity of the mean
+ * gradient.
+ */
 static struct vec *to_push(struct learn *l, struct replica *r, struct past *p)
 {
 	if (p->v->is_pending)
@@ -386,7 +389,7 @@ void effect_end(struct learn *l, struct effect *e, const uint32_t *group, uint32
 			each(l, e, learner_of(l, group[i], e->u.learner));
 	}
 	bool is_update = e->u.kind == ORR_LOCAL_UPDATE || e->u.kind == ORR_PUSH || e->u.kind == ORR_APPLY_INBOX;
-	if (is_update && !e->u.slice) /* all slices of a push count as one push */
+	if (is_update && !e->u.slice) /* a push counts once, not per slice */
 		l->updates += e->u.kind == ORR_PUSH ? 1 : n_group;
 	if (is_update || e->u.kind == ORR_GRADIENT)
 		series_note(l);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * boost.h - ensembles of small classifiers of several widths and input sizes, trained for real; their accuracy with some answers missing
+ * boost.h - trains ensembles of small classifiers of several widths and input sizes; measures accuracy when some answers are
+ * missing
  *
  * Sub-learner k is a perceptron with one hidden layer (ReLU). It sees the image averaged down to its input size and gives one logit per
  * class, f_k. Boosting trains the sub-learners one after another: k minimises
  *
  *	(CE(f_1 + .. + f_k) + supervised x CE(f_k)) / (1 + supervised)
  *
- * where f_1 .. f_(k-1) are fixed and CE is the mean cross entropy of the training images. The second term is its own supervised part.
- * Bagging minimises CE(f_k) alone, on a bootstrap sample of the images. Fusion: the sum of all logits, or the mean of those received;
- * the class is that of the largest value. Source: MDP (Wang et al., MSN 2023), abstract; formulas: docs/models/boost.md.
+ * where f_1 .. f_(k-1) are fixed and CE is the mean cross entropy of the training images. The second term is the sub-learner's
+ * own supervised part. Bagging minimises CE(f_k) alone, on a bootstrap sample of the images. Fusion: the sum of all logits, or
+ * the mean of those received; the predicted class has the largest value. Source: MDP (Wang et al., MSN 2023), abstract;
+ * formulas: docs/models/boost.md.
  *
  * Data: images of size x size pixels, generated. The training of one ensemble is serial, and its sums have a fixed order.
  */
@@ -42,7 +44,7 @@ struct boost_config {
 	uint32_t size;     /* pixels per side of an image */
 	uint32_t classes;
 	uint32_t rows, tested; /* training and test images */
-	double noise;          /* standard deviation of a pixel's noise; the signal has 1 */
+	double noise;          /* standard deviation of a pixel's noise; that of the signal is 1 */
 	uint32_t epochs, batch;
 	double lr, momentum;
 	uint64_t data_seed, seed;

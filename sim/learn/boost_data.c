@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Images of classes, generated. A class has PROTOTYPES smooth random fields; an image is one of them, plus a smooth random field of its own
- * (variation within the class), plus noise per pixel. A smooth field is a sum of cosines with frequencies u, v below WAVES, whose
- * amplitudes are N(0, 1) / (1 + u^2 + v^2), scaled to a mean square of 1 over fields.
+ * Images of classes, generated. A class has PROTOTYPES smooth random fields; an image is one of them, plus its own smooth
+ * random field (variation within the class), plus noise per pixel. A smooth field is a sum of cosines with frequencies u, v
+ * below WAVES, whose amplitudes are N(0, 1) / (1 + u^2 + v^2), scaled to a mean square of 1 over fields.
  */
 #include "learn/boost.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A sub-learner: one hidden layer (ReLU), softmax and cross entropy of its own logits and of their sum with those before it. */
+/* A sub-learner: one hidden layer (ReLU); softmax and cross entropy of its own logits, and of their sum with the earlier logits. */
 #include "learn/boost.h"
 #include "learn/vec.h"
 

@@ -22,7 +22,7 @@ static bool cholesky(double *h, size_t n)
 	return true;
 }
 
-/* Solves the normal equations (A'A / rows + l2 I) x = A'y / rows, unless that would take more than a few seconds. */
+/* Solves the normal equations (A'A / rows + l2 I) x = A'y / rows. Skipped if it would take more than a few seconds. */
 double problem_floor(const struct problem *p)
 {
 	const double most = 4e9;

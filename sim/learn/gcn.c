@@ -36,7 +36,7 @@ struct due {
 };
 
 struct chunk {
-	uint64_t epoch;        /* current epoch, numbered as in learn_begin(); 0: none yet */
+	uint64_t epoch;        /* current epoch, counted as in learn_begin(); 0: none yet */
 	uint32_t begun, ended; /* numbers of tasks of the epoch that have begun and that have ended */
 	uint64_t op;           /* op of the last task that began */
 	uint32_t server;       /* index of its graph server */
@@ -420,7 +420,7 @@ static const char *begin_task(struct learn *l, struct gcn *s, struct effect *e, 
 		return "expected layer 1: the gradients of the features are not gathered";
 	if (task == GATHER_0 && e->iteration > c->epoch) {
 		if (c->epoch && c->ended < TASKS)
-			return "expected the end of the chunk's last task of its epoch before";
+			return "expected the chunk's last task of its epoch to end first";
 		c->epoch = e->iteration;
 		c->begun = c->ended = 0;
 		c->server = server_of(l, s, e->u.worker);
@@ -428,7 +428,7 @@ static const char *begin_task(struct learn *l, struct gcn *s, struct effect *e, 
 	if (e->iteration < c->epoch || (e->iteration == c->epoch && task < c->begun))
 		return NULL; /* relaunched: already computed */
 	if (e->iteration > c->epoch || task > c->begun || (c->begun > c->ended && c->op != op))
-		return "expected the end of the chunk's task before it: gather and vertex update of layer 0, of layer 1, then backward";
+		return "expected the chunk's previous task to end first: gather and vertex update of layer 0, of layer 1, then backward";
 	c->begun++;
 	c->op = op;
 	compute_task(l, s, e->u.chunk, task);
@@ -451,7 +451,7 @@ static const char *begin_gradient(struct gcn *s, struct effect *e)
 	uint32_t last = e->u.layer ? BACK_APPLY_1 : BACK_APPLY_0;
 	if (c->epoch > e->iteration || (c->epoch == e->iteration && c->begun > last))
 		return NULL;
-	return "expected the end of the chunk's backward vertex update of this layer before";
+	return "expected the chunk's backward vertex update of this layer to end first";
 }
 
 static const char *check_sizes(struct learn *l, struct gcn *s, const struct orr_update *u)
@@ -471,7 +471,7 @@ static const char *check_sizes(struct learn *l, struct gcn *s, const struct orr_
 		s->sums = mem_zalloc((size_t)slices * GCN_LAYERS, sizeof *s->sums);
 	}
 	if (u->chunks != s->n_chunks || (u->kind == ORR_WEIGHT_GRADIENT && slices != s->n_weight_servers))
-		return "expected the number of chunks and of weight servers of the first update";
+		return "expected the same numbers of chunks and weight servers as in the first update";
 	return NULL;
 }
 
@@ -489,7 +489,7 @@ const char *gcn_begin(struct learn *l, struct effect *e, uint64_t op)
 		return begin_task(l, s, e, op);
 	const struct rows *made = &s->chunk[e->u.chunk].made[e->u.is_backward ? BACKWARD : FORWARD];
 	if (!made->v)
-		return "expected the end of a vertex update of the chunk before";
+		return "expected a vertex update of the chunk to end first";
 	e->snapshot = vec_ref(made->v);
 	e->pushes = made->epoch;
 	return NULL;
@@ -513,7 +513,7 @@ static void end_task(struct learn *l, struct gcn *s, struct effect *e)
 	struct chunk *c = &s->chunk[e->u.chunk];
 	enum task_of_chunk task = task_of(&e->u);
 	if (c->epoch != e->iteration || task != c->ended)
-		return; /* a relaunched task: the other op has ended first */
+		return; /* a relaunched task whose other op has ended first */
 	c->ended++;
 	if (task == APPLY_0)
 		keep_rows(l, &c->own[FORWARD], c->made[FORWARD]);

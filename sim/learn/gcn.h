@@ -6,8 +6,9 @@
  * matrix with self-loops. The loss is the mean cross entropy of the training vertices. Accuracy is measured on the other vertices. The
  * vertices are divided into chunks, and each chunk runs the tasks of Dorylus (docs/models/learn.md).
  *
- * A task reads its inputs when its op starts; its results become visible when its op ends. A chunk reads the rows of other chunks that
- * are visible on its server, so these rows may be of an earlier epoch. Sums have a fixed order, and each run has one thread.
+ * A task reads its inputs when its op starts; its results become visible when its op ends. A chunk reads the rows of other
+ * chunks that are visible on its server, so these rows may belong to an earlier epoch. Sums have a fixed order, and each run
+ * has one thread.
  */
 #ifndef ORR_LEARN_GCN_H
 #define ORR_LEARN_GCN_H

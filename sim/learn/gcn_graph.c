@@ -137,9 +137,10 @@ static int check(const struct learn_config *c, struct orr_error *err)
 	if (n * c->inputs > 1e9 || n * c->hidden > 1e9 || (c->inputs + (double)c->communities) * c->hidden > 1e9)
 		return wrong(err, "vertices", n, "expected at most 1e9 numbers per layer: vertices x inputs, vertices x hidden, weights");
 	if (!(c->degree_in >= 0 && c->degree_in <= floor(block) - 1))
-		return wrong(err, "degree_in", c->degree_in, "expected 0 to the other vertices of a community: vertices / communities - 1");
+		return wrong(err, "degree_in", c->degree_in,
+			"expected 0 to vertices / communities - 1, the number of other vertices of a community");
 	if (!(c->degree_out >= 0 && c->degree_out <= n - ceil(block)))
-		return wrong(err, "degree_out", c->degree_out, "expected 0 to the vertices outside of a community");
+		return wrong(err, "degree_out", c->degree_out, "expected 0 to the number of vertices outside a community");
 	if ((c->degree_in + c->degree_out) * n > 1e9)
 		return wrong(err, "degree_in", c->degree_in, "expected at most 5e8 edges: vertices x (degree_in + degree_out) / 2");
 	if (!(training >= 1 && training <= n - 1))

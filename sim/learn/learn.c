@@ -305,7 +305,7 @@ int learn_end(struct learn *l, double time_s, uint64_t op, uint32_t first_device
 		return err->code;
 	struct flight *f = learn_is_in_flight(l, op, first_device) ? find(l, op, first_device) : NULL;
 	if (!f)
-		return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: ends on device %u: expected a start on this device before",
+		return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: ends on device %u: expected a start on this device first",
 			(unsigned long long)op, time_s, first_device);
 	series_advance(l, time_s);
 	for (uint32_t i = f->first_effect; i != NO_EFFECT;) {

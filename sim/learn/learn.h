@@ -24,7 +24,7 @@ enum learn_problem {
 	LEARN_LOGISTIC,      /* mean log(1 + exp(-y a.x)), y = -1, +1 */
 	LEARN_MLP,           /* inputs, one hidden layer, softmax; cross entropy */
 	LEARN_NOISE,         /* Gaussian gradient, independent, variance noise^2 for any batch; with l2, a noisy quadratic */
-	LEARN_NONE,          /* gradient 0. Without l2, LEARN_NOISE and LEARN_NONE have no loss: NAN */
+	LEARN_NONE,          /* gradient 0. Without l2, the loss of LEARN_NOISE and LEARN_NONE is NAN */
 	LEARN_GCN            /* a graph neural network (gcn.h), for updates of graph servers */
 };
 enum learn_sampling {
@@ -77,7 +77,7 @@ struct learn_config {
 	enum learn_model model;
 	uint64_t eval_updates; /* updates between two evaluations of the loss; 0: evaluation does not depend on updates */
 	double eval_samples;   /* samples between two evaluations of the loss; 0: evaluation does not depend on samples */
-	uint32_t history;      /* number of older gradients kept per device that sends them */
+	uint32_t history;      /* number of older gradients kept per sending device */
 	bool eval_worst;       /* whether the worst replica's loss is evaluated too: one evaluation per replica */
 	double target;         /* loss to reach; NAN: none */
 	int threads;           /* 0: OpenMP's default */
@@ -115,7 +115,7 @@ void learn_free(struct learn *l);
 /*
  * Report that an op with updates starts or ends. op is a number, unique per first device among the ops in flight. Its upper 32
  * bits are 1 + the iteration, as in an orr_op, or 0. ORR_PUSH and ORR_SEND_SLICE read the last gradient up to their iteration,
- * because messages may start after their worker has computed newer gradients. Without an iteration they read the newest
+ * because a message may start after its worker has computed newer gradients. Without an iteration they read the newest
  * gradient.
  *
  * group: the devices of the op; for a transfer, sender and receiver. ORR_AVERAGE_ kinds and kinds of one device apply to every
@@ -140,8 +140,10 @@ bool learn_reached(const struct learn *l); /* a configured target */
 double learn_ghost_staleness(const struct learn *l);
 double learn_samples(const struct learn *l);
 uint64_t learn_steps(const struct learn *l); /* updates; LEARN_GCN: steps that all layers have made */
-/* Returns the value of learn_config.history that the messages so far would have needed; 0: the given value sufficed. Otherwise some
- * messages have sent a newer gradient than that of their iteration, and all results are wrong. */
+/*
+ * Returns the value of learn_config.history that the messages so far required; 0: the given value sufficed. If not 0, some
+ * messages have sent a gradient newer than their iteration, and all results are wrong.
+ */
 uint64_t learn_history_needed(const struct learn *l);
 /* Returns the mean staleness. For a push: the server's steps since the worker pulled the parameters of its gradient. A step is one
  * push, or all pushes that the server applies together (orr_update.window). For a gradient that arrives in an inbox: the updates

@@ -36,8 +36,10 @@ const struct orr_param learn_options[] = {
 	ORR_PARAM_REAL("warmup_samples", "0", 0, 1e18, "number of samples over which lr rises linearly"),
 	ORR_PARAM_CHOICE("model", "auto", models,
 		"parameters at which the loss is evaluated; auto: the server's after the first push, else the mean of the replicas"),
-	ORR_PARAM_INT("eval_updates", "0", 0, 9e15, "updates between two evaluations of the loss (0: not by updates)"),
-	ORR_PARAM_REAL("eval_samples", "1024", 0, 1e18, "samples between two evaluations of the loss (0: not by samples)"),
+	ORR_PARAM_INT(
+		"eval_updates", "0", 0, 9e15, "updates between two evaluations of the loss (0: evaluation does not depend on updates)"),
+	ORR_PARAM_REAL(
+		"eval_samples", "1024", 0, 1e18, "samples between two evaluations of the loss (0: evaluation does not depend on samples)"),
 	ORR_PARAM_INT("history", "8", 1, 1e6, "older gradients kept per device for messages that start late"),
 	ORR_PARAM_BOOL("eval_worst", false, "also evaluate the worst replica's loss"),
 	ORR_PARAM_REAL("target", "0", 0, 1e18, "loss to reach (0: none)"),

@@ -234,7 +234,7 @@ static void need_scratch(struct learn *l, int threads)
 
 static void compute(struct learn *l, struct task *t, double *scratch)
 {
-	if (t->g->refs > 1) /* a gradient to which only its task refers is never read */
+	if (t->g->refs > 1) /* a gradient that only its task refers to is never read */
 		problem_gradient(l->problem, t->x->v, l->row + t->first_row, l->config.batch, t->noise_seed, t->g->v, scratch);
 }
 
@@ -242,7 +242,7 @@ void gradients_compute(struct learn *l)
 {
 	int threads = 1;
 #ifdef _OPENMP
-	const double worth_it = 20000; /* number of operations from which threads are faster */
+	const double worth_it = 20000; /* number of operations above which threads are faster */
 	if (l->n_tasks > 1 && (double)l->n_tasks * (double)l->problem->dim * l->config.batch > worth_it)
 		threads = l->config.threads > 0 ? l->config.threads : omp_get_max_threads();
 	need_scratch(l, threads);

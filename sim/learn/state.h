@@ -7,7 +7,7 @@
  * is_pending; gradient_of() calls it before a gradient is read.
  *
  * Messages wait for one another, so a message may start when its worker is some iterations ahead. Workers that send gradients
- * or sums therefore keep the replaced ones for some iterations (history).
+ * or sums therefore keep replaced values for some iterations (history).
  */
 #ifndef ORR_LEARN_STATE_H
 #define ORR_LEARN_STATE_H
@@ -20,7 +20,7 @@
 struct past {
 	struct vec *v;      /* gradient or sum */
 	struct vec *u;      /* of a gradient: the velocity of the pushes, including this gradient; NULL until it is used */
-	uint64_t number;    /* number of the value: 1, 2, ..; 0: none yet, v is zero */
+	uint64_t number;    /* index of the value: 1, 2, ..; 0: none yet, v is zero */
 	uint64_t iteration; /* iteration, as in learn_begin(); 0: unknown */
 	uint64_t pushes;    /* number of pushes before the parameters of the gradient were read; for a sum: total over its gradients */
 	uint32_t count;     /* gradients in it */
@@ -43,7 +43,7 @@ struct pulled {
 	bool is_slice;   /* v holds the slice only */
 	uint64_t from;   /* first iteration that uses them, as in learn_begin() */
 	uint64_t pushes; /* same as x_pushes; only for slice 0 */
-	bool is_first;   /* slice 0, with which the pushes are counted once */
+	bool is_first;   /* slice 0: pushes are counted once, at this slice */
 };
 
 struct replica {

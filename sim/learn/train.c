@@ -30,7 +30,7 @@ struct budget {
 	double first_iteration;       /* samples of the first iteration, including refused gradients */
 	uint64_t last_iteration;      /* last iteration with a counted gradient */
 	uint64_t ended;               /* number of iterations that have ended */
-	bool is_asynchronous;         /* updates of one worker apply independently of the other workers */
+	bool is_asynchronous;         /* workers are asynchronous: updates of one apply independently of the others */
 	struct worker_budget *worker; /* [device] */
 	uint32_t n_workers;
 };
@@ -86,7 +86,7 @@ static bool is_of_one_worker(const struct orr_update *u)
 	return u->kind == ORR_PUSH || u->kind == ORR_APPLY_INBOX;
 }
 
-/* Notes the kinds of updates, also of closed workers, so that a limit below one gradient is recognised. */
+/* Records the kinds of updates, also of closed workers, so that a limit below one gradient is detected. */
 static void note_kind(struct budget *b, const struct orr_update *u)
 {
 	b->is_asynchronous = b->is_asynchronous || (is_of_one_worker(u) && (u->kind != ORR_PUSH || u->window < 2));
@@ -205,7 +205,7 @@ static bool is_enough(void *ctx, double time_s)
 	return s->error.code || learn_reached(s->learn) || is_over;
 }
 
-/* Refuses a limit below one iteration (of one worker, if workers are asynchronous), and a history that was too short. */
+/* Refuses a limit below one iteration (of one worker, if workers are asynchronous), and a history that is too short. */
 static int check_session(const struct session *s, const struct learn_config *c, struct orr_error *err)
 {
 	const struct budget *b = &s->budget;
@@ -214,12 +214,13 @@ static int check_session(const struct session *s, const struct learn_config *c, 
 	double least = b->is_asynchronous ? b->batch : b->first_iteration;
 	if (b->max_samples < least)
 		return orr_fail(err, ORR_EINPUT,
-			"learn.max_samples=%g: expected at least %g: gradients of an iteration (%g) times learn.batch (%g)", b->max_samples,
-			least, least / b->batch, b->batch);
+			"learn.max_samples=%g: expected at least %g, the gradients of an iteration (%g) times learn.batch (%g)",
+			b->max_samples, least, least / b->batch, b->batch);
 	uint64_t needed = learn_history_needed(s->learn);
 	if (needed)
 		return orr_fail(err, ORR_EINPUT,
-			"learn.history=%u: expected at least %llu: a worker computes that many newer gradients before a message starts",
+			"learn.history=%u: expected at least %llu, because a worker computes that many newer gradients before a message "
+			"starts",
 			c->history, (unsigned long long)needed);
 	return ORR_OK;
 }

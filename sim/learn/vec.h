@@ -43,7 +43,7 @@ static inline struct vec *vec_ref(struct vec *v)
 	return v;
 }
 
-/* Two numbers, the vector width of every x86-64. (Wider vectors, which the compiler splits, are three times slower.) */
+/* Two numbers, the vector width of every x86-64. The compiler splits wider vectors, which are then three times slower. */
 typedef double vec_pair __attribute__((vector_size(16), aligned(8), may_alias));
 #define VEC_PAIR(p) (*(vec_pair *)(p))
 #define VEC_CONST_PAIR(p) (*(const vec_pair *)(p))

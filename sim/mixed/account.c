@@ -40,7 +40,7 @@ void accounts_until(struct accounts *a, int64_t t, const struct holding *h)
 
 /* ---- results ---- */
 
-/* Returns the cost; NAN if GPUs of an unknown price were held. */
+/* Returns the cost; NAN if GPUs without a known price were held. */
 static double usd_of(const struct accounts *a, enum account who, uint32_t n_types, const double *price)
 {
 	double usd = 0;

@@ -15,7 +15,7 @@
 enum account { BY_JOBS, BY_SERVE, IDLE, ACCOUNTS };
 
 struct accounts {
-	struct ledger gpu[CLUSTER_MAX_TYPES][ACCOUNTS]; /* only times; prices are applied at the end */
+	struct ledger gpu[CLUSTER_MAX_TYPES][ACCOUNTS]; /* only times; prices are applied at the end of the run */
 	struct ledger jobs_milli;                       /* time and money of jobs, in units of 1/1000 GPU */
 	struct ledger up;                               /* all GPUs of nodes that are up, counted separately */
 	int64_t until_ns;

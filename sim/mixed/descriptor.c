@@ -115,7 +115,7 @@ static int resolve_policies(const cJSON *o, struct mixed_state *m, struct orr_er
 
 /* ---- halves ---- */
 
-/* Makes a complete scenario of one world; *out stays NULL if the mixed scenario lacks it. */
+/* Makes a complete scenario of one world; *out stays NULL if the mixed scenario lacks this world. */
 static int half(const cJSON *o, const char *world, cJSON **out, struct orr_error *err)
 {
 	const cJSON *part = cJSON_GetObjectItemCaseSensitive(o, world);
@@ -301,7 +301,7 @@ static void configure_halves(const struct mixed_state *m, size_t i, struct mixed
 		const struct serve_state *serve = m->serve->state;
 		c->serve = serve->config;
 		c->serve.used = &serve->used[i];
-		c->serve.failures = m->failures; /* failures of the whole cluster; with them, nodes of the service can fail */
+		c->serve.failures = m->failures; /* failures of the whole cluster: nodes of the service can fail too */
 		c->serve_policy = p->entry.policy;
 		c->serve_args = p->args;
 		c->placement = serve->placement;
@@ -339,7 +339,7 @@ static int run_mixed(
 		.progress = progress,
 		.progress_ctx = ctx };
 	if (s->record == RECORD_EXPLAIN && !s->output->db)
-		return orr_fail(err, ORR_EINPUT, "record: parts of times are kept in a database: expected --db FILE with --record explain");
+		return orr_fail(err, ORR_EINPUT, "record: \"explain\" needs a database for the parts of times: expected --db FILE");
 	capacity.replication = k;
 	configure_halves(m, i, &c);
 	c.compare = c.placement == placement_find("consolidate") ? NULL : placement_find("consolidate");
@@ -374,7 +374,7 @@ static const char *const parts[] = { "jobs", "serve", NULL };
 static const struct orr_param keys[] = {
 	SCENARIO_KEY_CLUSTER,
 	SCENARIO_KEY_PLACEMENT("consolidate"),
-	ORR_PARAM_CHOICE("first", "nobody", "nobody|serve", "serve: a replica without room takes GPUs from jobs; nobody: the replica waits"),
+	ORR_PARAM_CHOICE("first", "nobody", "nobody|serve", "serve: a replica that lacks free GPUs takes GPUs from jobs; nobody: the replica waits"),
 	SCENARIO_KEY_UNTIL,
 	SCENARIO_KEY_RECORD,
 	ORR_PARAM_END

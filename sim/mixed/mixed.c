@@ -121,7 +121,7 @@ static void leave_if_over(struct mixed *m)
 	serve_leave(m->serve);
 }
 
-/* Offers free GPUs to waiting replicas first, then to jobs. */
+/* Offers free GPUs to waiting replicas, then to jobs. */
 static bool decide(struct mixed *m)
 {
 	bool is_due = false;
@@ -226,7 +226,7 @@ static void loop(struct mixed *m)
 	int64_t t;
 	uint64_t steps = 0;
 	if (m->serve)
-		leave_if_over(m); /* the trace has no requests */
+		leave_if_over(m); /* a trace without requests */
 	m->jobs_are_over = m->jobs && jobs_is_over(m->jobs);
 	while (!is_over(m)) {
 		if (is_starving(m)) {
@@ -236,7 +236,7 @@ static void loop(struct mixed *m)
 		if (!eng_next_time(m->engine, &t))
 			break; /* waiting jobs or replicas need nodes that never return */
 		if (t > INT64_MAX / 2) {
-			orr_fail(&m->error, ORR_EFAIL, "the run has not ended after 146 years, the end of the clock: expected --until");
+			orr_fail(&m->error, ORR_EFAIL, "the run has not ended after 146 years, the limit of the clock: expected --until");
 			break;
 		}
 		if (t > m->config->until_ns) {
@@ -334,7 +334,7 @@ static void begin(struct mixed *m, const char *label)
 	struct jobs_host jobs_host = { m->engine, m->pool, &m->holding.others_milli };
 	struct serve_host serve_host = { .engine = m->engine, .pool = m->pool, .take = take, .give = give, .is_quiet = is_quiet, .ctx = m };
 	nodes_lend(m);
-	/* Replicas start before the first job arrives but can reclaim GPUs from jobs, so the jobs world is created first. */
+	/* The jobs world is created first, because replicas, which start before the first job arrives, can reclaim GPUs from jobs. */
 	if (c->jobs_policy)
 		m->jobs = jobs_begin(&c->jobs, &jobs_host, c->jobs_policy, c->jobs_args, label, m->of_jobs, m->blocks);
 	if (c->serve_policy)

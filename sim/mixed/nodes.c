@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Node failures, removals and returns, for both worlds. A node that is given notice (serve.notice) is fenced: its replicas
- * drain, and neither world gets GPUs that are or become free there. Its jobs run until it is removed (a job that shares a GPU
- * may still start there).
+ * drain, and neither world gets its free GPUs. Its jobs run until it is removed (a job that shares a GPU may still start
+ * there).
  */
 #include "mixed/world.h"
 

@@ -23,13 +23,13 @@ struct mixed {
 	struct orr_serve *serve; /* the serving world; NULL: none, or not begun yet */
 	struct run_result *of_jobs, *of_serve;
 	struct jobs_blocks *blocks;
-	bool jobs_touched;  /* the jobs world was called, or is due, at this instant */
+	bool jobs_touched;  /* the jobs world was called at this instant, or is due */
 	bool jobs_are_over; /* the jobs policy is no longer called */
 	bool serve_has_left;
 
 	/* replicas */
 	struct pool_alloc *held; /* copies of the jobs' allocations */
-	uint32_t *hold;          /* [held]: what jobs_others_take() returned */
+	uint32_t *hold;          /* [held]: return value of jobs_others_take() */
 	size_t n_held, cap_held, cap_hold;
 	bool is_serve_short; /* a replica waits because no GPUs are free */
 	uint64_t given;      /* number of times that replicas released GPUs */
@@ -40,7 +40,7 @@ struct mixed {
 	struct failure_run *failures;
 	struct capacity *capacity;
 	struct bitset doomed; /* nodes that were given notice */
-	uint32_t *notices;    /* number of known future ends, by node */
+	uint32_t *notices;    /* number of announced failures and removals, by node */
 	struct fence *fence;
 	size_t n_fences, cap_fences;
 	uint64_t fenced_pool; /* pool->changes when all free GPUs of doomed nodes were last fenced */
@@ -57,12 +57,12 @@ struct mixed {
 
 /* ---- nodes.c ---- */
 enum { PRIO_NODE = 1, PRIO_UNTIL = 255 };
-void nodes_lend(struct mixed *m); /* must be called before the worlds begin: nodes lent at time 0 are up */
+void nodes_lend(struct mixed *m); /* called before the worlds begin, because nodes lent at time 0 are up then */
 void nodes_begin(struct mixed *m);
 void nodes_free(struct mixed *m);
 /* Fences the GPUs that have become free on nodes given notice. */
 void nodes_fence(struct mixed *m);
-/* Returns the number of pending events. These events alone make no job or request progress. */
+/* Returns the number of pending events. Without other events, no job or request progresses. */
 uint64_t nodes_background(const struct mixed *m);
 
 #endif

@@ -63,7 +63,7 @@ static void measure_group(const struct form *f, uint32_t i, uint32_t g, uint32_t
 	*working = fmax(*working, c.working_bytes);
 }
 
-/* Returns whether group g has the type, share and place of the group before it, and therefore the same costs. */
+/* Returns whether group g has the same type, share and place as the previous group, and therefore the same costs. */
 static bool is_like_before(const struct form *f, uint32_t set, uint32_t g)
 {
 	const struct orr_plan_stage *x = &f->d->stage[set];

@@ -161,7 +161,7 @@ static int open_server(struct scenario *s, struct plan_state *t, struct orr_erro
 		return orr_fail(err, ORR_EINPUT, "-o: a served model needs the times of lookups: expected --device NAME");
 	if (is_written && s->n_policies > 1)
 		return orr_fail(err, ORR_EINPUT,
-			"-o: %zu policies make %zu served models: expected one policy, or --out DIR, which writes all", s->n_policies,
+			"-o: %zu policies give %zu served models: expected one policy, or --out DIR, which writes all", s->n_policies,
 			s->n_policies);
 	return *device && !(t->server = device_load(device, err)) ? ORR_EINPUT : ORR_OK;
 }
@@ -252,8 +252,10 @@ static double iteration_of(const struct run_result *r)
 	return m ? m->value : INFINITY;
 }
 
-/* Writes plan files. -o FILE: the plan with the shortest iteration; --out DIR: LABEL.plan.json of each policy. Of embedding tables: the
- * served model; LABEL.model.json of each policy. */
+/*
+ * Writes plan files. -o FILE: the plan with the shortest iteration; --out DIR: LABEL.plan.json of each policy. For embedding
+ * tables: the served model; LABEL.model.json of each policy.
+ */
 static int finish_plan(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err)
 {
 	const char *path = world_extra(s->output, "output");
@@ -331,7 +333,7 @@ static const struct orr_param keys[] = {
 	ORR_PARAM_TEXT("model", "", "a name, dimensions (gpt:hidden=12288,layers=96,..), a JSON file, or measured layers (FILE.csv:batch=32)"),
 	SCENARIO_KEY_CLUSTER,
 	ORR_PARAM_REAL("global_batch", "0", 0, 1e9, "samples per iteration, over all GPUs; 0: 32 per GPU"),
-	ORR_PARAM_REAL("micro_batch", "0", 0, 1e9, "samples of a micro-batch, over all replicas of a stage; 0: the policy's choice"),
+	ORR_PARAM_REAL("micro_batch", "0", 0, 1e9, "samples of a micro-batch, over all replicas of a stage; 0: chosen by the policy"),
 	SETTING_KEYS_HARDWARE("star", "fp32"),
 	ORR_PARAM_END
 };
@@ -356,7 +358,7 @@ static const struct world_flag flags[] = {
 		"samples of a micro-batch, over all replicas of a stage (default: the\npolicy's choice)" },
 	SETTING_FLAGS_HARDWARE,
 	{ "output", "FILE", WORLD_FLAG_EXTRA, NULL, NULL,
-		"(or -o) write the plan with the shortest iteration, for orrery step\n--plan FILE; Ctrl-C writes the best plan so far. Of embeddings: write\nthe served model, for orrery serve --model FILE" },
+		"(or -o) write the plan with the shortest iteration, for orrery step\n--plan FILE; Ctrl-C writes the best plan so far. For embeddings: write\nthe served model, for orrery serve --model FILE" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }
 };
 /* clang-format on */

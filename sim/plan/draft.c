@@ -38,10 +38,11 @@ static int check_pieces(const struct orr_plan *p, const struct orr_plan_draft *d
 			return orr_fail(err, ORR_EFAIL,
 				"stage %u: piece %u of the model is missing: expected it as the first piece, found %u", i, at, x->first);
 		if (x->first < at || !x->count)
-			return orr_fail(err, ORR_EFAIL, "stage %u: expected at least one piece, starting at %u, found %u, starting at %u",
-				i, at, x->count, x->first);
+			return orr_fail(err, ORR_EFAIL,
+				"stage %u: expected at least one piece from piece %u on, found %u pieces from piece %u on", i, at, x->count,
+				x->first);
 		if (x->count > p->facts.pieces - at)
-			return orr_fail(err, ORR_EFAIL, "stage %u: expected at most %u pieces, starting at %u, found %u", i,
+			return orr_fail(err, ORR_EFAIL, "stage %u: expected at most %u pieces from piece %u on, found %u", i,
 				p->facts.pieces - at, at, x->count);
 		at += x->count;
 	}
@@ -57,8 +58,8 @@ static int check_split(const struct orr_plan *p, const struct orr_plan_stage *x,
 		return orr_fail(err, ORR_EFAIL,
 			"stage %u: expected a number of GPUs that is a multiple of the %u shards of the stage, found %u", i, t, x->n_gpus);
 	if (t > 1 && (!p->facts.blocks || p->facts.heads % t))
-		return orr_fail(err, ORR_EFAIL, "stage %u: %u shards: expected a transformer whose attention heads (%u) they divide", i, t,
-			p->facts.heads);
+		return orr_fail(err, ORR_EFAIL, "stage %u: %u shards: expected a transformer, and a divisor of its %u attention heads", i,
+			t, p->facts.heads);
 	double sum = 0;
 	for (uint32_t g = 0; x->share && g < stage_groups(x); g++) {
 		if (!(x->share[g] > 0))

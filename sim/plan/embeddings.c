@@ -181,7 +181,7 @@ int embeddings_report(struct orr_plan *p, struct run_result *r, struct orr_error
 	const struct embed_table *t = p->of->table;
 	if (!p->code)
 		return orr_fail(
-			err, ORR_EFAIL, "policy %.100s: search() compressed nothing: expected a call of orr_plan_compress()", p->label);
+			err, ORR_EFAIL, "policy %.100s: search() compressed no table: expected a call of orr_plan_compress()", p->label);
 	struct embed_work w = embed_code_work(p->code);
 	double before = embed_table_bytes(t), bytes = p->code_value.bytes;
 	put(r, "table_bytes", before);

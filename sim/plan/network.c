@@ -84,7 +84,7 @@ static bool is_one_node(const struct orr_plan *p, const uint32_t *gpu, uint32_t 
 	return true;
 }
 
-/* Returns the time inside a node: by the measured law if the executor uses this law, else that of a ring over the links of the GPUs. */
+/* Returns the time inside a node: by the measured law if the executor uses it, else the time of a ring over the links of the GPUs. */
 static double inside_s(const struct orr_plan *p, const uint32_t *gpu, uint32_t n, double bytes)
 {
 	const struct topo *t = p->of->config.topo;
@@ -211,9 +211,9 @@ static double weight(const struct sum *x, uint32_t k)
 }
 
 /*
- * Computes max-min fair rates of the active all-reduces: the rates (bytes/s) of all rings grow together; a rate stops growing
- * when one of its links is full, or at its speed without other stages. p->load: used share of a link; need: weight of the
- * growing rates.
+ * Computes max-min fair rates of the active all-reduces (bytes/s). The rates of all rings grow together. A rate stops growing
+ * when one of its links is full, or when it reaches its speed without other stages. p->load: used share of a link; need: weight
+ * of the growing rates.
  */
 static void share_links(struct orr_plan *p, struct sum *x, uint32_t n, double *need)
 {

@@ -226,8 +226,8 @@ static int report(struct orr_plan *p, struct run_result *r, struct orr_error *er
 	double worst = 0;
 	if (!n)
 		return orr_fail(err, ORR_EFAIL,
-			"policy %.100s: no plan fits: %llu of %llu evaluated plans need more memory than a GPU has: expected more GPUs, or "
-			"GPUs with more memory",
+			"policy %.100s: no plan fits in memory (%llu of %llu evaluated plans exceed a GPU's memory): expected more GPUs, "
+			"or GPUs with more memory",
 			p->label, (unsigned long long)p->unfit, (unsigned long long)p->used);
 	for (uint32_t i = 0; i < n && p->of->checked; i++) {
 		struct orr_error e = { 0 };

@@ -15,7 +15,7 @@ struct plan_state {
 	const struct cost *costs[CLUSTER_MAX_TYPES];
 	const struct device *device[CLUSTER_MAX_TYPES];
 	struct plan_problem problem;
-	struct embed_table *table; /* embeddings only; the members above are then NULL, except the problem's budget and seed */
+	struct embed_table *table; /* embeddings only; the members above are then NULL, except budget and seed of the problem */
 	bool is_held;              /* runs hold the vectors of the table in memory */
 	struct device *server;     /* embeddings only: device of the lookups; NULL: none is given */
 	cJSON *header;

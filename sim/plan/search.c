@@ -73,7 +73,7 @@ static bool is_open(struct orr_plan *p, const char *what, const void *draft)
 		return false;
 	if (p->is_ended || !draft) {
 		search_fail(p, ORR_EFAIL, "%s: %s", what,
-			draft ? "expected a call before search() returns" : "a pointer is NULL: expected an object");
+			draft ? "expected calls only before search() returns" : "a pointer is NULL: expected an object");
 		return false;
 	}
 	if (p->watch) {

@@ -7,7 +7,8 @@ void accounts_charge(struct orr_spot *w, enum orr_account a, timeline_sum amount
 {
 	if ((double)amount * (double)n + (double)w->account[a].amount > MAX_CHARGES) {
 		spot_fail(w, ORR_EFAIL, NULL,
-			"charges other than for time exceed 2e14 USD: expected fewer bytes, or a smaller spot.egress_usd_per_GB");
+			"charges other than for time exceed 2e14 USD: expected fewer bytes between zones, or a smaller "
+			"spot.egress_usd_per_GB");
 		return;
 	}
 	w->account[a].amount += amount * n;

@@ -30,7 +30,7 @@ uint32_t spot_capacity_zone(struct orr_spot *w, uint32_t name)
 	uint32_t n = w->n_zones, zone = number_of_name(&w->zone_of_name, &w->cap_zone_of_name, name, &n);
 	if (n == w->n_zones)
 		return zone;
-	/* Adds a zone that the source did not declare, for rows without a zone if others have one. */
+	/* Adds a zone that the source did not declare: some rows have no zone although others have one. */
 	w->zone = mem_realloc(w->zone, n, sizeof *w->zone);
 	w->zone[zone] = (struct zone){ .name = strtab_text(w->source.names, name),
 		.first = NONE,
@@ -203,7 +203,7 @@ static void remove_row(struct orr_spot *w, const struct avail_rec *r)
 		tell_instance(w, slot, ORR_INST_GONE);
 	}
 	spot_slot_free(w, slot);
-	tell_added(w); /* reports the instance before the next removal of this instant */
+	tell_added(w); /* reports a taken instance before the next removal of this instant is applied */
 }
 
 static void price_row(struct orr_spot *w, const struct avail_rec *r)
@@ -242,8 +242,10 @@ static void apply(struct orr_spot *w)
 	tell_added(w);
 }
 
-/* Applies the row of an instant with one row, the most frequent case. Returns false if the instant has more rows; this row then
- * remains to be applied. */
+/*
+ * Applies the row of an instant with a single row, the most frequent case. Returns false, without applying the row, if the
+ * instant has more rows.
+ */
 static bool apply_one(struct orr_spot *w)
 {
 	struct avail_rec r;
@@ -291,7 +293,7 @@ static void series(struct orr_spot *w)
 			price_row(w, &r);
 		w->has_happened = true;
 	}
-	if (w->max_price < INT64_MAX) { /* an offer may now have a price below the limit */
+	if (w->max_price < INT64_MAX) { /* an offer may now be below the price limit */
 		fill(w);
 		tell_added(w);
 	}

@@ -43,7 +43,8 @@ static void instances_and_stages(struct orr_spot *w)
 		live[s->is_on_demand]++;
 		stages += s->stages;
 		if ((s->role == ROLE_OWNER) != (s->stages > 0) || (s->stages && s->state != SLOT_READY))
-			spot_fail(w, ORR_EFAIL, s, "check: this instance owns %u stages: expected none in state %d", s->stages, s->state);
+			spot_fail(w, ORR_EFAIL, s, "check: this instance owns %u stages: expected none in its state (%d)", s->stages,
+				s->state);
 	}
 	for (uint32_t i = 0; i < w->n_stages; i++) {
 		owned += w->stage[i].owner != NONE;

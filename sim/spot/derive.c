@@ -111,7 +111,7 @@ static int shape_begin(const struct source *s, uint32_t pipelines, uint32_t dept
 	*x = (struct shape){ .source = s, .pipelines = pipelines, .depth = depth, .err = err };
 	snprintf(cluster, sizeof cluster, "%ux1:gpu", pipelines * depth);
 	num_put_real(rate, s->step->node_Bps / 1e9);
-	num_put_real(latency, s->step->latency_s * 1e6 / 2); /* two links connect two nodes: each has half */
+	num_put_real(latency, s->step->latency_s * 1e6 / 2); /* two links connect two nodes: each carries half */
 	snprintf(net, sizeof net, "star:bw=%sGBps,lat=%sus", rate, latency);
 	x->cluster = cluster_load(cluster, err);
 	x->topo = x->cluster ? topo_load(x->cluster, net, 1, err) : NULL;
@@ -168,7 +168,7 @@ static double mean_done(const struct step_result *r, uint32_t node, double from_
 	return sum;
 }
 
-/* Returns the end of the last repeated backward pass, for which all nodes wait from the end of the previous iteration. */
+/* Returns the end of the last repeated backward pass. All nodes wait for it from the end of the previous iteration. */
 static double redo_end(const struct step_result *r, double from_s)
 {
 	double end = from_s;
@@ -244,7 +244,7 @@ static int run_losses(const struct shape *x, const struct question *with, const 
 		lost.failed = again.failed = stage[i];
 		again.micro_batches = again.micro_batches < x->depth ? again.micro_batches : x->depth;
 		again.redo = strcmp(with->redundancy, "both") ? (uint32_t)floor(done[stage[i]] + 0.5)
-							      : 0; /* with both replicas, no pass is repeated */
+							      : 0; /* if both replicas exist, no pass is repeated */
 		if (run(x, &lost, &k, NULL, NULL) || (again.redo && run(x, &again, &ignored, NULL, &pause_s)))
 			return ORR_EINPUT;
 		add_kind(&row->kind[ELASTIC_DEGRADED], &k, 1.0 / n);

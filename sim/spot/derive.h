@@ -5,7 +5,7 @@
  * For each shape (pipelines, depth) in the bounds of struct elastic_step, runs the step policy bamboo on that many nodes of one
  * GPU on one switch. There are three runs: without redundancy, with redundancy, and with one node computing two stages. Shapes
  * are left out if the model cannot be cut accordingly, if a pipeline would have no micro-batch, or if they exceed the GPUs'
- * memory. If only the REDUNDANT or DEGRADED step exceeds the memory, that step time is 0. The result does not depend on the
+ * memory. If the REDUNDANT or DEGRADED step alone exceeds the memory, its step time is 0. The result does not depend on the
  * number of threads. Failover and the redundant share are defined in docs/models/step-bamboo.md#elastic-jobs.
  */
 #ifndef ORR_SPOT_DERIVE_H

@@ -76,7 +76,7 @@ static int load_trace(const struct scenario *s, struct spot_state *t, struct orr
 	inputs_options_free(options);
 	if (!rc && availset_has_prices(t->capacity) && !inputs_has_instances(t->capacity))
 		rc = orr_fail(err, ORR_EINPUT,
-			"%.200s: this file has prices but no instances: expected a trace of instances, and this file after --prices",
+			"%.200s: this file has prices but no instances: expected a trace of instances here, and this file after --prices",
 			source);
 	return rc;
 }
@@ -335,14 +335,14 @@ static bool has_last_step(const struct scenario *s, size_t i, const struct run_r
 	return ((const struct spot_state *)s->state)->job->steps > 0;
 }
 
-/* A job with a last step has the same result as a job without one if the run ends before this step. */
+/* If the run ends before the last step of the job, the result equals that of a job without a last step. */
 static bool is_long_enough(const struct scenario *s, size_t i, const struct run_result *r)
 {
 	(void)i;
 	return s->until_ns == ORR_NEVER || remark_metric(s, r, "steps") >= (double)((const struct spot_state *)s->state)->job->steps;
 }
 
-/* Without --until, a job without a last step trains until the trace ends, and other jobs go on. */
+/* Without --until, a job without a last step trains until the trace ends; other jobs continue after that. */
 static bool reaches_last_step(const struct scenario *s, size_t i, const struct run_result *r)
 {
 	(void)i;
@@ -462,7 +462,7 @@ static void note_end(const struct scenario *s, struct run_result *r)
 		result_note(r, "remark", text);
 	}
 	if (s->until_ns == ORR_NEVER && complete && !(complete->value > 0))
-		result_note(r, "remark", "the job is incomplete: at the end of the run no event was left that could continue it");
+		result_note(r, "remark", "the job is incomplete: no pending event could continue it");
 }
 
 /* Notes the source of the bytes of activations between stages (docs/models/spot.md). */
@@ -564,7 +564,7 @@ static const struct world_flag flags[] = {
 		"an instance's own\nprice in the trace takes precedence" },
 	{ "repair", NULL, WORLD_FLAG_KEY, "trace_options.repair", "all",
 		"sort the trace's rows by time, skip impossible rows and list them;\nwithout --repair, such rows are errors" },
-	{ "exact", NULL, WORLD_FLAG_EXTRA, NULL, "", "one event per step, instead of one per series of steps between other events;\nthe results are bit-identical" },
+	{ "exact", NULL, WORLD_FLAG_EXTRA, NULL, "", "one event per step, instead of one per run of steps between other events;\nthe results are bit-identical" },
 	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "end of the simulation (30d, 12h, ...)" },
 	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: metrics, summary, sample, all or explain (default: all,\nup to a million; explain: also the parts of orrery explain)" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }

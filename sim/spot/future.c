@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The future, for policies that declare the oracle: a second reading of the trace, up to the time that the policy requests. */
+/* The future, for policies that declare the oracle: a second pass over the trace, up to the time that the policy requests. */
 #include "spot/world.h"
 
 #include "base/mem.h"

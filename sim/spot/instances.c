@@ -8,7 +8,7 @@
 
 enum { MAX_LIVE = 1 << 20 };
 #define MAX_RATE \
-	INT64_C(1000000000000000000) /* limit on the total price of all instances, 1e9 USD/h, with which sums are exact for 146 years */
+	INT64_C(1000000000000000000) /* limit on the total price of all instances, 1e9 USD/h; below it, sums are exact for 146 years */
 
 /* ---- slots ---- */
 
@@ -106,7 +106,7 @@ void spot_inst_set_price(struct orr_spot *w, struct slot *s, int64_t price)
 
 /* ---- beginning and end ---- */
 
-/* Appends to w->order; removes the gaps when they are half of the entries. */
+/* Appends to w->order; removes the gaps when half of the entries are gaps. */
 static void join(struct orr_spot *w, uint32_t slot)
 {
 	if (w->n_order == w->cap_order && w->n_order >= 2 * (w->live[0] + w->live[1])) {
@@ -185,7 +185,7 @@ static void check_limits(struct orr_spot *w, const struct slot *s)
 	else if (++w->taken_now > spot_most_now(w))
 		spot_fail(w, ORR_EFAIL, s,
 			"instances are released and taken again endlessly at this instant: expected at most spot.max_calls_per_instant "
-			"times");
+			"instances taken");
 }
 
 void spot_inst_begin(struct orr_spot *w, uint32_t slot)

@@ -64,7 +64,7 @@ static bool can_own(struct orr_spot *w, orr_inst i, const char *what, uint32_t p
 	return false;
 }
 
-/* Swaps the two layouts. Returns the stages of the old layout, which the new layout does not overwrite. */
+/* Swaps the two layouts. Returns the stages of the old layout, which stay valid until the next swap. */
 static const struct stage *put_aside(struct orr_spot *w, uint32_t pipelines, uint32_t stages)
 {
 	struct stage *old = w->stage;
@@ -153,7 +153,7 @@ static bool check_stage(struct orr_spot *w, uint32_t pipeline, uint32_t stage, c
 	if (pipeline < w->pipelines && stage < w->depth && !w->is_dropped[pipeline])
 		return true;
 	if (pipeline < w->pipelines && stage < w->depth)
-		spot_fail(w, ORR_EFAIL, NULL, "%s: pipeline %u was dropped: expected a pipeline of the layout", what, pipeline);
+		spot_fail(w, ORR_EFAIL, NULL, "%s: pipeline %u was dropped: expected a remaining pipeline of the layout", what, pipeline);
 	else
 		spot_fail(w, ORR_EFAIL, NULL, "%s: stage %u of pipeline %u: expected one of the layout's %u x %u", what, stage, pipeline,
 			w->pipelines, w->depth);

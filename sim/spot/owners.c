@@ -111,8 +111,10 @@ static double overlap(double lo, double hi, const struct slot *s)
 	return b > a ? b - a : 0;
 }
 
-/* Returns the part of [lo, hi) that is copied from another zone: an instance of another zone holds it and no instance of the own
- * zone does. The instance that holds the largest part is assumed to be the only source. */
+/*
+ * Returns the part of [lo, hi) that is copied from another zone: an instance of another zone holds it and no instance of the
+ * own zone does. Assumption: the instance that holds the largest part is the only source.
+ */
 static double from_elsewhere(const struct orr_spot *w, const struct slot *to, double lo, double hi)
 {
 	double best[2] = { 0, 0 }; /* largest part held in another zone, and in the own zone */

@@ -110,7 +110,7 @@ static double default_of(const char *name)
 	return strtod(p->def, NULL);
 }
 
-/* Records for spot.storage_Bps and spot.node_Bps whether the bandwidth differs from that under the option's default. */
+/* Records, for spot.storage_Bps and spot.node_Bps, whether the time would differ under the option's default. */
 static void note_bottleneck(const struct orr_spot *w, double nodes)
 {
 	double now = fmin(w->node_Bps * nodes, w->storage_Bps);
@@ -158,7 +158,7 @@ uint64_t orr_spot_timer(struct orr_spot *w, int64_t at, uint32_t rank, uint64_t 
 	}
 	if (at == w->now && ++w->timers_now > spot_most_now(w)) {
 		spot_fail(w, ORR_EFAIL, NULL,
-			"orr_spot_timer(): timers are set endlessly for this instant: expected at most spot.max_calls_per_instant");
+			"orr_spot_timer(): timers are set endlessly for this instant: expected at most spot.max_calls_per_instant timers");
 		return 0;
 	}
 	struct eng_event ev = eng_at(w->engine, at, rank, on_timer, w, tag, 0);

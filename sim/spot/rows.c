@@ -79,7 +79,7 @@ void rows_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t pace, dou
 	}
 }
 
-/* Clears the samples of the last n rows that have any: their steps are lost. */
+/* Sets the samples of the last n rows with samples to 0, because their steps are lost. */
 void rows_lost(struct orr_spot *w, uint64_t n)
 {
 	if (w->steps.rows_stride != 1)
@@ -113,7 +113,7 @@ static void throughput_series(struct orr_spot *w)
 		double x0 = w->samples_at[i], x1 = is_last ? total : w->samples_at[i + 1];
 		x = t1 > t0 ? x0 + (x1 - x0) * (t - t0) / (t1 - t0) : x1;
 		s->time_ns[b] = (int64_t)((double)b * width);
-		/* If a loss discards more samples than were added, the bin is 0. */
+		/* If losses in the bin discard more samples than were added, the bin is 0. */
 		s->value[b] = x > before ? (x - before) / (width / 1e9) : 0;
 		before = x;
 	}

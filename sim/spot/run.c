@@ -82,7 +82,7 @@ static void ask(struct orr_spot *w)
 {
 	if (++w->calls_now > w->max_calls) {
 		spot_fail(w, ORR_EFAIL, NULL,
-			"decide() still causes events after %lld calls at this instant: expected at most spot.max_calls_per_instant",
+			"decide() still causes events after %lld calls at this instant: expected at most spot.max_calls_per_instant calls",
 			(long long)w->max_calls);
 		return;
 	}
@@ -142,18 +142,20 @@ static void fail_stuck(struct orr_spot *w)
 {
 	const struct elastic *job = w->config->job;
 	uint32_t live = w->live[0] + w->live[1], least = elastic_least(job);
-	char why[160] = "which may never be enough";
+	char why[160] = "and the policy may need more";
 	if (least > live)
-		snprintf(why, sizeof why, "and the smallest shape of job %.100s has %u", job->name, least);
+		snprintf(why, sizeof why, "but the smallest shape of job %.100s needs %u", job->name, least);
 	spot_fail(w, ORR_EFAIL, NULL,
 		"no progress since %.4g h, with step %llu of %llu; %u instances are live, %s: expected progress, or --until, which ends "
 		"the run",
 		(double)w->progress_ns / 3600e9, (unsigned long long)w->most_done, (unsigned long long)w->job_steps, live, why);
 }
 
-/* Returns whether to end a run without a set end whose job will never be complete. Case 1: no new step was done for too long and in
- * more than FEW instants; the run fails. Case 2: the trace and the deadline are over and MOST_QUIET instants had only timers;
- * without a deadline, the run fails. */
+/*
+ * Returns whether to end a run that has no set end and whose job will never be complete. Case 1: no new step was done for too
+ * long and in more than FEW instants; the run fails. Case 2: the trace and the deadline are over and MOST_QUIET instants had
+ * only timers; without a deadline, the run fails.
+ */
 static bool is_stuck(struct orr_spot *w)
 {
 	if (w->until < ORR_NEVER || w->is_over)
@@ -182,7 +184,7 @@ static void loop(struct orr_spot *w)
 	while (!w->is_over && !is_stuck(w)) {
 		bool is_any = next_instant(w, &t);
 		if (w->until == ORR_NEVER && (is_any ? t > INT64_MAX / 2 : w->steps.is_in_flight)) {
-			spot_fail(w, ORR_EFAIL, NULL, "the job has not ended after 146 years, the end of the clock: expected --until");
+			spot_fail(w, ORR_EFAIL, NULL, "the job has not ended after 146 years, the limit of the clock: expected --until");
 			break;
 		}
 		if (!is_any) {

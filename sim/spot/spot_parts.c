@@ -10,7 +10,7 @@ struct inst_part {
 	enum part_kind kind, next;
 };
 
-/* A stretch of n periods of `pace` ns each, from `begin` on. */
+/* A stretch: n periods of `pace` ns each, from `begin` on. */
 struct stretch {
 	int64_t begin, pace;
 	uint64_t n;
@@ -208,7 +208,7 @@ static void add_part(struct spot_parts *p, int64_t begin, int64_t end, const str
 		keep(p, &(struct stretch){ .begin = begin, .pace = end - begin, .n = 1, .what = *what });
 }
 
-/* Without owners no account gets time: the job waits, whatever the last call of orr_pause_as(). */
+/* Without owners no account gets time: the job waits, regardless of the last call of orr_pause_as(). */
 static struct part pause_now(const struct orr_spot *w, int64_t from)
 {
 	const struct spot_parts *p = w->parts;

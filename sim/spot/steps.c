@@ -53,7 +53,7 @@ static inline void count_steps(struct orr_spot *w, uint64_t n, int64_t since_las
 	*a = (struct alike){ n, since_last, samples, cost };
 }
 
-/* Adds useful time. owners, redundant: sums over all the steps that count now. */
+/* Adds useful time. owners, redundant: sums over all steps that count now. */
 static inline void add_useful(struct orr_spot *w, const struct ledger *owners, const struct ledger *redundant)
 {
 	ledger_add(&w->account[ORR_USEFUL], owners->ns - redundant->ns, owners->amount - redundant->amount);
@@ -152,7 +152,7 @@ static void record_steps(struct orr_spot *w, uint64_t n, int64_t since_last, dou
 	count_steps(w, n, since_last, samples, cost);
 }
 
-/* Ends the step in flight and the n - 1 equal ones that follow it directly. */
+/* Ends the step in flight and the n - 1 equal steps directly after it. */
 static void finish_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t ends, int64_t pace, timeline_sum spent_per_step)
 {
 	struct steps *s = &w->steps;
@@ -167,7 +167,7 @@ static void finish_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t 
 	}
 	if (s->is_provisional || s->redundant > 0) {
 		record_steps(w, n, since_last, samples, cost);
-	} else { /* the commonest case */
+	} else { /* the most frequent case */
 		ledger_add(&w->account[ORR_USEFUL], s->bucket.ns * n, s->bucket.amount * n);
 		count_steps(w, n, since_last, samples, cost);
 	}
@@ -306,7 +306,7 @@ void orr_steps_run(struct orr_spot *w, const struct orr_steps *r)
 	if (!spot_may_act(w, "orr_steps_run()"))
 		return;
 	if (!r)
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): NULL: expected a struct orr_steps");
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): the pointer is NULL: expected a struct orr_steps");
 	else if (s->is_in_flight)
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run() while a step is in flight: expected orr_steps_stop() before");
 	else if (r->step_ns <= 0 || r->step_ns > INT64_MAX / 4)
@@ -436,7 +436,7 @@ static bool check_count(struct orr_spot *w, uint64_t n, const char *what)
 		return false;
 	if (n <= uncommitted(&w->steps))
 		return true;
-	spot_fail(w, ORR_EFAIL, NULL, "%s: %llu steps: expected at most %llu, the steps that are not committed%s", what,
+	spot_fail(w, ORR_EFAIL, NULL, "%s: %llu steps: expected at most %llu, the number of uncommitted steps%s", what,
 		(unsigned long long)n, (unsigned long long)uncommitted(&w->steps),
 		w->steps.is_provisional ? "" : " (orr_steps_are_provisional() was not called)");
 	return false;

@@ -29,7 +29,7 @@ struct alike {
 
 struct steps {
 	bool is_in_flight, is_last, has_ended;         /* has_ended: steps() must be called */
-	int64_t began, ends, pace, asked;              /* asked: step time on the nodes of the job */
+	int64_t began, ends, pace, asked;              /* asked: step time that the policy requested, for the job's own nodes */
 	uint64_t left;                                 /* number of steps left in the run, including the one in flight; UINT64_MAX:
 							* no end */
 	double samples, redundant, egress, own_egress; /* own_egress: egress reported by the policy */
@@ -38,7 +38,7 @@ struct steps {
 	struct ledger bucket; /* time and money of the owners in the step in flight */
 	/* State of the whole run of the world. */
 	bool is_provisional;
-	uint64_t done, committed, lost, orphaned; /* done: number of steps done and not lost since */
+	uint64_t done, committed, lost, orphaned; /* done: number of steps done and not lost */
 	struct steprun *run;                      /* records of uncommitted steps, from `first` on */
 	size_t first, n, cap;
 	struct ledger pending;         /* time and money of these records */

@@ -4,7 +4,7 @@
  *
  * Time: the engine holds only the policy's timers. The state holds the next row of the trace, the next instance to become
  * ready, and the end of a run of steps. Before the first event of an instant, accounts and steps are advanced to it, except
- * that a step which ends at this instant ends last. So a change counts from its instant on.
+ * that a step which ends at this instant ends last. So a change takes effect from its instant on.
  *
  * Files, bottom first: sources.mk.
  */
@@ -47,11 +47,11 @@ struct orr_spot {
 	int64_t now, until;
 	bool is_ending; /* in end(): orr_lose() still works */
 	bool is_acting, is_noticing, is_over, is_complete, saw_future, has_happened;
-	bool may_see;                             /* the policy declares the oracle and may see the future */
-	uint32_t quiet;                           /* number of instants since an event other than a timer */
-	int64_t patience, progress_ns;            /* longest time without progress; time at which the number of steps done last grew */
-	uint64_t most_done, instants;             /* number of instants since that time */
-	unsigned used, *use;                      /* used: bits of enum spot_use; use: address of `used`, also for queries */
+	bool may_see;                  /* the policy declares the oracle and may see the future */
+	uint32_t quiet;                /* number of instants since an event other than a timer */
+	int64_t patience, progress_ns; /* longest time without progress; time at which the number of steps done last grew */
+	uint64_t most_done, instants;  /* number of instants since that time */
+	unsigned used, *use;           /* used: bits of enum spot_use; use: pointer to `used`, for queries through a const world */
 	int64_t calls_now, taken_now, timers_now; /* numbers of calls, of taken instances and of timers at this instant */
 
 	/* options */
@@ -111,7 +111,7 @@ struct orr_spot {
 	enum orr_account pause;
 	struct ledger account[ORR_ACCOUNTS];
 	struct ledger all;      /* time of all instances; all money */
-	timeline_sum cost_mark; /* total money at the end of the last step */
+	timeline_sum cost_mark; /* total cost at the end of the last step */
 	struct ledger ended;    /* time and money of ended instances, for the check */
 	timeline_sum on_demand_ns;
 
@@ -128,7 +128,7 @@ struct orr_spot {
 	size_t n_tally, cap_tally;
 	struct node_row *node;
 	size_t n_node, cap_node;
-	double *samples_at; /* samples done at the time of each node row */
+	double *samples_at; /* samples done at the time of each row of nodes */
 	size_t cap_samples_at;
 	struct event_row *event;
 	size_t n_event, cap_event;

@@ -40,7 +40,7 @@ static void offer_to_the_killer(void)
 	if (fd < 0)
 		return;
 	ssize_t n = write(fd, "1000", 4);
-	(void)n; /* an error is ignored: the score only affects which process is killed first */
+	(void)n; /* an error is ignored: the score only selects the process that is killed first */
 	close(fd);
 }
 
@@ -52,7 +52,7 @@ void child_begin(int fd)
 	for (size_t i = 0; i < sizeof handled / sizeof *handled; i++)
 		if (signal(handled[i], SIG_DFL) == SIG_IGN)
 			signal(handled[i], SIG_IGN);
-	signal(SIGINT, SIG_IGN); /* of the terminal: the parent ends, and the child with it */
+	signal(SIGINT, SIG_IGN); /* signals of the terminal are ignored: the parent ends the child */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	dup2(fd, CHILD_FD);
@@ -60,7 +60,7 @@ void child_begin(int fd)
 	open_as(STDIN_FILENO, "/dev/null", O_RDONLY);
 	offer_to_the_killer();
 #ifdef _OPENMP
-	/* The threads of libgomp exist in the parent only; a parallel region would wait for them. */
+	/* The threads of libgomp exist only in the parent. A parallel region with several threads would wait for them forever. */
 	omp_set_max_active_levels(0);
 #endif
 }

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* Number of the one file, besides standard input, output and error, that a child keeps. */
+/* Descriptor of the only file that a child keeps, apart from standard input, output and error. */
 enum { CHILD_FD = 3 };
 
 /* Called by a child after fork(). The child ends with its parent, has default signals and one thread in parallel regions, reads nothing

@@ -3,7 +3,7 @@
  * cost_samples.h - variation of results when the laws of a profile are drawn from their covariance
  *
  * Run k of N draws every law for sample k (hwmodel/cost_laws.h) and changes nothing else. Intervals reach from the 2.5 % to the
- * 97.5 % quantile of the N values, interpolated between neighbours, independent of the number of threads.
+ * 97.5 % quantile of the N values, interpolated between neighbours. They do not depend on the number of threads.
  */
 #ifndef ORR_WORLD_COST_SAMPLES_H
 #define ORR_WORLD_COST_SAMPLES_H

@@ -30,7 +30,7 @@ static bool is_time(const struct report_column *c)
 	return c->kind == REPORT_TIME || c->kind == REPORT_SHORT_TIME;
 }
 
-/* Reads a bound above 0. column: NULL if the bound is that of all primary columns. */
+/* Reads a bound above 0. column: NULL if the bound applies to all primary columns. */
 static bool read_bound(const struct entry *e, const struct report_column *column, double *bound, bool *is_relative)
 {
 	int64_t ns;
@@ -53,7 +53,7 @@ static const struct report_column *column_of(const struct world *w, const struct
 	return report_column_of(w->name, name);
 }
 
-/* Returns whether a duration without a name fits each primary column. */
+/* Returns whether every primary column is a time, as a duration without a name requires. */
 static bool fits_all(const struct world *w, const struct entry *e)
 {
 	double bound;

@@ -16,7 +16,7 @@ enum { INPUTS_MOST_OPTIONS = 64 };
 int inputs_trace_options(const cJSON *o, char *options[INPUTS_MOST_OPTIONS + 1], struct orr_error *err);
 void inputs_options_free(char *options[INPUTS_MOST_OPTIONS + 1]);
 
-/* Says on standard error how many wrong rows of the trace were left out; first: the message of the first one. */
+/* Reports on standard error the number of wrong rows of the trace that were left out; first: message of the first such row. */
 void inputs_tell_repaired(const char *source, uint64_t rows, const char *first);
 
 /* Declares the key `resample` of a world whose trace can be resampled. */

@@ -57,7 +57,8 @@ static int load_sets(struct inputs_capacity *x, uint64_t seed, struct orr_error 
 		rc = ORR_EINPUT;
 	if (!rc && !inputs_has_instances(x->set))
 		rc = orr_fail(err, ORR_EINPUT,
-			"capacity.trace: %s: this trace has no instances: expected a trace of instances (prices belong to capacity.prices)",
+			"capacity.trace: %s: this trace has no instances: expected a trace of instances (capacity.prices names a file of "
+			"prices)",
 			source);
 	if (!rc && *prices && !(x->prices = availset_load(prices, "auto", NULL, seed, err)))
 		rc = ORR_EINPUT;

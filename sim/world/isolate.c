@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The helper's message about a child that has ended. */
+/* Message of the helper about a child that has ended. */
 struct ending {
 	int status; /* of waitpid() */
 	bool is_late, is_unborn;
@@ -32,10 +32,10 @@ struct ending {
 
 struct child {
 	pid_t pid;
-	int done; /* pipe for the ending */
+	int done; /* pipe that reports the end */
 	struct isolated_page *page;
 	double timeout_s;
-	struct timespec since; /* time since which the current call of the policy is the same */
+	struct timespec since; /* time since which the policy has been in the same call */
 	struct ending ending;
 	uint64_t seen;
 	struct child *next;
@@ -62,7 +62,7 @@ static bool receive(int from, struct isolated_task *t, int file[2])
 static void tell(struct child *c)
 {
 	ssize_t n = write(c->done, &c->ending, sizeof c->ending);
-	(void)n; /* ignored: if the pipe cannot be written, the asking thread sees its end */
+	(void)n; /* failures are ignored: the asking thread then sees the end of the pipe */
 	close(c->done);
 	munmap(c->page, sizeof *c->page);
 	mem_free(c);
@@ -88,7 +88,7 @@ static void start_child(const struct isolated_task *t, const int file[2])
 	children = c;
 }
 
-/* Tells of children that have ended. A child that stops is killed. */
+/* Reports children that have ended. Kills children that are stopped. */
 static void reap(void)
 {
 	int status;
@@ -114,7 +114,7 @@ static void reap(void)
 	}
 }
 
-/* Kills children whose policy has not returned from a call for too long. */
+/* Kills children in which a call of the policy exceeds the time limit. */
 static void kill_late(void)
 {
 	struct timespec now;
@@ -183,7 +183,7 @@ int isolate_start(struct orr_error *err)
 		return ORR_OK;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, end))
 		return orr_fail(err, ORR_EFAIL, "cannot start the process for plugins: %s", strerror(errno));
-	fflush(NULL); /* else a child that calls exit() writes the text again */
+	fflush(NULL); /* otherwise a child that calls exit() would write the buffered text again */
 	helper = fork();
 	if (!helper)
 		help(end[1]);
@@ -256,8 +256,9 @@ static int explain(
 			      : "after ",
 		v.what, *v.what ? "()" : "");
 	if (e->is_late)
-		return orr_fail(
-			err, ORR_EFAIL, "%s%s() has not returned for %g s (--policy-timeout sets the limit)", where, v.what, timeout_s);
+		return orr_fail(err, ORR_EFAIL,
+			"%s%s() has not returned for %g s: expected a policy that returns, or a larger --policy-timeout", where, v.what,
+			timeout_s);
 	child_end_text(e->status, how, sizeof how);
 	return orr_fail(err, ORR_EFAIL,
 		"%s%s, the process of the policy %s%s: expected a policy that returns (--in-process, for a debugger)", where, call, how,

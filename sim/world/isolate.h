@@ -2,10 +2,10 @@
 /*
  * isolate.h - runs of plugins in processes of their own
  *
- * A helper process is a copy of this one, made while no other thread works, so that no lock is held in it. For each run it forks a child,
- * which has all inputs in memory, loads the plugin and runs the whole replication. Results come back through shared memory
- * (results/pack.h), and the data of the world's state through world.give() and world.take(). A fault of the plugin, even a crash, is an
- * error of its run alone: other runs and the database are unaffected.
+ * A helper process is a copy of this one, made while no other thread works, so that no lock is held in it. For each run it
+ * forks a child, which inherits all inputs in memory, loads the plugin and runs the whole replication. Shared memory returns
+ * the results (results/pack.h) and the data of the world's state (world.give(), world.take()). A fault of the plugin, even a
+ * crash, is an error of its run alone: other runs and the database are unaffected.
  *
  * The helper also checks the current call of the policy against the time limit, and kills the child if the limit is exceeded.
  */
@@ -23,11 +23,11 @@ bool isolate_has(const struct scenario_policy *p);
 int isolate_start(struct orr_error *err);
 /* Ends the helper, and with it all children. No-op if it was not started. */
 void isolate_stop(void);
-/* Does what world.run() does, in a child. Safe in several threads. *cpu_s: CPU time of the child. */
+/* Calls world.run() in a child. Safe in several threads. *cpu_s: CPU time of the child. */
 int isolate_run(struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, double *cpu_s,
 	struct orr_error *err);
 
-/* For worlds whose state holds bits of used inputs for each run (world.used()). */
+/* Implementation of give() and take() for worlds whose state has bits of used inputs for each run (world.used()). */
 static inline void isolate_give_bits(const atomic_uint *used, struct sbuf *out)
 {
 	unsigned bits = atomic_load(used);

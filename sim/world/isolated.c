@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The child: one run of a plugin. */
+/* The child process: one run of a plugin. */
 #include "world/isolated.h"
 
 #include "base/limits.h"
@@ -28,7 +28,7 @@ static struct isolated_page *page;
 struct before {
 	char locale[256];
 	int rounding;
-	int output; /* end of the pipe that is standard output, for reading */
+	int output; /* read end of the pipe that replaces standard output */
 	ino_t memory;
 };
 
@@ -72,12 +72,12 @@ static int refuse_output(const struct before *b, const char *label, struct orr_e
 		"policy %.100s: wrote to standard output (\"%s\"), which is for results: expected messages on standard error", label, text);
 }
 
-/* Returns an error if the policy has changed the process in a way that reaches beyond the policy. */
+/* Returns an error if the policy has changed global state of the process. */
 static int refuse_changes(const struct before *b, const char *label, struct orr_error *err)
 {
 	if (file_of_results() != b->memory || fcntl(STDOUT_FILENO, F_GETFD) < 0 || fcntl(STDERR_FILENO, F_GETFD) < 0)
-		return orr_fail(
-			err, ORR_EFAIL, "policy %.100s: closed files that it had not opened: expected it to close only its own", label);
+		return orr_fail(err, ORR_EFAIL,
+			"policy %.100s: closed files that it had not opened: expected close() only for its own files", label);
 	if (waitpid(-1, NULL, WNOHANG) >= 0 || errno != ECHILD)
 		return orr_fail(err, ORR_EFAIL,
 			"policy %.100s: left a process that it had started with fork(): expected waitpid() before destroy() returns",
@@ -87,8 +87,8 @@ static int refuse_changes(const struct before *b, const char *label, struct orr_
 			setlocale(LC_ALL, NULL));
 	if (fegetround() != b->rounding)
 		return orr_fail(err, ORR_EFAIL,
-			"policy %.100s: changed the rounding of floating-point numbers: expected fesetround() with the earlier mode before "
-			"it returns",
+			"policy %.100s: changed the floating-point rounding mode: expected the original mode to be restored before a call "
+			"returns",
 			label);
 	return refuse_output(b, label, err);
 }
@@ -166,7 +166,7 @@ static int hand_over(const struct isolated_task *t, const struct run_result *r, 
 	page->state_bytes = texts.len - page->text_bytes;
 	if (is_done && put(&texts, ISOLATED_BEGIN + n))
 		return ORR_OK;
-	return orr_fail(err, ORR_EFAIL, "policy %.100s: its results cannot be handed over: %s", r->label, strerror(errno));
+	return orr_fail(err, ORR_EFAIL, "policy %.100s: its results cannot be written to shared memory: %s", r->label, strerror(errno));
 }
 
 static int run(const struct isolated_task *t, struct orr_error *err)
@@ -198,7 +198,7 @@ _Noreturn void isolated_main(const struct isolated_task *t, int memory)
 	page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, CHILD_FD, 0);
 	if (page == MAP_FAILED)
 		_exit(1);
-	/* A copy of this process that the policy makes by fork() ends at the next call: only one may hand over results. */
+	/* If the policy forks, the copy ends at its next call, because only one process may return results. */
 	madvise(page, sizeof *page, MADV_DONTFORK);
 	watch_place(page->watch);
 	if (run(t, &err))

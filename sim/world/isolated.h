@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * isolated.h - what a run in a process of its own and the process that reads it share; only for isolate.c and isolated.c
+ * isolated.h - memory shared by the child that runs a plugin and the process that reads the results; only for isolate.c and
+ * isolated.c
  */
 #ifndef ORR_WORLD_ISOLATED_H
 #define ORR_WORLD_ISOLATED_H
@@ -13,11 +14,10 @@
 
 enum isolated_outcome { ISOLATED_NONE, ISOLATED_RESULT, ISOLATED_ERROR };
 
-/* The beginning of the shared memory. From ISOLATED_BEGIN on follow the results, their texts, and the
- * state of the world. */
+/* Header of the shared memory. The results, their texts and the state of the world start at ISOLATED_BEGIN. */
 struct isolated_page {
 	atomic_int outcome;      /* enum isolated_outcome */
-	_Atomic(double) done;    /* completed share */
+	_Atomic(double) done;    /* completed share of the run */
 	atomic_bool is_overflow; /* the stack overflowed */
 	uint64_t result_bytes, text_bytes, state_bytes;
 	struct orr_error error;

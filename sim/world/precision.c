@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The widest interval, relative to its mean. */
+/* The interval with the largest width relative to its mean. */
 struct widest {
 	double half; /* INFINITY: the metric has no value, or varies but has no interval */
 	bool has_value;
@@ -91,7 +91,7 @@ static struct interval of_result(const void *ctx, size_t i, const char *metric)
 	return replications_interval(runs[i], metric);
 }
 
-/* A run from the database already has the remark. */
+/* A run read from the database already has the remark. */
 static bool has_remark(const struct run_result *r, const char *text)
 {
 	const char *note;

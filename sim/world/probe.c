@@ -164,8 +164,8 @@ static int run_child(const char *path, probe_load load, struct sbuf *out, struct
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (!is_done)
-		return orr_fail(err, ORR_EINPUT, "%s: its constructors have not returned for %d s: expected a plugin that can be loaded",
-			path, MOST_S);
+		return orr_fail(err, ORR_EINPUT, "%s: its constructors have not returned for %d s: expected constructors that return", path,
+			MOST_S);
 	if (out->len < sizeof(struct orr_error)) {
 		char how[100];
 		child_end_text(status, how, sizeof how);
@@ -187,7 +187,8 @@ static int probe(const char *path, probe_load load, const struct orr_policy **ou
 		if (said.code)
 			rc = orr_fail(err, said.code, "%s", said.text);
 		else if (!*out)
-			rc = orr_fail(err, ORR_EINPUT, "%s: the declaration of its policy is damaged", path);
+			rc = orr_fail(err, ORR_EINPUT,
+				"%s: the declaration of its policy is damaged: expected the macro of the world's header", path);
 	}
 	sbuf_free(&bytes);
 	return rc;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* orrery.py, then the headers: those of all worlds in the order of their includes, and one of each world. */
+/* orrery.py, then the headers: common headers in the order of their includes, then the header of each world. */
 extern const struct embedded_file python_files[];
 
 bool python_is_file(const char *path)
@@ -46,7 +46,7 @@ static const struct {
 };
 
 #ifdef ORR_PYTHON
-/* Opens $ORRERY_LIBPYTHON, else the newest version that the loader finds. Modules of Python need its symbols: RTLD_GLOBAL. */
+/* Opens $ORRERY_LIBPYTHON, else the newest version that the loader finds. RTLD_GLOBAL because modules of Python need its symbols. */
 static void *open_library(struct sbuf *name)
 {
 	const char *given = getenv("ORRERY_LIBPYTHON");
@@ -119,7 +119,7 @@ static int start(const char *path, struct orr_error *err)
 				functions[i].name);
 		memcpy(functions[i].at, &f, sizeof f);
 	}
-	/* Python reads the locale of the environment, which changes no number of orrery. */
+	/* py.initialize() may set the locale of the environment, so the locale is restored. */
 	char *locale = mem_strdup(setlocale(LC_ALL, NULL));
 	py.initialize(0);
 	setlocale(LC_ALL, locale);
@@ -137,7 +137,7 @@ static int start(const char *path, struct orr_error *err)
 
 /* ---- a policy ---- */
 
-/* Also in orrery.py. header: name, newline, text; NULL-terminated. */
+/* Layout known to orrery.py too. header: name, newline, text; NULL-terminated. */
 struct loaded {
 	const char *path;
 	char **header;

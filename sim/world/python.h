@@ -2,9 +2,10 @@
 /*
  * python.h - policies written in Python
  *
- * CPython is opened at run time (libpython3.N.so.1.0), so the program does not depend on it. python/orrery.py, which is embedded, makes the
- * binding from the public headers, which are embedded too, and gives a struct orr_policy whose functions call the class of the policy.
- * The interpreter is started at the first policy and lives as long as the process. Locale and rounding stay as they were.
+ * CPython is opened at run time (libpython3.N.so.1.0), so the program does not depend on it. The embedded python/orrery.py
+ * makes the binding from the embedded public headers. It provides a struct orr_policy whose functions call the class of the
+ * policy. The interpreter is started at the first policy and lives as long as the process. Locale and rounding mode remain
+ * unchanged.
  */
 #ifndef ORR_WORLD_PYTHON_H
 #define ORR_WORLD_PYTHON_H
@@ -13,7 +14,7 @@
 
 #include "base/sbuf.h"
 
-/* Returns whether this names a file of Python: it ends in .py. */
+/* Returns whether this names a Python file: it ends in .py. */
 bool python_is_file(const char *path);
 /* Loads a policy into this process. *out lives as long as the process. ORR_EDEVICE: no libpython; ORR_EINPUT: the file is wrong. Call it
  * from one thread at a time. */

@@ -86,8 +86,8 @@ static int check_ops(const char *path, const struct orr_policy *p, struct orr_er
 		return orr_fail(err, ORR_EINPUT, "%s: policy %s: \"ops\" is NULL: expected a table of functions", path, p->name);
 	if (p->ops_size != size)
 		return orr_fail(err, ORR_EINPUT,
-			"%s: policy %s: its table of functions has %u bytes, expected %zu; compile it with the headers of this program",
-			path, p->name, p->ops_size, size);
+			"%s: policy %s: its table of functions has %u bytes: expected %zu, as in the headers of this program", path,
+			p->name, p->ops_size, size);
 	for (const struct world_function *f = t ? t->functions : w->functions; f->name; f++) {
 		void (*function)(void);
 		memcpy(&function, (const char *)p->ops + f->offset, sizeof function);
@@ -101,7 +101,7 @@ static int check_plugin(const char *path, const struct orr_plugin *x, struct orr
 {
 	if (x->abi_version != ORR_ABI_VERSION)
 		return orr_fail(err, ORR_EINPUT,
-			"%s: the plugin was compiled for ABI version %u: expected %u; compile it with the headers of this program", path,
+			"%s: the plugin was compiled for ABI version %u: expected version %u, that of the headers of this program", path,
 			x->abi_version, ORR_ABI_VERSION);
 	if (x->size != sizeof *x || !x->policy)
 		return orr_fail(err, ORR_EINPUT,
@@ -111,7 +111,7 @@ static int check_plugin(const char *path, const struct orr_plugin *x, struct orr
 	const struct orr_policy *p = x->policy;
 	if (p->abi_version != ORR_ABI_VERSION || p->size != sizeof *p)
 		return orr_fail(err, ORR_EINPUT,
-			"%s: the policy was compiled for ABI version %u: expected %u; compile it with the headers of this program", path,
+			"%s: the policy was compiled for ABI version %u: expected version %u, that of the headers of this program", path,
 			p->abi_version, ORR_ABI_VERSION);
 	if (!p->name || !*p->name || strlen(p->name) > 100)
 		return orr_fail(err, ORR_EINPUT, "%s: the name of the policy: expected 1 to 100 letters", path);
@@ -155,7 +155,7 @@ static int find_plugin(const char *path, bool is_described, struct registry_entr
 	size_t n;
 	struct stat st;
 	if (!stat(path, &st) && !S_ISREG(st.st_mode))
-		return orr_fail(err, ORR_EINPUT, "%s: is no regular file: expected a compiled plugin (docs/policies.md)", path);
+		return orr_fail(err, ORR_EINPUT, "%s: not a regular file: expected a compiled plugin (docs/policies.md)", path);
 	char *bytes = bytes_read_file(path, 1u << 30, &n, out->plugin_hash, err);
 	if (!bytes)
 		return ORR_EINPUT;
@@ -187,7 +187,7 @@ static int find(const char *spec, const struct world *of, bool is_described, str
 	}
 	char name[128];
 	registry_display_name(spec, out->name, sizeof out->name);
-	/* Two worlds may have policies of the same name. */
+	/* Policies of two worlds may have the same name. */
 	for (const struct world *const *w = worlds; *w; w++)
 		for (size_t i = 0; (*w)->policies && (*w)->policies[i]; i++) {
 			registry_display_name((*w)->policies[i]->name, name, sizeof name);

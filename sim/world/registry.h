@@ -2,8 +2,8 @@
 /*
  * registry.h - policies by name, built in or from a shared object
  *
- * A plugin stays loaded until the program ends, because results refer to its policy. The constructors of a plugin can do harm, so a
- * program that runs plugins in other processes (world/isolate.h) only describes them.
+ * A plugin stays loaded until the program ends, because results refer to its policy. Constructors of a plugin can damage the
+ * process. So a program that runs plugins in other processes (world/isolate.h) only describes them.
  */
 #ifndef ORR_WORLD_REGISTRY_H
 #define ORR_WORLD_REGISTRY_H
@@ -27,7 +27,7 @@ int registry_describe(const char *spec, const struct world *of, struct registry_
 int registry_find_in(const char *spec, const struct world_table *of, struct registry_entry *out, struct orr_error *err);
 int registry_describe_in(const char *spec, const struct world_table *of, struct registry_entry *out, struct orr_error *err);
 
-/* Returns whether the policy was only described. */
+/* Returns whether the policy was only described, not loaded. */
 bool registry_is_described(const struct registry_entry *e);
 
 /* '_' to '-'. */

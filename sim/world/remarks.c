@@ -49,7 +49,7 @@ static bool differs(const struct orr_param *p, const char *text)
 	return is_other;
 }
 
-/* Returns whether a key that a part's world has belongs to the mixed scenario instead. */
+/* Returns whether a key of a part's world belongs to the mixed scenario instead. */
 static bool is_of_whole(const struct scenario *s, const char *object, const char *name)
 {
 	const char *first = object ? object : name;
@@ -210,7 +210,7 @@ static bool may_have_effect(const struct world_effect *e, const struct scenario 
 	       !(e->use && !(s->world->used(s, i) & e->use)) && !(e->holds && !e->holds(s, i, r));
 }
 
-/* Returns the first row by which the key, which is set, has no effect or may have none; NULL: the key has an effect. */
+/* Returns the first row by which a key that is set has no effect, or may have no effect; NULL: the key has an effect. */
 static const struct world_effect *no_effect(const struct scenario *s, size_t i, const struct run_result *r, const char *key)
 {
 	for (const struct world_effect *e = s->world->effects; e && e->key; e++)

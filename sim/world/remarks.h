@@ -5,8 +5,8 @@
  * A world names such keys in its table of effects (struct world_effect), which is compared with the run's metrics. Or its
  * function `note` calls remark_no_effect(). docs/reference/remarks.md lists all remarks.
  *
- * Keys are paths: "placement", "jobs.checkpoint", "failures.mttr". In a world of parts, a key of a part gets the name of the part:
- * "jobs.jobs.checkpoint".
+ * Keys are paths: "placement", "jobs.checkpoint", "failures.mttr". In a world of parts, a key of a part begins with the name of
+ * the part: "jobs.jobs.checkpoint".
  */
 #ifndef ORR_WORLD_REMARKS_H
 #define ORR_WORLD_REMARKS_H

@@ -22,7 +22,7 @@ struct replications {
 	char **column; /* columns: names of metrics, and two columns for each account */
 	size_t n_columns, cap_columns;
 	struct row *row;
-	uint32_t n, cap; /* n rows, some of which may not be added yet; an empty row is missing */
+	uint32_t n, cap; /* n rows; an empty row is not added yet */
 };
 
 struct replications *replications_new(void)
@@ -188,7 +188,7 @@ static size_t others_of_known(const double *v, uint32_t n, enum estimate_range r
 	return others;
 }
 
-/* Returns the interval, or an unknown one if the values vary without an interval: such a value is not exact. */
+/* Returns the interval; if the values vary but have no interval, an unknown one, because such a value is not exact. */
 static struct interval or_unknown(struct interval i, const double *v, uint32_t n, const char *metric)
 {
 	if (isfinite(i.mean) && isnan(i.low) && others_of_known(v, n, estimate_range_of(metric))) {
@@ -220,7 +220,7 @@ static void remark_on_intervals(struct run_result *r, uint32_t n)
 		result_note(r, "remark", "no intervals: there are fewer than 10 replications; --replications 10 gives intervals");
 }
 
-/* Adds a remark on metrics of the table that vary, but in too few replications for an interval. */
+/* Adds a remark on metrics of the table that vary in too few replications for an interval. */
 static void remark_on_rare(struct run_result *r, const struct replications *x)
 {
 	double *v = mem_zalloc(x->n + 1u, sizeof *v);

@@ -4,8 +4,8 @@
  * policies
  *
  * The values of each replication are stored in the result as series ("replications:completion_mean"; point k, at k seconds, is
- * replication k), so a stored run can be paired with another like a new run. All policies see the same replications, so that
- * differences are due to the policies (common random numbers; Law and Kelton, Simulation Modeling and Analysis, 11.2).
+ * replication k), so stored runs can be paired like new runs. All policies see the same replications, so that differences are
+ * due to the policies (common random numbers; Law and Kelton, Simulation Modeling and Analysis, 11.2).
  */
 #ifndef ORR_WORLD_REPLICATIONS_H
 #define ORR_WORLD_REPLICATIONS_H

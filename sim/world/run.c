@@ -48,7 +48,7 @@ void trial_free(struct trial *t)
 	mem_free(t);
 }
 
-/* Returns whether replication k is needed: a failure ends the run, so later replications are not. */
+/* Returns whether replication k is needed. Replications after a failed one are not needed. */
 static bool is_needed(const struct trial *t, uint32_t k)
 {
 	bool needed;

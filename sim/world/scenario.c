@@ -168,7 +168,7 @@ static int read_precision(struct scenario *s, struct orr_error *err)
 	return check_precision_of(s->world, names, err);
 }
 
-/* A world may declare some of the values only. */
+/* A world may declare only some of the values. */
 static enum scenario_record record_of(const char *text)
 {
 	static const char *const names[] = { "summary", "sample", "all", "metrics", "explain" };
@@ -219,7 +219,7 @@ static int read_cluster(struct scenario *s, struct orr_error *err)
 		return orr_fail(err, ORR_EINPUT, "scenario: expected a cluster (--cluster 64x8:v100, or a file)");
 	char name[120];
 	snprintf(name, sizeof name, "cluster %.100s", s->cluster_spec);
-	limits_begin_input(name); /* the world builds its network from it, until the scenario is open */
+	limits_begin_input(name); /* the world builds its network from it while the scenario is opened */
 	s->cluster = cluster_load(s->cluster_spec, err);
 	return s->cluster ? ORR_OK : ORR_EINPUT;
 }
@@ -307,8 +307,8 @@ static int check_extras(const struct world *w, const struct world_output *o, str
 			continue;
 		while (*of && !world_flag(*of, o->extra[i].name))
 			of++;
-		return orr_fail(err, ORR_EINPUT, "--%s: 'orrery %s' has this option: expected an option of this command", o->extra[i].name,
-			*of ? (*of)->name : "run");
+		return orr_fail(err, ORR_EINPUT, "--%s: this option belongs to 'orrery %s': expected an option of this command",
+			o->extra[i].name, *of ? (*of)->name : "run");
 	}
 	return ORR_OK;
 }
@@ -330,7 +330,7 @@ static int refuse_equal_runs(const struct scenario *s, struct orr_error *err)
 		s->replications, declares(s, "resample") ? ", or --resample day, which draws days of the trace" : "");
 }
 
-/* Keys of the comparison do not belong to a run, so the resolved scenario lacks them and a run has no remark on them. */
+/* Keys of the comparison do not belong to a run. So the resolved scenario lacks them, and runs have no remarks on them. */
 static int check_comparison(const struct scenario *s, struct orr_error *err)
 {
 	const char *within = orr_arg_text(s->keys, "equal_within"), *with = orr_arg_text(s->keys, "compare");

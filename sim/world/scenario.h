@@ -3,8 +3,8 @@
  * scenario.h - the description of a run: one JSON object, from a file or from flags
  *
  * Flags and files describe the same object, `--set path=value` edits it, and scenario_open() turns it into checked values with
- * every default filled in: the keys that all worlds have, those that its world declares, policies, cluster; then the world
- * reads its inputs. Unknown keys are errors that name the nearest known key. docs/scenario.schema.json lists all keys.
+ * every default filled in: keys of all worlds, keys that its world declares, policies, cluster. Then the world reads its
+ * inputs. Unknown keys are errors that name the nearest known key. docs/scenario.schema.json lists all keys.
  *
  * Invariant: after scenario_open() all fields except `state` are read-only, so threads may run policies in parallel.
  */
@@ -55,7 +55,7 @@ struct scenario {
 	const struct scenario *whole; /* the scenario of the world of parts, in a part; else NULL */
 };
 
-/* With until_precision: the least number of replications, and the largest number if the scenario gives none (precision.h). */
+/* With until_precision: the minimum number of replications, and the maximum if the scenario gives none (precision.h). */
 enum { SCENARIO_LEAST_REPLICATIONS = 10, SCENARIO_MOST_REPLICATIONS = 1000, SCENARIO_MOST_POLICIES = 1000 };
 
 /* Keys of every scenario: seed, replications, until_precision, precision_of, compare, equal_within, policy_timeout. "world" and "policies"
@@ -80,7 +80,7 @@ extern const struct orr_param scenario_keys[];
 		"remove the initial transient from means, quantiles and their intervals:\nmser5, what arrives before a time (2h), or none (default)" }
 /* clang-format on */
 
-/* Returns whether the result has rows of jobs or requests, all or a sample. */
+/* Returns whether the result has rows of jobs or requests (all of them or a sample). */
 static inline bool scenario_keeps_rows(const struct scenario *s)
 {
 	return s->record != RECORD_SUMMARY && s->record != RECORD_METRICS;

@@ -91,7 +91,7 @@ static cJSON *values(const char *doc)
 	return o;
 }
 
-/* Returns whether this is a key of the world, or of every world. */
+/* Returns whether this is a key of the world or a key of all worlds. */
 static bool has_key(const struct world *w, const char *key)
 {
 	bool is_own = !strcmp(key, "world") || !strcmp(key, "policies");

@@ -33,8 +33,7 @@ static bool same_name(const char *s, size_t n, const char *name, size_t len)
 	return true;
 }
 
-/* Returns whether this is the name of the policy at the entry's key. A plugin has two names: that of its file and that of its
- * policy. */
+/* Returns whether this names the policy at the entry's key. A plugin has two names: its file and its policy. */
 static bool is_policy(const cJSON *entry, const char *key, const char *name, size_t len)
 {
 	const cJSON *policy = cJSON_GetObjectItemCaseSensitive(entry, key);

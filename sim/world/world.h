@@ -34,7 +34,7 @@ struct world_extra {
 struct world_output {
 	const char *db, *out_dir; /* NULL: none */
 	bool json, check, quiet, fresh, no_figures;
-	bool is_series;         /* the scenario is one of many: no notes on what it cost to simulate */
+	bool is_series;         /* the scenario is one of many: no notes on the cost of the simulation */
 	bool is_shown;          /* the scenario is only shown: nothing will run */
 	bool in_process;        /* plugins run in this process, as a debugger needs it */
 	bool has_spans;         /* runs of the step world keep their spans */
@@ -59,7 +59,7 @@ struct world_object {
 };
 
 /*
- * A name that the scenario gives to an input. The run's hash covers the contents instead: the name is left out if the resolved
+ * A name that the scenario gives to an input. The run's hash covers the contents instead: it omits the name if the resolved
  * scenario has the key `hash` (NULL: always). path: "trace", or "failures.trace" within an object. Parameters that are files
  * need no entry: their hashes are under "OBJECT_files_sha256".
  */
@@ -116,7 +116,7 @@ struct world_table {
  * A condition without which a key of the scenario has no effect on a run. If the scenario sets the key to something other than
  * its default and the condition does not hold, the run gets the remark "KEY has no effect: WHY" (world/remarks.h). A key may
  * have several rows, all of which must hold; the remark names the first that does not. A row without any condition never holds.
- * If results may be equal although a condition is met, a last row is marked is_unsure.
+ * If results may be equal although all conditions hold, the last row is marked is_unsure.
  */
 struct world_effect {
 	const char *key;    /* "jobs.checkpoint" */
@@ -124,7 +124,7 @@ struct world_effect {
 	const char *metric; /* metric of the run that must be above 0 */
 	const char *needs;  /* another key that must be set ("failures.mtbf"), or have one of these values
 			     * ("learn.schedule=step|cosine") */
-	unsigned use;       /* bits of which the run must have used one: world.used() */
+	unsigned use;       /* bits; the run must have used at least one of them: world.used() */
 	bool (*holds)(const struct scenario *s, size_t i, const struct run_result *r);
 	bool is_unsure; /* the key can have an effect without the condition: the remark is "KEY may have no effect: WHY" */
 };
@@ -187,8 +187,10 @@ struct world {
 	 * process. */
 	void (*give)(const struct scenario *s, size_t i, struct sbuf *out);
 	bool (*take)(struct scenario *s, size_t i, const char *bytes, size_t n);
-	/* Names of the flags (struct world_extra) with which plugins run in this process all the same, because they leave more data. NULL:
-	 * none. */
+	/*
+	 * Names of the flags (struct world_extra) with which plugins run in this process nevertheless, because these flags
+	 * produce more data. NULL: none.
+	 */
 	const char *flags_in_process[2];
 	const struct world_effect *effects; /* effects; may be NULL; ends with a NULL key */
 	/* Returns the bits for the column `use` of the effects, over all replications of run i. May be NULL. */
@@ -201,7 +203,10 @@ struct world {
 	 * those without an error, in the order of policies (scenario_policy_of()); at least one. May be NULL. */
 	int (*finish)(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err);
 	void (*close)(struct scenario *s);
-	/* Replaces runs if flags of the verb request it; sets *did if so. out: text for standard output. May be NULL. */
+	/*
+	 * Runs instead of the usual runs if flags of the verb request it, and then sets *did. out: text for standard output.
+	 * May be NULL.
+	 */
 	int (*instead)(struct scenario *s, struct sbuf *out, bool *did, struct orr_error *err);
 };
 

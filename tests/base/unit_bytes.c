@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Files read as they are, from gzip (written by zlib) and from zstd (written by libzstd). Expected: the bytes
- * that were packed; for the hashes, the examples of FIPS 180-4.
+ * Reads plain files, gzip files (written by zlib) and zstd files (written by libzstd). Expected: the compressed bytes; for
+ * hashes, the examples of FIPS 180-4.
  */
 #define ZLIB_CONST
 #include "base/bytes.h"
@@ -122,7 +122,7 @@ static void parts(void)
 		ok(is_read(bytes_open_memory(packed, both), 500, plain, 3000, both), "zstd frames after a skippable one (0x%x)", mark);
 	}
 	faulty(first + 6, 1000, "truncated zstd data", "a zstd frame that has only begun");
-	packed[first] ^= 0xff; /* damages the mark of the second frame */
+	packed[first] ^= 0xff; /* damages the magic number of the second frame */
 	faulty(both, 1000, "damaged zstd data", "bytes that are no frame");
 	static const char *const others[] = { "\x1f", "\x1f\x8c\x08", "\x1e\x8b\x08", "\x28\xb5\x2f", "\x28\xb5\x2f\xfe",
 		"\x60\x2a\x4d\x18", "\x50\x2a\x4d\x19", "\x50\x2a\x4d" };
@@ -144,7 +144,7 @@ static void standard_input(void)
 	close(before);
 	bytes_close(bytes_open(path, &err));
 	int after = dup(STDIN_FILENO);
-	ok(before == after, "another file is closed");
+	ok(before == after, "bytes_close() closes a named file");
 	close(after);
 	unlink(path);
 }
@@ -166,7 +166,7 @@ static void read_whole(void)
 	same_text(hash, expected, "the hash of a file of the most bytes allowed");
 	mem_free(text);
 	ok(!bytes_read_file(path, MOST - 1, &n, NULL, &err) && strstr(err.text, "expected at most 399999 bytes"),
-		"one byte more is refused");
+		"a file one byte above the limit is refused");
 	unlink(path);
 	size_t raw = gzip(packed, plain, 1000);
 	err.text[0] = '\0';
@@ -182,7 +182,7 @@ int main(void)
 	uint64_t seed = 5;
 	for (size_t i = 0; i < MOST; i++)
 		plain[i] = (unsigned char)hash_next(&seed);
-	memcpy(plain, "text", 4); /* the text has no mark of packed data */
+	memcpy(plain, "text", 4); /* the text has no magic number of a compressed format */
 	whole_files("plain", copied);
 	whole_files("gzip", gzip);
 	whole_files("zstd", zstd);

@@ -131,7 +131,7 @@ int main(void)
 	gives("max(N: {abc}) + sum(N: {abc})", 9);
 	refuses("", "expected a value at \"\"");
 	refuses("sqrt(4", "expected ) at");
-	refuses("max(1, 2", "expected , or ) at");
+	refuses("max(1, 2", "expected \",\" or \")\" at");
 	refuses("max(N: 1", "expected ) at");
 	refuses("max( M: 1)", "expected the name of an axis at \"M: 1)\"");
 	refuses("2 * cosine(1)", "expected a known function (min, max, sum, mean, sqrt, ..) at \"cosine(1)\"");
@@ -148,7 +148,7 @@ int main(void)
 	refuses("N + 1", "expected a known name");
 	refuses("cosine(1)", "expected a known function");
 	refuses("max(M: 1)", "expected the name of an axis");
-	refuses("{abc", "expected a } for this {");
+	refuses("{abc", "expected \"}\" for this \"{\"");
 	refuses("{}", "nothing in braces");
 	refuses("1 ? 2", "expected :");
 	refuses("1..2", "expected a number");

@@ -74,7 +74,7 @@ static void check_bisection(void)
 	}
 	ok(equal == 500, "a bisection finds the point of a scan: %d of 500", equal);
 	ok(bracketed == 500, "the limit lies between the value and the next point of the grid: %d of 500", bracketed);
-	ok(few == 500, "it tries at most a quarter of the scan's values: %d of 500", few);
+	ok(few == 500, "a bisection tries at most a quarter of the scan's values: %d of 500", few);
 }
 
 static void check_ends(void)
@@ -153,7 +153,8 @@ static void check_intervals(void)
 	ok(x.value == 5 && x.low <= 4.8 && x.low >= 4.2 && x.high >= 5.2 - 1e-9 && x.high <= 5.9,
 		"the interval %.3g to %.3g holds 4.8 to 5.2", x.low, x.high);
 	x = with_intervals(&linear, 0, false, 0.2);
-	ok(x.value == 5 && x.low <= 4.8 && x.low >= 4.2 && x.high >= 5.2 - 1e-9 && x.high <= 5.9, "the same for a result that falls");
+	ok(x.value == 5 && x.low <= 4.8 && x.low >= 4.2 && x.high >= 5.2 - 1e-9 && x.high <= 5.9,
+		"a falling result has such an interval too");
 	x = with_intervals(&linear, 0, true, 100);
 	ok(x.low == 0 && x.high == 10, "no value is sure: the whole axis");
 	x = with_intervals(&linear, 0, true, NAN);

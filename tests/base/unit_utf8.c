@@ -41,15 +41,15 @@ static void test_json(void)
 		{ "{\"x\": [{\"a\\\"\" : 1,\n\"a\\u0022\":2}]}", "2:1: duplicate key \"a\"\" (first on line 1): expected it once" },
 		{ "[9007199254740992, -9007199254740992, 1000000000000000000000, 123456789012345, 0.12345678901234567, 1e300]", NULL },
 		{ "\n[9007199254740993]",
-			"2:2: 9007199254740993: expected an integer that a double represents exactly, such as any up to 2^53" },
-		{ "[-10000000000000000000000001]",
-			"1:2: -10000000000000000000000001: expected an integer that a double represents exactly, such as any up to 2^53" },
+			"2:2: integer 9007199254740993: expected an integer that a double represents exactly, such as any up to 2^53" },
+		{ "[-10000000000000000000000001]", "1:2: integer -10000000000000000000000001: expected an integer that a double represents "
+						   "exactly, such as any up to 2^53" },
 		{ "[\"9007199254740993 \xc3\xa4\"]", NULL }, { "[\n\"\xc3\"]", "2:2: byte 0xc3: expected text in UTF-8" } };
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
 		struct orr_error err = { 0 };
 		int rc = json_text_check("f", all[i].text, strlen(all[i].text), &err);
 		ok(rc == (all[i].want ? ORR_EINPUT : ORR_OK), "text %zu: code %d", i, rc);
-		same_text(rc ? err.text + 2 : "", all[i].want ? all[i].want : "", "its message");
+		same_text(rc ? err.text + 2 : "", all[i].want ? all[i].want : "", "the error has the expected message");
 	}
 }
 

@@ -159,10 +159,8 @@ static int judge(double predicted, double median, double noise)
 	const double bound = 0.25, most_noise = bound / 2;
 	bool is_quiet = noise <= most_noise, is_near = fabs(predicted / median - 1) <= bound;
 	if (!is_quiet)
-		printf("this was a loud run (noise of %.1f %%, more than %.1f %%): nothing can be said about the prediction; try again on "
-		       "an idle "
-		       "machine\n",
-			100 * noise, 100 * most_noise);
+		printf("noise of %.1f %% exceeds %.1f %%, so the prediction cannot be judged: expected an idle machine\n", 100 * noise,
+			100 * most_noise);
 	else
 		printf("%s\n", is_near ? "within 25 %" : "NOT within 25 %");
 	return is_quiet && !is_near;

@@ -82,7 +82,8 @@ static void check_pair(void)
 		pair_off(p);
 		int after = __atomic_load_n(&ran, __ATOMIC_SEQ_CST);
 		usleep(2000);
-		ok(after > before && __atomic_load_n(&ran, __ATOMIC_SEQ_CST) == after, "it works while it is on, and not after pair_off()");
+		ok(after > before && __atomic_load_n(&ran, __ATOMIC_SEQ_CST) == after,
+			"the second thread works while it is switched on, and stops after pair_off()");
 	}
 	pair_on(p);
 	pair_free(p);
@@ -161,7 +162,8 @@ static void check_backend(void)
 		const struct backend *x = backend_find(found[i], &err);
 		ok(x && !strcmp(x->name, found[i]) && x->abi == BACKEND_ABI && x->size == sizeof *x, "the backend %s is found", found[i]);
 	}
-	ok(!backend_find("tpu", &err) && err.code == ORR_EINPUT && strstr(err.text, "unknown backend \"tpu\""), "an unknown one is not");
+	ok(!backend_find("tpu", &err) && err.code == ORR_EINPUT && strstr(err.text, "unknown backend \"tpu\""),
+		"an unknown backend is refused");
 }
 
 static void check_synthetic(void)
@@ -212,13 +214,13 @@ static void check_csv(void)
 			!csv_real(&c, "none", 0, 9, 6, &v, &err) && v == 6,
 		"numbers; an empty field or a missing column has a default");
 	ok(csv_real(&c, "d", 0, 9, NAN, &v, &err) && strstr(err.text, "f:4: d: expected a number from 0 to 9, found \"\""),
-		"unless it is needed");
+		"an empty required field is an error");
 	ok(csv_real(&c, "a", 1.5, 9, NAN, &v, &err) && csv_real(&c, "a", 0, 0.5, NAN, &v, &err), "numbers out of range");
 	ok(csv_next(&c, &err) == 1 && c.line == 5 && !strcmp(csv_text(&c, "d"), " 7") && csv_next(&c, &err) == 0,
 		"a last line without its end");
 	static const char *const names[] = { "a", "d", NULL }, *const others[] = { "a", "e", NULL };
 	ok(!csv_need(&c, names, &err) && csv_need(&c, others, &err) && strstr(err.text, "expected a column \"e\""),
-		"columns that are needed");
+		"a missing required column is an error");
 	csv_close(&c);
 	char wide[200] = "", *at = wide;
 	for (int i = 0; i < 64; i++)

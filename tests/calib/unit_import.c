@@ -240,7 +240,7 @@ static void check_images(void)
 		near_to(l->param[1] / device->peak_flops[PRECISION_FP32], share, 1e-9, "share of the peak: geometric mean over networks");
 		/* The standard error of the mean of two logarithms is half of their distance; sigma is the spread over the four
 		 * networks of the table. */
-		near_to(sqrt(l->covariance[1][1]), error, 1e-9, "its standard error over networks");
+		near_to(sqrt(l->covariance[1][1]), error, 1e-9, "the standard error of the share over networks");
 		near_to(l->sigma, 2 * error, 1e-9, "the spread of networks");
 		ok(l->param[0] == 0 && isinf(l->param[2]) && l->param[3] == 1 && l->points == 3 && l->held_out == 3,
 			"one term, tested on each network by the others");

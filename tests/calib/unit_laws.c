@@ -87,7 +87,7 @@ static void check_sandwich(void)
 	nls_descend(&q, &f, c, NLS_FULL);
 	for (size_t i = 0; i < 5; i++)
 		loss += weight[i] * c * c * log(1 + pow((0.02 - y[i]) / c, 2));
-	ok(f.theta[0] == 0.02, "without free parameters nothing moves");
+	ok(f.theta[0] == 0.02, "without free parameters the fit changes nothing");
 	near_to(f.loss, loss, 1e-12, "Cauchy's loss");
 	/* The absolute residuals are 0.020, 0.075, 0.125, 0.242 and 0.673. Their median is log(1 / 0.9) + 0.02 = 0.125. */
 	near_to(f.sigma, 1.4826 * (0.02 - log(0.9)), 1e-12, "sigma from the median of the residuals");
@@ -191,8 +191,8 @@ static void check_errors(void)
 	double mean, median, p90;
 	fit_errors(predicted, measured, 4, &mean, &median, &p90);
 	near_to(mean, 0.2, 1e-12, "mean of errors of 10, 20, 50 and 0 %");
-	near_to(median, 0.15, 1e-12, "their median");
-	near_to(p90, 0.2 + 0.7 * 0.3, 1e-12, "their 90th percentile");
+	near_to(median, 0.15, 1e-12, "the median of the errors");
+	near_to(p90, 0.2 + 0.7 * 0.3, 1e-12, "the 90th percentile of the errors");
 	fit_errors(predicted, measured, 0, &mean, &median, &p90);
 	ok(isnan(mean) && isnan(median) && isnan(p90), "no points have no error");
 }
@@ -204,10 +204,10 @@ static void check_factor(void)
 	set(1, 1, 2, 3, 8);
 	set(2, 1, 2, 3, 4);
 	ok(!fit_law(FORM_FACTOR, list, 3, &l, NULL) && l.param[0] == 4 && l.n_params == 1 && l.points == 3, "a factor is the median");
-	near_to(l.sigma, log(2), 1e-12, "its spread: standard deviation of 1, 2 and 3 times log 2");
+	near_to(l.sigma, log(2), 1e-12, "the spread of a factor: standard deviation of 1, 2 and 3 times log 2");
 	near_to(l.covariance[0][0], log(2) * log(2) / 3, 1e-12, "its variance");
 	ok(isnan(l.from[0]) && isnan(l.from[1]) && isnan(l.to[2]), "a factor has no range");
-	near_to(l.mean_error, (1 + 0.5 + 0) / 3, 1e-12, "its error in sample");
+	near_to(l.mean_error, (1 + 0.5 + 0) / 3, 1e-12, "the in-sample error of a factor");
 	fit_law_free(&l);
 	ok(!fit_law(FORM_FACTOR, list, 1, &l, NULL) && l.param[0] == 2 && l.sigma == 0 && l.covariance[0][0] == 0,
 		"one point has no spread");
@@ -224,7 +224,7 @@ static void check_table(void)
 	ok(!fit_law(FORM_TABLE, list, 7, &l, NULL) && l.n_table == 3 && l.table_x[0] == 10 && l.table_y[0] == 2 && l.table_x[1] == 20 &&
 			l.table_y[1] == 5 && l.table_x[2] == 40 && l.table_y[2] == 8,
 		"a table has the median time of each size; points without a size are left out");
-	ok(l.from[2] == 0 && l.to[2] == 40 && isnan(l.from[1]), "its range is that of the sizes");
+	ok(l.from[2] == 0 && l.to[2] == 40 && isnan(l.from[1]), "the range of a table is that of the sizes");
 	fit_law_free(&l);
 	for (size_t i = 0; i < 3; i++)
 		set(i, 0, 1e6, 0, 1);
@@ -272,14 +272,14 @@ static void check_ranges(void)
 			fabs(l.param[2] / 5e11 - 1) < 1e-3 && fabs(l.param[3] / 2 - 1) < 1e-2,
 		"a roofline is recovered");
 	ok(l.from[0] == 1e7 && l.to[0] == 1e12 && l.from[1] == 1e6 && l.to[1] == 1e9 && isnan(l.from[2]) && isnan(l.to[2]),
-		"its range has FLOPs and bytes");
+		"the range of a roofline has FLOPs and bytes");
 	ok(l.n_anchors == 3 && l.anchor[0].feature[0] == 1e7 && l.anchor[0].feature[1] == 1e6 && l.anchor[2].feature[0] == 1e12 &&
 			l.anchor[2].feature[1] == 1e9 && l.anchor[1].feature[2] == 77,
-		"its anchors are the fastest, the median and the slowest point");
+		"the anchors are the fastest, the median and the slowest point");
 	bool is_law = true;
 	for (uint32_t i = 0; i < l.n_anchors; i++)
 		is_law = is_law && l.anchor[i].time_s == law_time(&l, l.anchor[i].feature[0], l.anchor[i].feature[1], 0, NULL);
-	ok(is_law && l.points == n && isnan(l.held_out_mean), "with the law's times");
+	ok(is_law && l.points == n && isnan(l.held_out_mean), "the anchors have the times of the law");
 	fit_law_free(&l);
 	/* Four points are too few to fit the exponent, which is then 2. */
 	static const size_t corners[] = { 0, 3, 20, 23 };
@@ -379,7 +379,7 @@ static void check_folds(void)
 		snprintf(x[i].group, sizeof x[i].group, i < 3 ? "a" : "b");
 	x[3].time_s = x[4].time_s = x[5].time_s = 7;
 	ok(!fit_cross_validate(FORM_FACTOR, list, 6, predicted, &err) && predicted[0] == 7 && predicted[2] == 7 && predicted[5] == 4,
-		"and those of one group, whatever their shape");
+		"points of one group are left out together, whatever their shape");
 	for (size_t i = 0; i < 6; i++)
 		snprintf(x[i].group, sizeof x[i].group, "a");
 	ok(fit_cross_validate(FORM_FACTOR, list, 6, predicted, &err) == ORR_EINPUT && strstr(err.text, "all points have one shape"),
@@ -469,7 +469,7 @@ static void check_groups(void)
 	profile_free(p);
 	p = fitted(true, false);
 	nn = law_named(p, "gemm", "", "nn");
-	ok(nn && nn->n_points == 0 && !nn->point, "or not kept");
+	ok(nn && nn->n_points == 0 && !nn->point, "points are dropped unless requested");
 	profile_free(p);
 	points_free(&points);
 
@@ -531,7 +531,7 @@ static void check_by_size(void)
 		ok(p && p->n_laws == 1 && p->law[0].form == known[k].want, "%s: %s", known[k].what,
 			p ? law_form_name(p->law[0].form) : "none");
 		ok(p && p->law[0].held_out == 10 && p->law[0].points == 70 && p->law[0].held_out_mean < 0.01,
-			"its held-out points test it");
+			"held-out points test the law");
 		profile_free(p);
 		if (known[k].is_cached) { /* in imported tables the contents of the cache are unknown */
 			p = fitted(false, false);

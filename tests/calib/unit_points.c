@@ -108,7 +108,7 @@ static void check_columns(void)
 	FILE *f = open_memstream(&text, &n);
 	ok(!points_write(&p, f, &err), "written");
 	fclose(f);
-	same_text(text, all, "as it was read");
+	same_text(text, all, "the field is written as read");
 	free(text);
 	points_free(&p);
 }

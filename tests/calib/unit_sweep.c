@@ -62,7 +62,7 @@ static void check_calls(void)
 		ok(!rc && x.calls == known[i].calls && s.last_times == known[i].calls, "calls of %g us: batches of %u",
 			1e6 * known[i].call_s, x.calls);
 		near_to(x.median_s / known[i].call_s, 1, 1e-12, "the median is the time of one call");
-		near_to(x.issue_s / known[i].call_s, 0.25, 1e-12, "and so is the time to issue it");
+		near_to(x.issue_s / known[i].call_s, 0.25, 1e-12, "the time to issue the call is measured too");
 	}
 }
 
@@ -305,7 +305,7 @@ static void check_first_look(void)
 	ok(!rc && r.flops_per_s == 4 * r.bytes_per_s, "without products the rate is four FLOPs per byte");
 	i = settled();
 	ok(!strcmp(f.log[i].k.op, "triad") && fmod(f.log[i].k.d[0], 1024) == 0 && fabs(f.log[i].k.d[0] / (2.5e8 / 12) - 1) < 2e-3,
-		"and a triad of 2.5 ms keeps the device busy");
+		"a triad of 2.5 ms keeps the device busy");
 	ok(r.refused == 34 && r.measured == 10 && strstr(r.first_refusal, "gemm ") && strstr(r.first_refusal, " fp32 nn: no library"),
 		"refused kernels are counted; the first is named: %s", r.first_refusal);
 	points_free(&p);
@@ -356,7 +356,7 @@ static void check_settle(void)
 	s = busy_s(1, 40, &is_settled);
 	ok(is_settled && s >= 1.6 && s < 2.15, "a steady clock is watched for 4 %% of the budget: %.2f s", s);
 	s = busy_s(1, 100, &is_settled);
-	ok(is_settled && s >= 2 && s < 2.6, "but for 2 s at most: %.2f s", s);
+	ok(is_settled && s >= 2 && s < 2.6, "the warm-up takes at most 2 s: %.2f s", s);
 	s = busy_s(1.1, 100, &is_settled);
 	ok(!is_settled && s >= 5 && s < 5.1, "an unsteady one for 5 s at most: %.2f s", s);
 	s = busy_s(NAN, 10, &is_settled);
@@ -458,7 +458,7 @@ static void check_plan(void)
 	size_t held_out = 0;
 	for (size_t i = 0; i < p.n; i++)
 		held_out += p.v[i].is_held_out;
-	ok(held_out == 0, "of three shapes none is held out");
+	ok(held_out == 0, "none of three shapes is held out");
 	points_free(&p);
 }
 
@@ -546,7 +546,7 @@ static void check_measurement(void)
 	char path[4200], text[8000] = "";
 	const char *dir = getenv("TMPDIR");
 	snprintf(path, sizeof path, "%.4000s/unit_sweep.%ld.csv", dir ? dir : "/tmp", (long)getpid());
-	ok(!measurement_write(&m, path, &err), "it is written beside the points");
+	ok(!measurement_write(&m, path, &err), "the metadata file is written beside the points");
 	snprintf(path + strlen(path) - 4, 20, ".device.json");
 	FILE *in = fopen(path, "r");
 	size_t n = in ? fread(text, 1, sizeof text - 1, in) : 0;

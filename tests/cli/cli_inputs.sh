@@ -21,7 +21,7 @@ printf '{"world": "jobs", "trace": "t.csv", "cluster": "1x1", "policies": [{"pol
 "$orrery" run fine.json -q
 ok $? "equal keys of different objects"
 printf '{"world": "jobs", "trace": "t.csv", "cluster": "1x1", "policies": "fifo",\n "seed": 9007199254740993}\n' >seed.json
-refused 'seed\.json:2:10: 9007199254740993: expected an integer that a double represents exactly' "an integer that no double has" run seed.json
+refused 'seed\.json:2:10: integer 9007199254740993: expected an integer that a double represents exactly' "an integer that no double has" run seed.json
 printf '{"world": "jobs", "trace": "t.csv", "cluster": "1x1", "policies": [{"policy": "fifo"}], "seed": 9007199254740992}\n' >even.json
 "$orrery" run even.json -q
 ok $? "one that a double has"

@@ -21,17 +21,17 @@ ends 0 '' "bounds that suffice" "${small[@]}" --max-time 1h -q
 like "$("$orrery" --help)" '^  --max-memory SIZE .*$' "help names them"
 
 # ---- time ----
-ends 1 'orrery: the bound of --max-time 0.5s is reached: expected a smaller input or a longer --max-time$' "a million replications" \
+ends 1 'orrery: the limit of --max-time 0.5s is reached: expected a smaller input or a longer --max-time$' "a million replications" \
   "${small[@]}" --replications 1000000 --max-time 0.5s
 "$orrery" "${small[@]}" --db r.db -q
 before=$("$orrery" db digest r.db)
-ends 1 'orrery: the bound of --max-time' "with a database and files" jobs poisson:rate=0.01,n=2000000000 --cluster 1x8 --policy fifo --db r.db \
+ends 1 'orrery: the limit of --max-time' "with a database and files" jobs poisson:rate=0.01,n=2000000000 --cluster 1x8 --policy fifo --db r.db \
   --out o --max-time 300ms -q
 is "$("$orrery" db digest r.db) $("$orrery" db check r.db >check && echo good)" "$before good" "which leaves the database as it was"
 is "$(find . -name '*.tmp')" "" "and no temporary file"
 
 # ---- bounds that need no option ----
-ends 2 'orrery: /dev/zero: is no regular file: expected a compiled plugin' "a device as plugin" "${small[@]:0:5}" /dev/zero
+ends 2 'orrery: /dev/zero: not a regular file: expected a compiled plugin' "a device as plugin" "${small[@]:0:5}" /dev/zero
 ends 0 '' "a length below 1 ns has an end" jobs philly-like:days=1e-300 --cluster 1x128 --policy fifo -q
 ends 0 '' "4,096 threads for 2 runs" "${small[@]}" --replications 2 -j 4096 -q
 for i in $(seq 1001); do printf '%s{"policy":"fifo","label":"a%d"}' "${comma-}" "$i"; comma=,; done >list

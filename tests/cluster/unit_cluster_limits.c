@@ -291,14 +291,14 @@ static void test_compare(void)
 	ok(!differs("count", "consolidate", "2x4", fitting, 0), "whole nodes: both rules choose the same");
 	ok(differs("count", "consolidate", "2x4", broken, 0), "a job that one rule splits");
 	ok(!differs("consolidate", "consolidate", "2x4", broken, 0), "a rule never differs from itself");
-	ok(differs("spread", "consolidate", "2x4", broken, 0), "one spreads");
-	ok(!differs("spread", "consolidate", "1x4", broken, 0), "on one node both place the same, or refuse");
+	ok(differs("spread", "consolidate", "2x4", broken, 0), "spread and consolidate choose different nodes");
+	ok(!differs("spread", "consolidate", "1x4", broken, 0), "on one node both rules choose the same place, or refuse");
 	ok(differs("count", "consolidate", "1x4:a,1x8:b", wide, 0) == false, "a type that only one node has");
 	ok(differs("count", "consolidate", "2x4:cpus=8", one, 1000), "count knows no CPUs of nodes, so it may differ");
-	ok(!differs("count", "consolidate", "2x4:cpus=8", one, 0), "without CPUs it is known");
+	ok(!differs("count", "consolidate", "2x4:cpus=8", one, 0), "without a request for CPUs the rules do not differ");
 	struct cluster *c = from("1x1");
 	struct pool *p = pool_new(c, placement_find("count"));
-	ok(pool_has_differed(p), "without another rule nothing is known");
+	ok(pool_has_differed(p), "without a second rule the result is unknown");
 	pool_free(p);
 	cluster_free(c);
 }
@@ -315,7 +315,7 @@ static void test_without(void)
 	int64_t used = p->used_milli;
 	ok(!pool_fits(p, &four) && !pool_fits_without(p, &four, NULL, 0), "no node has four GPUs");
 	bool with_first = pool_fits_without(p, &four, first, 1), with_second = pool_fits_without(p, &four, second, 1);
-	ok(with_first != with_second, "one has without the job that is alone on its node");
+	ok(with_first != with_second, "a node has four GPUs without the job that is alone on it");
 	ok(pool_fits_without(p, &four, all, 3) && used == p->used_milli && p->used_milli == 6600 && p->node[0].cpu_free == 5000 &&
 			p->node[1].cpu_free == 5000,
 		"the question changes nothing");
@@ -323,23 +323,27 @@ static void test_without(void)
 	static const uint32_t node[] = { 0 }, two[] = { 2 }, nowhere[] = { 9 };
 	struct pool_request r = { 2, 1000, 0, 0, UINT64_MAX };
 	struct pool_alloc x;
-	same_text(pool_take_at(p, &r, node, two, 1, &x), "over-allocation: the requested GPUs are in use", "GPUs in use");
-	same_text(pool_take_at(p, &r, nowhere, two, 1, &x), "the node number is out of range", "no such node");
+	same_text(
+		pool_take_at(p, &r, node, two, 1, &x), "over-allocation: the requested GPUs are in use: expected free GPUs", "GPUs in use");
+	same_text(pool_take_at(p, &r, nowhere, two, 1, &x), "the node number is out of range: expected a node of the cluster",
+		"no such node");
 	pool_give(p, &a);
 	pool_give(p, &b);
 	pool_give(p, &d);
 	ok(p->idle_gpus == 8 && !p->used_milli, "all idle");
 	pool_node_close(p, 0);
-	same_text(pool_take_at(p, &r, node, two, 1, &x), "a node that was given notice was requested", "a closed node");
+	same_text(pool_take_at(p, &r, node, two, 1, &x), "a node that was given notice was requested: expected a node without notice",
+		"a closed node");
 	pool_node_down(p, 0);
-	same_text(pool_take_at(p, &r, node, two, 1, &x), "a node that is down was requested", "a node that is down");
-	ok(p->total_gpus == 4 && p->free_gpus == 4 && p->total[0] == 4 && p->cpu_free == 8000, "which counts no more");
+	same_text(pool_take_at(p, &r, node, two, 1, &x), "a node that is down was requested: expected a node that is up",
+		"a node that is down");
+	ok(p->total_gpus == 4 && p->free_gpus == 4 && p->total[0] == 4 && p->cpu_free == 8000, "totals exclude a node that is down");
 	pool_node_down(p, 0);
 	pool_node_up(p, 0);
 	pool_node_up(p, 0);
 	ok(p->total_gpus == 8 && p->free_gpus == 8 && p->idle_gpus == 8 && p->cpu_free == 16000 && !p->node[0].is_closed &&
 			!pool_check(p, NULL, 0),
-		"and comes back open, once");
+		"a node that comes up again is open and counts once");
 	ok(pool_part(10, 1, 3) == 3 && pool_part(10, 2, 3) == 6 && pool_part(10, 3, 3) == 10 && pool_part(INT64_MAX, 1023, 1024) > 0,
 		"parts are rounded down");
 	ok(pool_could_ever_fit(c, placement_find("consolidate"), &four) &&

@@ -223,17 +223,20 @@ static void chosen_places(void)
 	ok(!pool_take_at(p, &r, node, one, 2, &a), "two nodes, one GPU of each");
 	ok(p->node[0].cpu_free == 1000 && p->node[1].cpu_free == 1000 && p->node[0].free_gpus == 1,
 		"pool_take_at: each node gives half of the CPUs");
-	same_text(pool_take_at(p, &r, node, one, 2, &b), "over-allocation: the CPUs or memory that the job needs are in use",
-		"pool_take_at: no CPUs are left");
+	same_text(pool_take_at(p, &r, node, one, 2, &b),
+		"over-allocation: the CPUs or memory that the job needs are in use: expected free ones", "pool_take_at: no CPUs are left");
 	r.cpu_milli = 0;
-	same_text(pool_take_at(p, &r, across, one, 2, &b), "a job cannot span types of GPU", "two types");
-	same_text(pool_take_at(p, &r, twice, one, 2, &b), "a node is named twice", "pool_take_at: a node named twice is refused");
-	same_text(pool_take_at(p, &r, node, none, 2, &b), "zero GPUs of a node were requested",
+	same_text(pool_take_at(p, &r, across, one, 2, &b), "a job cannot span types of GPU: expected GPUs of one type", "two types");
+	same_text(pool_take_at(p, &r, twice, one, 2, &b), "a node is named twice: expected each node once",
+		"pool_take_at: a node named twice is refused");
+	same_text(pool_take_at(p, &r, node, none, 2, &b), "zero GPUs of a node were requested: expected at least 1",
 		"pool_take_at: zero GPUs of a node are refused");
-	same_text(pool_take_at(p, &r, node, one, 1, &b), "the sum of the given GPUs differs from the job's request", "too few");
-	same_text(pool_take_at(p, &r, node, one, 0, &b), "the sum of the given GPUs differs from the job's request", "no node");
+	same_text(pool_take_at(p, &r, node, one, 1, &b), "the sum of the given GPUs differs from the job's request: expected equal numbers",
+		"too few");
+	same_text(pool_take_at(p, &r, node, one, 0, &b), "the sum of the given GPUs differs from the job's request: expected equal numbers",
+		"no node");
 	r.types = 2;
-	same_text(pool_take_at(p, &r, node, one, 2, &b), "the job may not run on that type of GPU",
+	same_text(pool_take_at(p, &r, node, one, 2, &b), "the job may not run on that type of GPU: expected a type that the job allows",
 		"pool_take_at: a type that the job excludes is refused");
 	ok(pool_take_at(p, &part, node, one, 1, &b) != NULL, "a part of a GPU is not placed by hand");
 	ok(pool_take_at(p, &bare, cpus, none, 2, &b) != NULL, "a job without GPUs runs on one node");

@@ -159,7 +159,7 @@ static void files(void)
 			!strcmp(embed_feature_name(t, 1, 0), "x") && !strcmp(embed_feature_name(t, 1, 1), "w"),
 		"features by frequency; of equal ones, the first of the file");
 	near_to(embed_frequencies(t, 0)[0], 0.5, 1e-15, "frequencies are shares");
-	near_to(embed_cumulated(t, 0)[2], 1, 1e-15, "their running sums");
+	near_to(embed_cumulated(t, 0)[2], 1, 1e-15, "the running sums of the frequencies");
 	near_to(embed_frequencies(t, 0)[3], 0, 0, "0 stays 0");
 	embed_vectors(t, 0, 2, 1, 2, v);
 	ok(v[0] == 5 && v[1] == 6, "vectors follow their features");
@@ -283,7 +283,7 @@ static void shared(void)
 	o.is_weighted = true;
 	e = error_of(t, o);
 	near_to(e.plain, (1 + 9 + 0) / 3., 1e-12, "the weighted mean is 1: 1 and 3 off");
-	near_to(e.weighted, (0.75 * 1 + 0.25 * 9) / 2, 1e-12, "with a smaller weighted error");
+	near_to(e.weighted, (0.75 * 1 + 0.25 * 9) / 2, 1e-12, "weights reduce the weighted error");
 	o = (struct embed_options){ .method = EMBED_HASHED, .reduction = 2 };
 	e = error_of(t, o);
 	near_to(e.plain, (1 + 9 + 0) / 3., 1e-12, "a hashed vector is the weighted mean of its features");
@@ -318,7 +318,7 @@ static void products(void)
 	}
 	struct embed_code *c = compress(t, (struct embed_options){ .method = EMBED_PRODUCT, .parts = 2, .iterations = 2, .reduction = 1 });
 	near_to(embed_code_bytes(c), 4 * 2 + 2 * 1024 * 4, 0, "a byte per part and feature, 1024 d per field");
-	ok(!embed_code_map(c, 0), "it has no map");
+	ok(!embed_code_map(c, 0), "a product code has no map");
 	embed_code_free(c);
 	embed_table_free(t);
 	t = line(300);
@@ -429,7 +429,7 @@ static void accuracy(void)
 	struct embed_table *t = embed_table_generate(&s);
 	struct embed_accuracy a = tested(t, task, NULL);
 	near_to(a.auc, 0.5, 0, "an untrained model gives all samples one score: AUC 1/2 exactly");
-	near_to(a.log_loss, log(2), 1e-12, "and log loss ln 2");
+	near_to(a.log_loss, log(2), 1e-12, "the log loss is ln 2");
 	task.epochs = 5;
 	task.gain = 1e6; /* labels are the sign of the product */
 	a = tested(t, task, NULL);

@@ -22,7 +22,7 @@ int main(void)
 	record_of(e, first.slot)->generation = UINT32_MAX;
 	struct eng_event last = eng_at(e, 2, 0, do_nothing, NULL, 0, 0);
 	ok(last.slot == first.slot && last.generation == UINT32_MAX, "a slot serves up to its last generation");
-	ok(eng_step(e) && !eng_cancel(e, last), "its last event happens");
+	ok(eng_step(e) && !eng_cancel(e, last), "the last event of a slot happens");
 	struct eng_event next = eng_at(e, 3, 0, do_nothing, NULL, 0, 0);
 	ok(next.slot != first.slot, "the slot is retired after its last generation");
 	ok(!eng_cancel(e, (struct eng_event){ first.slot, 0 }) && eng_pending(e) == 1, "no handle names it");

@@ -141,13 +141,17 @@ static const struct {
 	const char *what, *message;
 } cases[] = {
 	{ stuck, "a callback that does not return",
-		"policy slow: job 42 at 5.500000000 s: schedule() has not returned for 0.3 s (--policy-timeout sets this limit)" },
+		"policy slow: job 42 at 5.500000000 s: schedule() has not returned for 0.3 s: expected a policy that returns, or a larger "
+		"--policy-timeout" },
 	{ stuck_without_a_number, "a callback without a number",
-		"policy slow: at 0.000000000 s: begin() has not returned for 0.3 s (--policy-timeout sets this limit)" },
+		"policy slow: at 0.000000000 s: begin() has not returned for 0.3 s: expected a policy that returns, or a larger "
+		"--policy-timeout" },
 	{ stuck_at_a_later_number, "a callback that advanced to another number",
-		"policy slow: iteration 7 at 0.000000001 s: step() has not returned for 0.3 s (--policy-timeout sets this limit)" },
+		"policy slow: iteration 7 at 0.000000001 s: step() has not returned for 0.3 s: expected a policy that returns, or a larger "
+		"--policy-timeout" },
 	{ stuck_beside_others, "a callback beside freed watches",
-		"policy slow: job 42 at 5.500000000 s: schedule() has not returned for 0.3 s (--policy-timeout sets this limit)" },
+		"policy slow: job 42 at 5.500000000 s: schedule() has not returned for 0.3 s: expected a policy that returns, or a larger "
+		"--policy-timeout" },
 	{ returned, "a callback that returned", "" },
 	{ five_checks_per_second, "five checks per second", "" },
 	{ freed, "the watch of a run that is over", "" },

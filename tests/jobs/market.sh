@@ -220,7 +220,7 @@ wrong "capacity.options: expected NAME=VALUE" --capacity hand-capacity.csv --set
 wrong "startup: expected" --capacity hand-capacity.csv --set capacity.startup=-1
 wrong "did you mean .*notice" --capacity hand-capacity.csv --set capacity.notices=2m
 cluster=2x1,1x0:cpus=4 wrong "n2 has no GPUs" --capacity hand-capacity.csv
-cluster=1x997,1x991,1x983 wrong "expected GPUs per node with a common multiple" --capacity hand-capacity.csv
+cluster=1x997,1x991,1x983 wrong "the numbers of GPUs per node have no common multiple up to a million: expected" --capacity hand-capacity.csv
 printf 'time_s,event,node\n0,add,a\n5,add,a\n' >twice.csv
 wrong "twice.csv:3" --capacity twice.csv
 # The policy never starts the job. The run must fail instead of continuing forever.

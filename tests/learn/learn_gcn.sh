@@ -51,8 +51,8 @@ done <<'E2'
 vertices=3|learn: vertices: expected .*, found "3"
 communities=1|learn: communities: expected .*, found "1"
 communities=151|learn.communities=151: expected 2 to half of learn.vertices
-degree_in=100|learn.degree_in=100: expected 0 to the other vertices of a community
-degree_out=201|learn.degree_out=201: expected 0 to the vertices outside of a community
+degree_in=100|learn.degree_in=100: expected 0 to vertices / communities - 1, the number of other vertices of a community
+degree_out=201|learn.degree_out=201: expected 0 to the number of vertices outside a community
 degree_in=-1|learn: degree_in: expected .*, found "-1"
 feature_noise=nan|learn: feature_noise: expected .*, found "nan"
 train_share=0|learn.train_share=0: expected a share that leaves at least one vertex on each side

@@ -57,8 +57,8 @@ static void fusion(void)
 	const double a[] = { 2, 0, 1, 0, 0, 3 }, b[] = { 0, 1, 0, 2, 5, 0 }, *const logit[] = { a, b };
 	const uint32_t label[] = { 0, 1, 0 };
 	near_to(boost_accuracy(logit, 2, 3, 2, label, 1), 1 / 3., 1e-15, "the first answer alone is right for one row of three");
-	near_to(boost_accuracy(logit, 2, 3, 2, label, 2), 2 / 3., 1e-15, "the second for two");
-	near_to(boost_accuracy(logit, 2, 3, 2, label, 3), 1, 1e-15, "their sum (2 1), (1 2), (5 3) for all");
+	near_to(boost_accuracy(logit, 2, 3, 2, label, 2), 2 / 3., 1e-15, "the second answer alone is right for two rows");
+	near_to(boost_accuracy(logit, 2, 3, 2, label, 3), 1, 1e-15, "the sum of both, (2 1), (1 2), (5 3), is right for all rows");
 	near_to(boost_accuracy(logit, 2, 3, 2, label, 0), 0.5, 1e-15, "no answer: chance");
 }
 
@@ -69,7 +69,7 @@ static void shrinking(void)
 	boost_shrink(image, 3, 3, same);
 	ok(!memcmp(image, same, sizeof same), "an image of its own size is unchanged");
 	boost_shrink(image, 3, 1, &one);
-	near_to(one, 5, 1e-14, "one pixel is the mean of all");
+	near_to(one, 5, 1e-14, "an image shrunk to one pixel is the mean");
 	boost_shrink(image, 3, 2, two);
 	/* A pixel of the smaller image covers 1.5 x 1.5 pixels: (1 + 0.5 x 2 + 0.5 x 4 + 0.25 x 5) / 2.25. */
 	near_to(two[0], 5.25 / 2.25, 1e-14, "2 x 2 of 3 x 3: pixels count by area");

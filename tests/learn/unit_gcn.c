@@ -451,16 +451,15 @@ static void refusals(void)
 	const uint64_t op = UINT64_C(1) << 32 | 7;
 	struct orr_update u = task_of(1, 0, 2);
 	refused(u, op,
-		"learn: op 4294967303 at 0.500000000 s: vertex update of layer 0, chunk 0 of 2, epoch 0: expected the end of the chunk's "
-		"task "
-		"before it");
+		"learn: op 4294967303 at 0.500000000 s: vertex update of layer 0, chunk 0 of 2, epoch 0: expected the chunk's "
+		"previous task to end first: gather and vertex update");
 	refused(task_of(9, 0, 2), op,
-		"backward vertex update of layer 0, chunk 0 of 2, epoch 0: expected the end of the chunk's task before it");
-	refused(task_of(2, 0, 2), op, "scatter of layer 0, chunk 0 of 2, epoch 0: expected the end of a vertex update");
-	refused(task_of(10, 0, 2), op, "expected the end of the chunk's backward vertex update");
-	refused(task_of(0, 0, 2), op + (UINT64_C(1) << 32), "epoch 1: expected the end of the chunk's last task of its epoch before");
+		"backward vertex update of layer 0, chunk 0 of 2, epoch 0: expected the chunk's previous task to end first");
+	refused(task_of(2, 0, 2), op, "scatter of layer 0, chunk 0 of 2, epoch 0: expected a vertex update of the chunk to end first");
+	refused(task_of(10, 0, 2), op, "expected the chunk's backward vertex update");
+	refused(task_of(0, 0, 2), op + (UINT64_C(1) << 32), "epoch 1: expected the chunk's last task of its epoch to end first");
 	refused(task_of(0, 2, 2), op, "chunk 2 of 2, epoch 0: expected a chunk below the number of chunks");
-	refused(task_of(0, 0, 3), op, "expected the number of chunks and of weight servers of the first update");
+	refused(task_of(0, 0, 3), op, "expected the same numbers of chunks and weight servers as in the first update");
 	refused(task_of(0, 0, 0), op, "expected a chunk below the number of chunks");
 	refused(task_of(0, 1, 2), 7, "expected an op of an iteration");
 	u = task_of(8, 0, 2);
@@ -512,9 +511,9 @@ static void refused_graphs(void)
 {
 	refused_graph("communities", 1, "expected 2 to half of learn.vertices");
 	refused_graph("communities", 25, "expected 2 to half of learn.vertices");
-	refused_graph("degree_in", 15.5, "expected 0 to the other vertices of a community: vertices / communities - 1");
-	refused_graph("degree_in", -1, "expected 0 to the other vertices of a community: vertices / communities - 1");
-	refused_graph("degree_out", 32.5, "expected 0 to the vertices outside of a community");
+	refused_graph("degree_in", 15.5, "expected 0 to vertices / communities - 1, the number of other vertices of a community");
+	refused_graph("degree_in", -1, "expected 0 to vertices / communities - 1, the number of other vertices of a community");
+	refused_graph("degree_out", 32.5, "expected 0 to the number of vertices outside a community");
 	refused_graph("train_share", 0, "expected a share that leaves at least one vertex on each side");
 	refused_graph("train_share", 0.999, "expected a share that leaves at least one vertex on each side");
 	refused_graph("train_share", NAN, "expected a share that leaves at least one vertex on each side");

@@ -409,7 +409,7 @@ static void errors(void)
 	struct orr_update u = { .kind = ORR_GRADIENT };
 	uint64_t op = start(l, 1, &u, 1, d, 1);
 	fails(learn_begin(l, 1, op, &u, 1, d, 1, &drive_error), "started twice", "an op that starts twice");
-	fails(learn_end(l, 1, op, 1, &drive_error), "expected a start on this device before",
+	fails(learn_end(l, 1, op, 1, &drive_error), "expected a start on this device first",
 		"an op that ends on another device than it started on");
 	fails(learn_end(l, 0.5, op, 0, &drive_error), "expected at least 1.000000000 s, the time of the previous op",
 		"time that decreases");

@@ -50,8 +50,8 @@ static void metrics(void)
 	struct run_result *r = result_new();
 	train_metrics(&t, r);
 	near_to(value(r, "learn_samples"), 200, 0, "samples are a mean over seeds");
-	near_to(value(r, "dispersion"), 3, 0, "so is the dispersion");
-	near_to(value(r, "staleness"), 4.5, 0, "and the staleness");
+	near_to(value(r, "dispersion"), 3, 0, "the dispersion is a mean over seeds");
+	near_to(value(r, "staleness"), 4.5, 0, "the staleness is a mean over seeds");
 	near_to(value(r, "seeds"), 2, 0, "seeds");
 	near_to(value(r, "seeds_reached"), 1, 0, "seeds that reached the target");
 	near_to(value(r, "least_loss"), 0.125, 0, "the least loss");

@@ -44,7 +44,7 @@ static void refused(struct orr_update u, uint32_t n_group, const char *message)
 	snprintf(wanted, sizeof wanted, "learn: op 9 at 0.500000000 s: %s", message);
 	if (!ok(learn_begin(l, 0.5, 9, &u, 1, group, n_group, &e) == ORR_EFAIL && !strcmp(e.text, wanted), "refused: %s", message))
 		printf("# got \"%s\"\n", e.text);
-	ok(!learn_is_in_flight(l, 9, 3), "it has not started");
+	ok(!learn_is_in_flight(l, 9, 3), "a refused op is not in flight");
 	learn_free(l);
 }
 
@@ -57,7 +57,7 @@ static void accepted(struct orr_update u, uint32_t n_group, const char *what)
 	uint32_t first = n_group ? 3 : 0;
 	ok(!learn_begin(l, 0.5, 9, &u, 1, group, n_group, &e) && learn_is_in_flight(l, 9, first) && !learn_end(l, 0.5, 9, first, &e),
 		"accepted: %s (%s)", what, e.text);
-	ok(!learn_is_in_flight(l, 9, first), "it has ended");
+	ok(!learn_is_in_flight(l, 9, first), "an accepted op ends");
 	learn_free(l);
 }
 
@@ -166,7 +166,7 @@ static void histories(void)
 	near_to(pushed(l, 6, 6), 60, 0, "the newest gradient");
 	near_to(pushed(l, 6, 9), 60, 0, "a later iteration has none of its own yet");
 	near_to(pushed(l, 6, 0), 60, 0, "no iteration: the newest");
-	near_to(pushed(l, 6, 5), 50, 0, "one older is kept");
+	near_to(pushed(l, 6, 5), 50, 0, "one older gradient is kept");
 	near_to(pushed(l, 6, 4), 40, 0, "two older are kept");
 	ok(learn_history_needed(l) == 0, "history=2 suffices for two older gradients");
 	near_to(pushed(l, 6, 3), 40, 0, "a third is not: the oldest kept is sent");

@@ -47,5 +47,5 @@ is "$? $(explained job)" "0 0: 0 40 lost
 0: 50 150 compute" "a job waits for a replica that took its GPUs"
 
 "$orrery" run m.json --no-figures -q --out o 2>message
-is "$? $(grep -c 'expected --db FILE with --record explain' message)" "2 1" "parts need a database"
+is "$? $(grep -c 'needs a database for the parts of times: expected --db FILE' message)" "2 1" "parts need a database"
 tap_done

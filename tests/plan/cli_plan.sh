@@ -50,7 +50,7 @@ like "$("$ORRERY" plan chain.csv:batch=4 --cluster 1x2:v100 --precision fp16 --p
 like "$("$ORRERY" plan --cluster 1x2:v100 --policy straight 2>&1)" 'expected PROBLEM \(a model such as bert-large, or a file\)' "no problem"
 like "$("$ORRERY" plan lenet5 --cluster 1x1:v100 --policy dapple 2>&1)" 'search=bipartition: expected at least 2 GPUs' "a policy that needs more GPUs"
 like "$("$ORRERY" plan gpt:hidden=8192,layers=48,heads=64,seq=1024,vocab=51200 --cluster 1x2:v100 --policy data-parallel,straight 2>&1)" \
-  'policy data-parallel: no plan fits: 7 of 7 evaluated plans need more memory than a GPU has: expected more GPUs, or GPUs with more memory' "nothing fits"
+  'policy data-parallel: no plan fits in memory \(7 of 7 evaluated plans exceed a GPU.s memory\): expected more GPUs, or GPUs with more memory' "nothing fits"
 
 # ---- plugins ----
 : "${CC:=cc}"

@@ -107,10 +107,12 @@ static void updates(struct orr_plan *p)
 	double work = c.forward_s + c.backward_s + c.params * 4 / 1e9;
 	v = value_of(p, both, 16, false);
 	near_to(v.iteration_s / (work + update_s), 1, 1e-9, "two replicas: both update everything");
-	near_to(v.memory_bytes * g.memory_bytes / (c.params * 16 + c.stored_bytes + c.working_bytes), 1, 1e-9, "and hold everything");
+	near_to(v.memory_bytes * g.memory_bytes / (c.params * 16 + c.stored_bytes + c.working_bytes), 1, 1e-9,
+		"two replicas hold the whole optimizer state");
 	v = value_of(p, both, 16, true);
 	near_to(v.iteration_s / (work + orr_plan_update_s(p, 0, c.params / 2)), 1, 1e-9, "sharded state: each updates half");
-	near_to(v.memory_bytes * g.memory_bytes / (c.params * 12 + c.stored_bytes + c.working_bytes), 1, 1e-9, "and holds half of 8 bytes");
+	near_to(v.memory_bytes * g.memory_bytes / (c.params * 12 + c.stored_bytes + c.working_bytes), 1, 1e-9,
+		"each of two replicas holds half of the 8 bytes");
 }
 
 /* ---- collectives by the executor's algorithm auto ---- */

@@ -66,7 +66,8 @@ static void asks_nothing(struct orr_plan *p)
 	orr_plan_field(p, 0, &x);
 	ok(!x.features, "a training problem has no fields");
 	struct orr_plan_code_value v;
-	ok(!orr_plan_compress(p, &(struct orr_plan_code){ .method = ORR_CODE_ROUNDED, .bits = 8 }, &v) && isinf(v.bytes), "and no tables");
+	ok(!orr_plan_compress(p, &(struct orr_plan_code){ .method = ORR_CODE_ROUNDED, .bits = 8 }, &v) && isinf(v.bytes),
+		"a training problem has no tables");
 }
 
 /* ---- refusals ---- */
@@ -125,7 +126,8 @@ static void refusals(void)
 	c.parts = 3;
 	refused(c, "parts=3: expected a divisor of the dimension, 4");
 	run(table, "saec", does_nothing, 0);
-	same_text(said.text, "policy saec: search() compressed nothing: expected a call of orr_plan_compress()", "a search without a code");
+	same_text(
+		said.text, "policy saec: search() compressed no table: expected a call of orr_plan_compress()", "a search without a code");
 	run("lenet5", "straight", asks_nothing, 0);
 	same_text(said.text, "policy straight: orr_plan_compress: expected a problem of kind embeddings", "a training problem");
 	run(table, "dapple", does_nothing, 0);
@@ -158,14 +160,14 @@ static void reports(void)
 	ok(!said.code, "two codes, the last of which counts (%s)", said.text);
 	near_to(metric("table_bytes"), 1600, 0, "bytes of the tables");
 	near_to(metric("code_bytes"), 8 * 16 + 100 * 2, 0, "bytes of the code: 2 x 4 vectors and 100 ids");
-	near_to(metric("compression"), 1600. / 328, 1e-12, "their ratio");
+	near_to(metric("compression"), 1600. / 328, 1e-12, "the compression ratio");
 	near_to(metric("vectors"), 8, 0, "vectors");
 	near_to(metric("evaluations"), 2, 0, "evaluations");
 	near_to(metric("head_features"), 10, 0, "five features of each field have half of the frequencies");
 	near_to(metric("cluster_madds"), 2 * (2 * 5 * 4 * 4 + 50 * 4 * 4), 0, "multiply-adds: I M K d + N K d of each field");
 	near_to(metric("start_madds"), 2 * (5 * 4 * (4 + 3 * 3)), 0, "of the start: M d (K + (K - 1)(2 + floor(ln K)))");
 	ok(metric("plain_error") == plain_error && metric("weighted_error") == weighted_error, "errors of the last code");
-	ok(isnan(metric("auc")) && isnan(metric("log_loss")), "without samples there is no model");
+	ok(isnan(metric("auc")) && isnan(metric("log_loss")), "without samples no model is trained");
 	same_text(result_find_note(result, "choice"), "8 vectors for 100 features in 2 fields; 10 features clustered", "the choice");
 	ok(strstr(result_find_note(result, "assumption"), "5 planted clusters per field, values with standard deviation 0.03"),
 		"the assumption names the clusters");

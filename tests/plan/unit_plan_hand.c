@@ -101,7 +101,7 @@ static void asks(struct orr_plan *p)
 static void asks_adam(struct orr_plan *p)
 {
 	near_to(orr_plan_state_bytes(p, 1), 16, 0, "Adam: two moments of 4 bytes more");
-	near_to(orr_plan_state_bytes(p, 4), 10, 0, "of which each of four holds a quarter");
+	near_to(orr_plan_state_bytes(p, 4), 10, 0, "each of four shards holds a quarter");
 	near_to(orr_plan_state_bytes(p, 0.5), 16, 0, "fewer than one holder is one");
 	ok(orr_plan_update_s(p, 0, 1e9) > 0 && orr_plan_update_s(p, 1, 1e9) == 0, "updates by the roofline take time");
 }
@@ -217,9 +217,9 @@ static void reports(void)
 {
 	run(chain, improves, closed);
 	near_to(metric("iteration_s"), 0.064, 1e-12, "the best plan is reported");
-	near_to(metric("samples_per_s"), 16 / 0.064, 1e-9, "its throughput");
-	near_to(metric("closed_form_s"), 0.064, 1e-12, "its closed form");
-	near_to(metric("speedup"), 120. / 64, 1e-9, "its speed-up over one GPU, which takes 120 ms");
+	near_to(metric("samples_per_s"), 16 / 0.064, 1e-9, "the throughput of the best plan");
+	near_to(metric("closed_form_s"), 0.064, 1e-12, "the closed form of the best plan");
+	near_to(metric("speedup"), 120. / 64, 1e-9, "the speed-up over one GPU, which takes 120 ms");
 	ok(metric("plan_stages") == 1 && metric("plan_gpus") == 2 && metric("evaluations") == 6 && metric("evaluations_unfit") == 0,
 		"stages, GPUs and evaluations");
 	near_to(metric("my_metric_2"), 7, 0, "a metric of the policy: the first value of its name");
@@ -239,8 +239,8 @@ static void reports(void)
 
 	run(chain, chooses, closed);
 	near_to(metric("iteration_s"), 0.1672, 1e-12, "a chosen plan is the result, although others are faster");
-	near_to(metric("own_s"), 0.24, 0, "with the policy's own cost");
-	near_to(metric("own_speedup"), 0.5, 1e-12, "and the speed-up by it");
+	near_to(metric("own_s"), 0.24, 0, "the policy's own cost is a metric");
+	near_to(metric("own_speedup"), 0.5, 1e-12, "the speed-up by the policy's own cost is a metric");
 	ok(metric("plan_stages") == 2 && metric("plan_gpus") == 3 && metric("evaluations") == 6, "choosing uses no evaluation");
 	same_text(note("choice"), "2 stages: layers x GPUs in model order 2x2 2x1; micro-batches of 16; 6 evaluations", "its choice");
 	ok(file_has("\"policy\":\"dapple\"") && file_has("\"stage_devices\":\"2,1\"") && file_has("\"stage_shards\":\"1,1\"") &&
@@ -249,16 +249,16 @@ static void reports(void)
 		"the plan file has the parameters of the step policy");
 	ok(file_has("\"first_layer\":\"a\",\"last_layer\":\"b\",\"layers\":2,\"gpus\":\"0-1\",\"shards\":1") &&
 			file_has("\"first_layer\":\"c\",\"last_layer\":\"d\",\"layers\":2,\"gpus\":\"2\",\"shards\":1"),
-		"and describes the stages");
+		"the plan file describes the stages");
 	ok(file_has("\"world\":\"step\"") && file_has(chain) && file_has("\"cluster\":\"2x2:v100\"") && file_has("\"batch\":\"4\"") &&
 			file_has("\"network\":\"star:bw=1GBps,lat=0,gpu_bw=10GBps,gpu_lat=0\"") &&
 			file_has("\"step\":{\"update_cost\":\"none\"}") && !strstr(note("plan-file"), "\"cost\""),
-		"it begins with the problem as given");
+		"the plan file begins with the problem as given");
 
 	run(chain, improves, ",\"plan\":{\"checked\":3},\"step\":{\"update_cost\":\"none\"}");
 	near_to(metric("plans_executed"), 3, 0, "the three best plans are executed");
 	ok(fabs(metric("closed_form_error")) < 1e-9 && fabs(metric("closed_form_worst_error")) < 1e-9 && metric("iteration_s") > 0.063,
-		"and take as long as the closed form says");
+		"executed plans take the time of the closed form");
 	run(chain, improves, ",\"plan\":{\"checked\":9},\"step\":{\"update_cost\":\"none\"}");
 	near_to(metric("plans_executed"), 5, 0, "all five different plans are executed");
 	run(chain, improves, ",\"plan\":{\"checked\":0,\"budget\":3},\"step\":{\"update_cost\":\"none\"}");
@@ -282,7 +282,7 @@ static void tries(struct orr_plan *p)
 {
 	struct orr_plan_value v = { .fits = true };
 	orr_plan_evaluate(p, draft_now, &v);
-	ok(!v.fits && isinf(v.iteration_s) && !orr_plan_goes_on(p), "nothing fits after an error");
+	ok(!v.fits && isinf(v.iteration_s) && !orr_plan_goes_on(p), "after an error no plan fits");
 }
 
 static void refused(const struct orr_plan_draft *d, const char *message)
@@ -312,10 +312,10 @@ static void refusals(void)
 		"stage 0: piece 0 of the model is missing: expected it as the first piece, found 1");
 	refused(DRAFT(4, { .count = 3, GPUS(0) }), "the last stage: piece 3 of the model is missing: expected all 4 pieces");
 	refused(DRAFT(4, { .count = 2, GPUS(0) }, { .first = 1, .count = 3, GPUS(1) }),
-		"stage 1: expected at least one piece, starting at 2, found 3, starting at 1");
+		"stage 1: expected at least one piece from piece 2 on, found 3 pieces from piece 1 on");
 	refused(DRAFT(4, { .count = 4, GPUS(0) }, { .first = 4, .count = 0, GPUS(1) }),
-		"stage 1: expected at least one piece, starting at 4, found 0, starting at 4");
-	refused(DRAFT(4, { .count = 5, GPUS(0) }), "stage 0: expected at most 4 pieces, starting at 0, found 5");
+		"stage 1: expected at least one piece from piece 4 on, found 0 pieces from piece 4 on");
+	refused(DRAFT(4, { .count = 5, GPUS(0) }), "stage 0: expected at most 4 pieces from piece 0 on, found 5");
 	refused(DRAFT(4, { ALL, GPUS(4) }), "stage 0: GPU 4: expected a number from 0 to 3");
 	refused(DRAFT(4, { ALL, GPUS(1, 1) }), "stage 0: GPU 1 is already in stage 0: expected each GPU once");
 	refused(DRAFT(4, { .count = 2, GPUS(1) }, { .first = 2, .count = 2, GPUS(2, 1) }),
@@ -381,7 +381,7 @@ static void failures(void)
 	ok(!said.code, "a name of 60 characters");
 	run(chain, does_nothing, closed);
 	same_text(said.text,
-		"policy straight: no plan fits: 0 of 0 evaluated plans need more memory than a GPU has: expected more GPUs, or GPUs with "
+		"policy straight: no plan fits in memory (0 of 0 evaluated plans exceed a GPU's memory): expected more GPUs, or GPUs with "
 		"more memory",
 		"a search without plans");
 	returned = 3;

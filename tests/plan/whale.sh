@@ -29,7 +29,7 @@ done
 printf 'idx,layer,fwd_ms,bwd_ms,activation_bytes,param_bytes\n0,a,10,20,10000000000,4000\n1,b,6.6,13.2,10000000000,4000\n' >memory.csv
 w2() { "$ORRERY" plan memory.csv:batch=4 --cluster "$1" --global-batch 32 --micro-batch 4 --policy whale --set policy.whale.stages=2 \
   --set policy.whale.memory_first="$2" --profile none -o "$3" -q --no-figures 2>&1; }
-like "$(w2 1x1:p100,1x1:v100-32g false no.json)" 'no plan fits: 1 of 1 evaluated plans need more memory than a GPU has: expected more GPUs, or GPUs with more memory' "no plan fits if the first stage is on the P100"
+like "$(w2 1x1:p100,1x1:v100-32g false no.json)" 'no plan fits in memory \(1 of 1 evaluated plans exceed a GPU.s memory\): expected more GPUs, or GPUs with more memory' "no plan fits if the first stage is on the P100"
 w2 1x1:p100,1x1:v100-32g true yes.json
 ok $? "a plan fits if the first stage is on the V100"
 like "$(tr -d '\n\t' <yes.json)" '"gpus":"1".*"gpus":"0"' "memory_first: the first stage is on the V100"

@@ -279,7 +279,7 @@ static void families(void)
 	ok(r.power >= 0.8 * (MOST - 1) * r.n,
 		"one policy better by 1.27 standard deviations of a difference, 20 replications: %.1f %% of its pairs",
 		100.0 * r.power / (MOST - 1) / r.n);
-	ok(low_of(r.family, r.n) <= 0.05, "of the equal ones, %d of %d studies show a difference", r.family, r.n);
+	ok(low_of(r.family, r.n) <= 0.05, "%d of %d studies show a difference between equal policies", r.family, r.n);
 	r = study(200, MOST, 20, 0, COMPARE_FIRST);
 	ok(low_of(r.family, r.n) <= 0.05, "against the first: %d of %d", r.family, r.n);
 	r = study(200, MOST, 20, 0, COMPARE_BEST);

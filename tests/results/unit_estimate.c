@@ -100,7 +100,7 @@ static void longer_tail(void)
 	struct interval up = estimate_ratio(right, one, 10, 0.95), down = estimate_ratio(turned, one, 10, 0.95);
 	ok(up.high > right_end + 3.9, "a ratio with a long tail to the right is longer to the right");
 	struct interval mean = estimate_mean(turned, 10, ESTIMATE_NON_NEGATIVE, 0.95);
-	ok(down.low < mean.low - 3.9 && down.low > 0, "and one to the left to the left");
+	ok(down.low < mean.low - 3.9 && down.low > 0, "a ratio with a long tail to the left is longer to the left");
 }
 
 /* Tests one long value among small ones: the mean is 10.9, the standard error 9.9. */

@@ -118,14 +118,14 @@ static void merges(void)
 	ok(!store_merge(out, NULL, shard, SHARDS, NULL, 0, &count, &err), "shards merge into a new database (%s)", err.text);
 	ok(count.added == RUNS && count.present == 0, "all runs are counted (%zu)", count.added);
 	state_of(out, digest, labels, sizeof labels);
-	ok(*digest && !strcmp(digest, want_digest), "its digest is that of a database written directly");
+	ok(*digest && !strcmp(digest, want_digest), "the merged database has the digest of one written directly");
 	ok(!strcmp(labels, "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 "),
 		"without an order, runs follow scenario, seed, label (%s)", labels);
-	ok(passes_sqlites_check(out), "it passes SQLite's check");
+	ok(passes_sqlites_check(out), "the merged database passes SQLite's check");
 	ok(!store_merge(out, NULL, shard, SHARDS, NULL, 0, &count, &err) && count.added == 0 && count.present == RUNS,
 		"a second merge adds no run (%zu, %s)", count.added, err.text);
 	state_of(out, digest, again, sizeof again);
-	ok(!strcmp(digest, want_digest) && !strcmp(labels, again), "and changes nothing");
+	ok(!strcmp(digest, want_digest) && !strcmp(labels, again), "a second merge changes nothing");
 	remove_file(out);
 	const char *twice[] = { shard[0], shard[1], shard[0] };
 	ok(!store_merge(out, NULL, twice, 3, NULL, 0, &count, &err) && count.added == 8 && count.present == 4,
@@ -269,7 +269,7 @@ static void refuses_bad_shards(void)
 	remove_file(bad);
 	write_runs(bad, 3, SHARDS, RUNS);
 	sql(bad, "PRAGMA user_version = 4");
-	refused(bad, "older orrery", "a shard of an older schema");
+	refused(bad, "the shard has schema version", "a shard of an older schema");
 	sql(bad, "PRAGMA user_version = 999");
 	refused(bad, "newer orrery", "a shard of a newer schema");
 	remove_file(bad);

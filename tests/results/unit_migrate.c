@@ -108,7 +108,7 @@ static void reading(const char *fixture)
 	size_t n = 0, whole = 0;
 	ok(make(fixture, want), "%s: the database is made", fixture);
 	struct sbuf before = bytes_of(path);
-	same_text(digest(), want, "its digest is that of the program that wrote it");
+	same_text(digest(), want, "the digest equals that of the program that wrote the file");
 	struct store *s = store_open_readonly(path, &err);
 	if (s && !store_list(s, &list, &n, &err)) {
 		for (size_t i = 0; i < n; i++) {
@@ -119,7 +119,7 @@ static void reading(const char *fixture)
 		store_list_free(list, n);
 	}
 	store_close(s, &err);
-	ok(n >= 3 && whole == n, "its %zu runs are read", n);
+	ok(n >= 3 && whole == n, "%zu runs of the file are read", n);
 	struct sbuf after = bytes_of(path);
 	ok(before.len == after.len && !memcmp(before.text, after.text, before.len), "reading leaves the file as it is");
 	sbuf_free(&before);
@@ -141,11 +141,11 @@ static void writing(const char *fixture)
 	struct run_result *r = sample_run("new", 5, 3), *back = NULL;
 	ok(s && !store_write(s, r, &err) && !store_read(s, r->hash, "new", &back, &err) && back && same_run(r, back),
 		"%s: a run is stored in it", fixture);
-	ok(!store_close(s, &err), "and it closes");
+	ok(!store_close(s, &err), "the store closes without an error");
 	result_free(r);
 	result_free(back);
-	same_text(ask("PRAGMA user_version"), "7", "it then has the schema of today");
-	same_text(ask("PRAGMA integrity_check"), "ok", "and passes SQLite's check");
+	same_text(ask("PRAGMA user_version"), "7", "the converted file has the present schema version");
+	same_text(ask("PRAGMA integrity_check"), "ok", "the converted file passes SQLite's check");
 	same_text(ask("SELECT count(*) FROM runs WHERE checksum NOT LIKE 'run:%'"), "0", "each run has a checksum");
 	same_text(ask("SELECT count(*) FROM runs_s WHERE scenario IS NULL OR NOT json_valid(scenario)"), "0",
 		"SQLite's json_patch() restores each scenario");
@@ -233,7 +233,7 @@ static void lists(void)
 	ok(strncmp(before, "37", 2) == 0 && !migrate(NULL, &err), "parts of schema 6 are converted");
 	same_text(ask(rows), before, "SQL reads the same parts from the view");
 	same_text(ask("SELECT count(*) || ' ' || sum(json_array_length(list)) FROM parts_lists"), "5 37",
-		"they are in a list per run and entity");
+		"the parts are in one list per run and entity");
 	same_text(
 		ask("SELECT cause FROM parts WHERE run = 1 AND subject = 3 LIMIT 1"), "job j\"2\\", "a name with a quote and a backslash");
 	make("schema-6", want);
@@ -273,7 +273,8 @@ static void hostile(void)
 	damaged("UPDATE runs SET overrides = 'no JSON' WHERE run = 2", "overrides of run 2 are not a JSON object",
 		"overrides that are no JSON");
 	struct store *s = store_open_readonly(path, &err);
-	ok(s && store_read_run(s, 2, &r, &err) == ORR_EFAIL && !r && strstr(err.text, "overrides of run 2"), "and the run is not read");
+	ok(s && store_read_run(s, 2, &r, &err) == ORR_EFAIL && !r && strstr(err.text, "overrides of run 2"),
+		"a run with damaged overrides is not read");
 	ok(s && !store_read_run(s, 1, &r, &err) && r && r->n_metrics, "other runs are");
 	result_free(r);
 	store_close(s, &err);

@@ -143,7 +143,7 @@ static void stored(void)
 		"texts are read");
 	bool jobs = false, nodes = true;
 	ok(!store_has_parts(s, 1, "job", &jobs, &err) && !store_has_parts(s, 1, "node", &nodes, &err) && jobs && !nodes,
-		"it has parts of jobs and none of nodes");
+		"the run has parts of jobs and none of nodes");
 	ok(!store_read_parts(s, 1, "job", 17, into, &err) && into->n_parts == 3, "the parts of one subject are read");
 	store_close(s, NULL);
 	unlink(path);

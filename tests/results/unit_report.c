@@ -212,7 +212,7 @@ static void tables(void)
 	ok(longest_line(sbuf_text(&out)) <= 66, "the table is at most as wide as the terminal");
 	sbuf_clear(&out);
 	report_table(&out, v, 1, NULL, (struct report_style){ 0 });
-	ok(!strstr(sbuf_text(&out), "against") && !strstr(sbuf_text(&out), "oracle"), "one run alone is compared with no other");
+	ok(!strstr(sbuf_text(&out), "against") && !strstr(sbuf_text(&out), "oracle"), "a single run has no comparison");
 	sbuf_free(&out);
 	result_free(runs[0]);
 	result_free(runs[1]);
@@ -244,7 +244,7 @@ static void notes(void)
 	const char *at = strstr(sbuf_text(&out), "placement");
 	same_text(at ? at : "", "placement?[2J: count\njobs.x has no effect\nfifo: of one\nsrtf, las: of, two\n",
 		"assumptions, then remarks, last in the table; without control characters");
-	ok(!report_out_dir(in_dir("notes"), v, 3, &err), "their file is written");
+	ok(!report_out_dir(in_dir("notes"), v, 3, &err), "the file of notes is written");
 	same_file("notes/notes.csv",
 		"policy,kind,text\n"
 		"fifo,assumption,placement\x1b[2J: count\nfifo,remark,jobs.x has no effect\nfifo,remark,of one\n"
@@ -257,7 +257,7 @@ static void notes(void)
 	const cJSON *list = cJSON_GetObjectItem(run, "remarks");
 	ok(cJSON_GetArraySize(cJSON_GetObjectItem(run, "assumptions")) == 1 && cJSON_GetArraySize(list) == 2,
 		"JSON has arrays of them, each text once");
-	same_text(cJSON_GetStringValue(cJSON_GetArrayItem(list, 1)), "of, two", "in order");
+	same_text(cJSON_GetStringValue(cJSON_GetArrayItem(list, 1)), "of, two", "remarks keep their order in JSON");
 	cJSON_Delete(top);
 	sbuf_free(&out);
 	for (size_t i = 0; i < 3; i++)

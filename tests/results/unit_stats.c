@@ -28,7 +28,7 @@ static void small_hist(void)
 	enum { N = 1001 };
 	double v[N], worst = 0, sum = 0;
 	struct hist *h = hist_new();
-	ok(isnan(hist_quantile(h, 0.5)) && isnan(hist_mean(h)), "nothing has no quantile and no mean");
+	ok(isnan(hist_quantile(h, 0.5)) && isnan(hist_mean(h)), "an empty histogram has no quantile and no mean");
 	for (int i = 0; i < N; i++) {
 		v[i] = gsl_ran_lognormal(rng, 3, 2);
 		hist_add(h, v[i]);
@@ -172,7 +172,8 @@ static void counting(void)
 		"sorting leaves their numbers alone");
 	hist_add_at(h, 5000, 40);
 	ok(hist_quantile(h, 1) == 40 && hist_quantile(h, 0.5) == 8, "values may follow a quantile");
-	ok(!hist_count_above(plain, 0, above, all) && !hist_count_above(few, 0, above, all), "without numbers, or too many: no blocks");
+	ok(!hist_count_above(plain, 0, above, all) && !hist_count_above(few, 0, above, all),
+		"no blocks for values without numbers, or for too many values");
 	hist_free(h);
 	hist_free(plain);
 	hist_free(few);

@@ -66,7 +66,7 @@ static void round_trip(void)
 	ok(!store_read(s, none->hash, "nothing", &back, &err) && back && same_run(none, back), "an empty run is read back unchanged");
 	result_free(back);
 	ok(!store_read(s, "no such hash", "fifo", &back, &err) && !back, "a missing run is no error");
-	ok(!store_close(s, &err), "it closes");
+	ok(!store_close(s, &err), "the store closes without an error");
 	s = store_open_readonly(path, &err);
 	ok(s && !store_read_run(s, 1, &back, &err) && back && same_run(r, back), "a run is read by its number");
 	result_free(back);

@@ -239,7 +239,7 @@ if command -v "${CC%% *}" >/dev/null; then
   done <<'EOT'
 /\.arrive = arrive/d|2 orrery: ./bad.so: policy mine: expected a function arrive, found NULL
 s/\.create = create,//|2 orrery: ./bad.so: policy mine: expected a function create, found NULL
-s/^ORR_POLICY_SERVE(.*/struct few { void *f; } few; ORR_POLICY_DECLARE(serve_mine, mine, "", "serve", 0u, params, struct few, few);/|2 orrery: ./bad.so: policy mine: its table of functions has 8 bytes, expected 72; compile it with the headers of this program
+s/^ORR_POLICY_SERVE(.*/struct few { void *f; } few; ORR_POLICY_DECLARE(serve_mine, mine, "", "serve", 0u, params, struct few, few);/|2 orrery: ./bad.so: policy mine: its table of functions has 8 bytes: expected 72, as in the headers of this program
 EOT
   said=$("$orrery" jobs poisson:rate=1,n=5 --cluster 1x1 --policy ./mine.so 2>&1)
   is "$? $said" "2 orrery: policy \"mine\" is a serve policy (for 'orrery serve'): expected a jobs policy" "orrery jobs refuses a serving policy"

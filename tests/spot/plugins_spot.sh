@@ -47,7 +47,7 @@ run_twice|1 P at 1\.000000000 s: orr_steps_run\(\) while a step is in flight
 timer_now|1 P at 1\.000000000 s: orr_spot_timer\(\): timers are set endlessly for this instant: expected at most spot.max_calls_per_instant
 spin|1 P at 0\.000000000 s: .*(timers are set endlessly|decide\(\) was called)
 take_and_give|1 P at 0\.000000000 s: decide\(\)
-lose_in_end|1 P at 40\.000000000 s: orr_lose\(\): 1000000 steps: expected at most 0, the steps that are not committed \(orr_steps_are_provisional\(\) was not called\)$
+lose_in_end|1 P at 40\.000000000 s: orr_lose\(\): 1000000 steps: expected at most 0, the number of uncommitted steps \(orr_steps_are_provisional\(\) was not called\)$
 layout_unknown|1 P at 1\.000000000 s: orr_layout\(\): the instance has ended or never existed: expected a live instance$
 layout_none|1 P at 1\.000000000 s: orr_layout\(\): the handle is 0: expected an instance$
 layout_null|1 P at 1\.000000000 s: orr_layout\(\): owners is NULL: expected owners of 2 x 2 stages$
@@ -57,14 +57,14 @@ own_two|1 P instance a at 1\.000000000 s: orr_own\(\): stage 0 of pipeline 0 has
 own_nowhere|1 P at 1\.000000000 s: orr_own\(\): stage 4294967295 of pipeline 4294967295: expected one of the layout's 1 x 1$
 disown_twice|1 P at 1\.000000000 s: orr_disown\(\): stage 0 of pipeline 0 has no owner
 disown_to_unknown|1 P at 1\.000000000 s: orr_disown\(\): the instance
-drop_twice|1 P at 1\.000000000 s: orr_drop_pipeline\(\): pipeline 0 was dropped: expected a pipeline of the layout$
+drop_twice|1 P at 1\.000000000 s: orr_drop_pipeline\(\): pipeline 0 was dropped: expected a remaining pipeline of the layout$
 drop_all|1 P at 1\.000000000 s: a step is in flight although all pipelines were dropped
 release_twice|1 P at 1\.000000000 s: orr_release\(\): the instance has ended or never existed: expected a live instance$
 release_owner|1 P at 1\.000000000 s: a step is in flight although stage 0 of pipeline 0 has no live owner
 want_nowhere|1 P at 1\.000000000 s: orr_want\(\): zone 77: expected less than 1$
 request_nowhere|1 P at 1\.000000000 s: orr_request\(\): zone 77: expected less than 1$
 on_demand_anywhere|1 P at 1\.000000000 s: orr_request_on_demand\(\): zone 4294967295: expected less than 1$
-steps_null|1 P at 1\.000000000 s: orr_steps_run\(\): NULL: expected a struct orr_steps$
+steps_null|1 P at 1\.000000000 s: orr_steps_run\(\): the pointer is NULL: expected a struct orr_steps$
 steps_of_nothing|1 P at 1\.000000000 s: orr_steps_run\(\): a step of 0 ns
 steps_negative|1 P at 1\.000000000 s: orr_steps_run\(\): a step of -9223372036854775808 ns
 steps_huge|1 P at 1\.000000000 s: orr_steps_run\(\): a step of 9223372036854775807 ns
@@ -77,8 +77,8 @@ stretch_for_ever|1 P at 1\.000000000 s: orr_steps_stretch\(\): by 23058430092136
 shrink|1 P at 1\.000000000 s: orr_steps_stretch\(\): by -1 ns
 samples_negative|1 P at 1\.000000000 s: orr_steps_samples\(\): -1: expected at least 0 and less than 1e18$
 provisional_late|1 P at 1\.000000000 s: orr_steps_are_provisional\(\): steps have been run: expected a call in create\(\)$
-commit_most|1 P at 1\.000000000 s: orr_commit\(\): 18446744073709551615 steps: expected at most 0, the steps that are not committed
-lose_most|1 P at 1\.000000000 s: orr_lose\(\): 18446744073709551615 steps: expected at most 0, the steps that are not committed
+commit_most|1 P at 1\.000000000 s: orr_commit\(\): 18446744073709551615 steps: expected at most 0, the number of uncommitted steps
+lose_most|1 P at 1\.000000000 s: orr_lose\(\): 18446744073709551615 steps: expected at most 0, the number of uncommitted steps
 pause_as_useful|1 P at 1\.000000000 s: orr_pause_as\(0\): expected
 timer_past|1 P at 1\.000000000 s: orr_spot_timer\(\): at -9223372036\.854.* s: expected a time from now on$
 timer_rank|1 P at 1\.000000000 s: orr_spot_timer\(\): rank 8: expected 0 to 7$

@@ -221,7 +221,7 @@ static void test_groups(void)
 {
 	/* Two pipelines run. The step due at 36 s ends at 36.25 s; four steps of 0.9 s follow. */
 	check("0,add,a\n0,add,b\n0,add,c\n0,add,d\n35500,remove,b\n", JOB_4, "stages_per_node=2 reconfigure=agent", 40, 14, 1, 0,
-		"all stages of a node are taken over together");
+		"all stages of a node are taken over at once");
 	check("0,add,a\n0,add,b\n35500,remove,b\n35600,remove,a\n", JOB_4, "stages_per_node=2 reconfigure=agent", 40, 5, 1, 1, "once");
 }
 
@@ -276,8 +276,8 @@ static void test_random(int seeds)
 			result_free(a);
 			result_free(b);
 		}
-		ok(good && steps > 0, "at random, %s: conservation holds, exact or not is the same%s%s", settings[k], good ? "" : "; ",
-			good ? "" : err.text);
+		ok(good && steps > 0, "random traces, %s: conservation holds, and --exact gives the same result%s%s", settings[k],
+			good ? "" : "; ", good ? "" : err.text);
 		spot_runs_close(&s);
 	}
 }

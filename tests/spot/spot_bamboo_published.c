@@ -79,8 +79,10 @@ static void test_p3(void)
 		ok(r && fabs(get(r, "usd_per_hour") / p->usd_per_hour - 1) < 0.005 && fabs(get(r, "mean_live") / p->nodes - 1) < 0.005,
 			"p3, %s: %.2f USD/h (%.2f), %.2f nodes (%.2f) within 0.5 %%", p->rules, p->usd_per_hour, get(r, "usd_per_hour"),
 			p->nodes, get(r, "mean_live"));
-		/* B8, B9: the paper's main results are 2.4 times cheaper than on-demand and almost twice its value (on-demand: 61.20
-		 * USD/h, value 1.719). */
+		/*
+		 * B8, B9: the paper's main results: cost lower than on-demand by a factor of 2.4, and almost twice the value
+		 * (on-demand: 61.20 USD/h, value 1.719).
+		 */
 		if (r)
 			printf("# p3, %s: %.2fx cheaper by the hour than on demand, %.2fx its value\n", p->rules,
 				61.20 / get(r, "usd_per_hour"), get(r, "value") / 1.719);

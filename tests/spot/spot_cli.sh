@@ -52,7 +52,7 @@ s/orr_steps_run(w, &steps);/& &/|1 orrery: policy mine: at 0\.000000000 s: orr_s
 s/s->must_wait = true;/& orr_spot_future(w, ORR_NEVER, 0, 0);/|1 orrery: policy mine: at 105\.000000000 s: orr_spot_future\(\): this function reads the future: expected a policy that declares ORR_NEEDS_ORACLE
 s/s->must_wait = true;/for (;;) ;/|1 orrery: policy mine: .*has not returned for 1 s
 s/\.create = create,//|2 orrery: \./wrong\.so: policy mine: expected a function create, found NULL$
-s/^ORR_POLICY_SPOT(.*/struct few { void *f; } few; ORR_POLICY_DECLARE(spot_mine, mine, "", "spot", 0u, params, struct few, few);/|2 orrery: \./wrong\.so: policy mine: its table of functions has 8 bytes, expected [0-9]+; compile it with
+s/^ORR_POLICY_SPOT(.*/struct few { void *f; } few; ORR_POLICY_DECLARE(spot_mine, mine, "", "spot", 0u, params, struct few, few);/|2 orrery: \./wrong\.so: policy mine: its table of functions has 8 bytes: expected [0-9]+, as in
 EOT
   is "$("$orrery" db digest plugin.db)" "$before" "the database is unchanged"
 else
@@ -257,7 +257,7 @@ hazzard:p=0.1|hazzard:p=0.1: no such file: did you mean the generator "hazard"? 
 philly-like|philly-like: no such file: expected an existing file (philly-like is a generator of jobs)
 unheard-of:p=1|unheard-of:p=1: no such file, and no generator "unheard-of": expected an existing file, or a generator that 'orrery trace list' shows
 ./hazard|./hazard: No such file or directory
-price|price: this file has prices but no instances: expected a trace of instances, and this file after --prices
+price|price: this file has prices but no instances: expected a trace of instances here, and this file after --prices
 EOT
 is "$("$orrery" policy show bamboo | grep '^kind: ' | xargs)" "kind: step kind: spot" "policy show prints all policies of a name"
 is "$("$orrery" policy show bamboo --kind step | grep -c '^kind: ')" 1 "policy show --kind prints one of them"

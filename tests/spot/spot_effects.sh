@@ -126,7 +126,7 @@ is "$(near "$(spot far.csv --job half.json --policy bamboo --set spot.egress_usd
 like "$(spot churn:slots=6,rate=0.5,length=5h --job bamboo-bert --policy bamboo)" \
   "no step was run: the smallest shape of job bamboo-bert with a step time has [0-9]* instances" "a job that runs no step says what it would need"
 like "$(spot churn:slots=6,rate=0.5,length=5h --job bamboo-bert --policy oobleck 2>&1)" \
-  "6 instances are live, and the smallest shape of job bamboo-bert has [0-9]*: expected progress, or --until" "a run without progress says it too"
+  "6 instances are live, but the smallest shape of job bamboo-bert needs [0-9]*: expected progress, or --until" "a run without progress says it too"
 
 # ---- notes ----
 like "$(spot hazard:p=0.2,slots=20,length=5h --job bamboo-bert --policy on-demand --set spot.notice=30s)" \

@@ -270,7 +270,7 @@ static void test_here(void)
 		availset_free(set);
 	}
 	if (runs)
-		ok(!late, "on real counts, %d starts: no policy is late", runs);
+		ok(!late, "no policy is late on traces of instance counts (%d starts)", runs);
 	else
 		skip("no traces/spot under ORRERY_DATA_PATH");
 }

@@ -94,7 +94,7 @@ says 'one price of spot instances' 0 one.csv --job job.json --policy checkpoint 
 says 'after the end of the trace (0.2778 h) the instances present at its end remain' 1 one.csv --job job.json --policy checkpoint --until 2000 --set spot.endless=true
 says 'after the end of the trace' 0 one.csv --job job.json --policy checkpoint --until 1000 --set spot.endless=true
 says 'after the end of the trace' 0 "${one[@]}"
-says 'the job is incomplete: at the end of the run no event was left' 1 late.csv --job job.json --policy checkpoint --set spot.max_price=0.1
+says 'the job is incomplete: no pending event could continue it' 1 late.csv --job job.json --policy checkpoint --set spot.max_price=0.1
 says 'the job is incomplete' 0 "${one[@]}"
 says 'the job is incomplete' 0 "${one[@]}" --until 100
 says 'step times of job forty, regardless of the instance type' 1 "${one[@]}"

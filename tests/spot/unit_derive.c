@@ -104,7 +104,7 @@ static void check_bubble(void)
 static void check_failed(void)
 {
 	struct outcome two = run(1, 2, "%s stage_times=1,2 micro_batches=6 failed=1", quiet);
-	ok(fabs(two.step_s - 6 * 6.0) < 1e-9, "one of two lost: the other does all, m 2(f+b)");
+	ok(fabs(two.step_s - 6 * 6.0) < 1e-9, "the only remaining node runs both stages: m 2(f+b)");
 	for (uint32_t f = 0; f < 4; f++) {
 		struct outcome a = run(1, 4, "%s stage_times=1,2 micro_batches=8 failed=%u", quiet, f);
 		struct outcome b = run(1, 4, "%s stage_times=1,2 micro_batches=12 failed=%u", quiet, f);

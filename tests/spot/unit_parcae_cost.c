@@ -36,8 +36,8 @@ static void builds(void)
 	/* The embedding has 328.4e6 bytes. */
 	double sent = 0.153551 + (1.198256 - 0.153551) * (328.4e6 - 134217728) / 939524096;
 	near_to(parcae_build_s(&small, 12), 4 * 0.43 + sent, 1e-12, "GPT-1.5B in 12 stages of 4 layers");
-	near_to(parcae_build_s(&small, 13), 4 * 0.43 + sent, 1e-12, "in 13 stages, some have 4 layers");
-	near_to(parcae_build_s(&small, 48), 0.43 + sent, 1e-12, "in 48 stages");
+	near_to(parcae_build_s(&small, 13), 4 * 0.43 + sent, 1e-12, "GPT-1.5B in 13 stages, some of 4 layers");
+	near_to(parcae_build_s(&small, 48), 0.43 + sent, 1e-12, "GPT-1.5B in 48 stages of one layer");
 	static const double ms[] = { 7961, 7961, 6911, 6926, 7002, 7195, 7195 };
 	for (uint32_t d = 11; d <= 17; d++)
 		near_to(parcae_build_s(&large, d), ms[d - 11] / 1e3, 1e-12, "GPT-6.7B, measured at depths 12 to 16");
@@ -82,7 +82,8 @@ static void migrations(void)
 	near_to(parcae_inter_s(&c, 2, 16, 1, 3, false), restart + 3 * 0.001428, 1e-14, "lost stages come one after another");
 	near_to(parcae_inter_s(&c, 2, 1, 16, 7, true), parcae_restart_s(&c, 2, 1, true) + 0.001428, 1e-14,
 		"seven small ones take less than a large one");
-	near_to(parcae_inter_s(&c, 2, 16, 16, 1, true), adding + 0.000194, 1e-14, "one lost stage takes as long as those sent together");
+	near_to(parcae_inter_s(&c, 2, 16, 16, 1, true), adding + 0.000194, 1e-14,
+		"one lost stage takes as long as all stages sent at the same time");
 }
 
 int main(void)

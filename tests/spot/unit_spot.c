@@ -296,7 +296,7 @@ static void test_impossible(void)
 		("instance a at 0.000000000 s: orr_layout(): the owner of stage 0 of pipeline 0 is still starting: expected an instance "
 		 "that is ready"),
 		"orr_steps_run(): no instance has a stage", "orr_own(): stage 1 of pipeline 0 has an owner, a", "a step of 0 ns",
-		"orr_commit(): 1 steps: expected at most 0, the steps that are not committed",
+		"orr_commit(): 1 steps: expected at most 0, the number of uncommitted steps",
 		"reads the future: expected a policy that declares ORR_NEEDS_ORACLE",
 		"orr_own(): stage 0 of pipeline 1: expected one of the layout's 1 x 2", "orr_steps_run() while a step is in flight",
 		"at 0.999999999 s: expected a time from now on", "orr_own(): the instance has ended: expected a live instance",

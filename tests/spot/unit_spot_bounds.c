@@ -97,7 +97,7 @@ int main(void)
 		ok(p->name && accepts(b, b->least) && accepts(b, b->most) && !accepts(b, below) && !accepts(b, above),
 			"%s.%s accepts %g to %g", b->policy ? b->policy->name : "spot", b->name, b->least, b->most);
 	}
-	/* The table above is complete. */
+	/* Checks that the table above is complete. */
 	for (size_t i = 0; i < BOUNDS; i++) {
 		uint32_t listed = 0, known = 0;
 		for (size_t j = 0; j < BOUNDS; j++)

@@ -320,7 +320,7 @@ static void ends_decide(void *self, struct orr_spot *w)
 static void ends_end(void *self, struct orr_spot *w)
 {
 	(void)self;
-	ok(!orr_request_on_demand(w, 0, 3) && !orr_spot_timer(w, orr_spot_now(w), 0, 0), "in end() no instance is granted");
+	ok(!orr_request_on_demand(w, 0, 3) && !orr_spot_timer(w, orr_spot_now(w), 0, 0), "requests in end() take no instance");
 	if (orr_inst_first(w))
 		orr_release(w, orr_inst_first(w));
 	orr_commit(w, orr_steps_uncommitted(w));
@@ -390,9 +390,9 @@ static void test_long(void)
 	}
 	spot_runs_close(&s);
 	snprintf(long_job, sizeof long_job, text, "1e12", "1000");
-	ok(spot_runs_open(&s, NULL, "0,add,a\n1000,add,b\n", long_job, &policy, "", "", &err), "31,700 years");
+	ok(spot_runs_open(&s, NULL, "0,add,a\n1000,add,b\n", long_job, &policy, "", "", &err), "a job of 31,700 years can be opened");
 	struct run_result *r = spot_runs_run(&s, 0, &err);
-	ok(!r && strstr(err.text, "has not ended after 146 years"), "are too many: %s", r ? "it ran" : err.text);
+	ok(!r && strstr(err.text, "has not ended after 146 years"), "a run of 31,700 years fails: %s", r ? "it ran" : err.text);
 	s.config.until_ns = INT64_MAX / 2 + 1;
 	r = spot_runs_run(&s, 0, &err);
 	ok(!r && err.code == ORR_EINPUT && strstr(err.text, "--until: expected at most 146 years"),

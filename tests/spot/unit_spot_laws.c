@@ -122,8 +122,8 @@ static void test_check(void)
 		"check: the total price is incorrect: expected the sum of the prices of live instances",
 		"check: 3 spot and 0 on-demand instances: expected the counters' values, 2 and 1",
 		"check: 3 spot and 0 on-demand instances: expected the counters' values, 3 and 1", STAGES("1", "1", "0", "1"),
-		"check: this instance owns 1 stages: expected none in state 3",
-		"check: this instance owns 1 stages: expected none in state 2",
+		"check: this instance owns 1 stages: expected none in its state (3)",
+		"check: this instance owns 1 stages: expected none in its state (2)",
 		"check: 5 steps are done: expected the sum of 6 committed and 0 pending steps", STAGES("0", "1", "1", "1"),
 		STAGES("1", "1", "0", "1") };
 	reset();
@@ -289,15 +289,15 @@ static void test_actions(void)
 #define LENGTH "expected more than 0 and less than 73 years (orr_step_time() returns 0 for shapes without a step time)"
 #define AMOUNT "expected at least 0 and less than 1e18"
 #define PAUSE "expected ORR_CHECKPOINT, ORR_RESTART, ORR_RECONFIGURE or ORR_IDLE"
-#define COMMITTED "expected at most 0, the steps that are not committed"
-	static const char *const expected[] = { "orr_steps_run(): NULL: expected a struct orr_steps",
+#define COMMITTED "expected at most 0, the number of uncommitted steps"
+	static const char *const expected[] = { "orr_steps_run(): the pointer is NULL: expected a struct orr_steps",
 		"orr_steps_run(): a step of 0 ns: " LENGTH, "orr_steps_run(): a step of 2305843009213693952 ns: " LENGTH,
 		"orr_steps_run(): redundant is -0.01: expected 0 to 1", "orr_steps_run(): redundant is 1.01: expected 0 to 1",
 		"orr_steps_run(): -1 samples, 0 bytes of egress: " AMOUNT, "orr_steps_run(): 1e+18 samples, 0 bytes of egress: " AMOUNT,
 		"orr_steps_run(): 0 samples, -1 bytes of egress: " AMOUNT, "orr_steps_run(): 0 samples, 1e+18 bytes of egress: " AMOUNT,
 		"orr_layout(): 4097 x 4097 stages: expected at most 16777216",
 		"orr_own(): stage 1 of pipeline 0: expected one of the layout's 1 x 1",
-		"orr_own(): pipeline 0 was dropped: expected a pipeline of the layout",
+		"orr_own(): pipeline 0 was dropped: expected a remaining pipeline of the layout",
 		"orr_disown(): stage 0 of pipeline 0 has no owner: expected orr_own() before",
 		"orr_drop_pipeline(): stage 0 of pipeline 1: expected one of the layout's 1 x 1", "orr_pause_as(0): " PAUSE,
 		"orr_pause_as(6): " PAUSE, "orr_egress(): expected 0 to 1e30 bytes, found -1",
@@ -418,7 +418,7 @@ static void test_runs_of_steps(void)
 	near_to(account_s(r, "redundant"), 14.25 / 2, 1e-12, "half the owners' time is redundant");
 	near_to(account_s(r, "useful"), 14.25 / 2, 1e-12, "the other half is useful");
 	near_to(spot_runs_metric(r, "samples_per_s"), 140 / 14.25, 1e-12, "samples from the first step's beginning to the last one's end");
-	near_to(account_s(r, "idle"), 5 + 10.75, 1e-12, "without a step the owner's time is idle");
+	near_to(account_s(r, "idle"), 5 + 10.75, 1e-12, "owners are idle while no step is in flight");
 	result_free(r);
 }
 

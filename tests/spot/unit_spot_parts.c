@@ -83,7 +83,7 @@ static void give(struct part *stage, struct part *node)
 	stage->lacks = stage->hi - stage->lo - fmax(0, fmin(stage->hi, node->hi) - fmax(stage->lo, node->lo));
 }
 
-/* Assigns by the text of parts.h. The arrays stay in their order. */
+/* Assigns stages as parts.h specifies. The arrays keep their order. */
 static void restated(struct part *node, uint32_t n, struct part *stage, uint32_t n_stages)
 {
 	struct part *s, *x;

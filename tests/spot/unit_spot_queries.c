@@ -79,7 +79,7 @@ static void ask_tables(struct orr_spot *w)
 	orr_curve_range(w, 1, &first, &last);
 	ok(!first && !last && isnan(orr_curve_at(w, 1, 2)) && isnan(orr_curve_at(w, -1, 2)), "an unknown curve");
 	orr_curve_range(w, -1, &first, &last);
-	ok(!first && !last, "has no range");
+	ok(!first && !last, "an unknown curve has no range");
 }
 
 static void job_asked(void)

@@ -167,7 +167,8 @@ static void coordinates(void)
 		"0+a Ga0, 0+b Gab0, 0+c Gabc0, 10!abc R0, 1>a=1 20-b R0, F0 30-a R0, F0 40-c R0, ");
 	machine.depth = 3;
 	machine.ignores_orphans = true;
-	expect("or has no effect", orphan, "0+a Ga0, 0+b Gab0, 0+c Gabc0, 10!abc R0, 1>a=1 20-b R0, F0 30-a R0, N0 40-c R0, ");
+	expect("with ignores_orphans, such a loss has no effect", orphan,
+		"0+a Ga0, 0+b Gab0, 0+c Gabc0, 10!abc R0, 1>a=1 20-b R0, F0 30-a R0, N0 40-c R0, ");
 	machine.depth = 1;
 	expect("a pipeline of one stage has no other holder", "0,add,a\n0,add,b\n20000,remove,a\n",
 		"0+a Ga0, 0+b Gab0, 10!ab R0, F0 20-a R0, ");

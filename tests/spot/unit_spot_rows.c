@@ -135,7 +135,7 @@ static void test_ends(void)
 	struct run_result *r = go_with("0,add,a\n", "endless=true", 5000, 10, &part);
 	/* There are 4999 timers at as many instants, and one call per 1024 instants. decide() is called once. */
 	ok(r && called >= 4, "progress is reported every 1024 instants: %u", called);
-	near_to(part, 4096. / 5000, 2e-3, "as the share of the time until the end");
+	near_to(part, 4096. / 5000, 2e-3, "progress is the elapsed share of the run's time");
 	result_free(r);
 	reset();
 	static const struct {
@@ -149,7 +149,7 @@ static void test_ends(void)
 		result_free(r);
 	}
 	r = go("0,add,a\n", "", 0);
-	ok(r && isnan(spot_runs_metric(r, "deadline_kept")), "without a deadline none is kept");
+	ok(r && isnan(spot_runs_metric(r, "deadline_kept")), "without a deadline the metric deadline_kept is missing");
 	result_free(r);
 	/* No events are left, so the run ends with the trace. */
 	starts_late = true;

@@ -83,8 +83,9 @@ static void ask_zones(struct orr_spot *w)
 {
 	struct orr_inst_info i;
 	ok(orr_zones(w) == 2 && !strcmp(orr_zone_name(w, 0), "x") && !strcmp(orr_zone_name(w, 1), "y") && !*orr_zone_name(w, 2), "zones");
-	ok(orr_inst_live(w) == 1 && orr_inst_zone(w, orr_inst_first(w)) == 1 && !orr_inst_zone(w, 0), "one instance of zone y was wanted");
-	ok(orr_inst_get(w, orr_inst_first(w), &i) && i.zone == 1 && i.usd_per_hour == 2, "it costs the price of its row");
+	ok(orr_inst_live(w) == 1 && orr_inst_zone(w, orr_inst_first(w)) == 1 && !orr_inst_zone(w, 0),
+		"the request took one instance of zone y");
+	ok(orr_inst_get(w, orr_inst_first(w), &i) && i.zone == 1 && i.usd_per_hour == 2, "the instance costs the price of its row");
 	near_to(orr_spot_price(w, 0), 5, 0, "the price of zone x");
 	near_to(orr_spot_price(w, 1), 3, 0, "the price of zone y is the default");
 	near_to(orr_spot_price(w, 2), 3, 0, "no zone has the default price");
@@ -270,7 +271,7 @@ static void test_egress(void)
 	near_to(egress_of(without, 2, 1, "ap"), 10 * 2 * 2 * 0.5 * 1, 1e-12, "gradients of two owners in two zones");
 	near_to(egress_of(without, 3, 1, "apz"), 10 * 3 * 2 * (2 / 3.), 1e-8, "gradients in three zones");
 	near_to(egress_of(without, 3, 1, "apq"), 10 * 2 * 2 * (2 / 3.), 1e-8, "gradients of three owners in two zones");
-	near_to(egress_of(without, 3, 1, "paq"), 10 * 2 * 2 * (2 / 3.), 1e-8, "in any order");
+	near_to(egress_of(without, 3, 1, "paq"), 10 * 2 * 2 * (2 / 3.), 1e-8, "the order of owners does not matter");
 	near_to(egress_of(without, 3, 1, "abc"), 0, 0, "gradients in one zone");
 	near_to(egress_of(without, 2, 2, "abpc"), 10 * 2 * 2 * 0.5 / 2, 1e-12, "gradients of one of two stages");
 	near_to(egress_of(without, 1, 2, "ap"), 0, 0, "one pipeline has no all-reduce");
@@ -393,7 +394,7 @@ static void test_reading(void)
 	near_to(speeds_of(&s, "a"), 0.001, 0, "the smallest");
 	near_to(speeds_of(&s, "bc"), 1000, 0, "the largest");
 	near_to(speeds_of(&s, "d"), 2.5, 0, "the last");
-	ok(isnan(speeds_of(&s, "b")) && isnan(speeds_of(&s, "")), "another type has none");
+	ok(isnan(speeds_of(&s, "b")) && isnan(speeds_of(&s, "")), "a type that is not listed has no speed");
 	speeds_free(&s);
 	ok(!s.n, "freed");
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

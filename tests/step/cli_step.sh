@@ -165,7 +165,7 @@ scenario show two.json --world stop --policy allreduce|2 orrery: scenario: \$.wo
 policy new x --kind steps|2 orrery: --kind: expected jobs, step, serve, spot or plan, found "steps"
 E
 said=$("$orrery" step two.json "${net[@]}" --policy allreduce --out /proc/nowhere 2>&1)
-like "$? $said" '^1 orrery: /proc/nowhere: this directory cannot be created' "an --out that cannot be created"
+like "$? $said" '^1 orrery: /proc/nowhere: this folder cannot be created' "an --out that cannot be created"
 
 # ---- plugins ----
 flags="-I$tree/include"

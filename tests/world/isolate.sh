@@ -72,12 +72,12 @@ term|in $function\(\), the process of the policy was ended by signal 15
 pipe|in $function\(\), the process of the policy was ended by signal 13
 stop|in $function\(\), the process of the policy was stopped by signal 19
 alarm|(in $function\(\), the process of the policy was ended by signal 14|$function\(\) has not returned for 1 s)
-spin|$function\(\) has not returned for 1 s \(--policy-timeout sets the limit\)
+spin|$function\(\) has not returned for 1 s: expected a policy that returns, or a larger --policy-timeout
 sleep|$function\(\) has not returned for 1 s
 parent|the process that starts its runs has ended
 closefds|closed files that it had not opened
 locale|changed the locale to C\.UTF-8
-round|changed the rounding of floating-point numbers
+round|changed the floating-point rounding mode
 stdout|wrote to standard output \("hello"\), which is for results
 flood|wrote to standard output \("0"\), which is for results
 fork|left a process that it had started with fork\(\)

@@ -113,9 +113,9 @@ static void test_refusals(void)
 		{ THREE(", 'capacity': {'trace': 'hazard:p=0.1', 'options': 'a=1,=2'}" FIFO),
 			"capacity.options: expected NAME=VALUE,NAME=VALUE.., found \"=2\"" },
 		{ THREE(", 'capacity': {'trace': 'price:zones=z,length=1d'}" FIFO),
-			"capacity.trace: price:zones=z,length=1d: this trace has no instances: expected a trace of instances (prices "
-			"belong to "
-			"capacity.prices)" },
+			"capacity.trace: price:zones=z,length=1d: this trace has no instances: expected a trace of instances "
+			"(capacity.prices "
+			"names a file of prices)" },
 		{ THREE(", 'capacity': {'trace': 'hazard:p=0.1,length=4h', 'prices': 'hazard:p=0.1,length=4h'}" FIFO),
 			"capacity.prices: hazard:p=0.1,length=4h: this file has no prices: expected rows with the columns "
 			"time_s,zone,type,usd_per_hour" },
@@ -141,7 +141,7 @@ static void test_values(void)
 		return;
 	ok(s->seed == 1 && s->replications == 1 && s->until_ns == ORR_NEVER && s->record == RECORD_ALL && !(s->until_precision > 0) &&
 			s->policy_timeout_s == 60,
-		"are seed 1, one replication, no end, all rows");
+		"defaults: seed 1, one replication, no end, all rows");
 	ok(s->n_policies == 1 && !strcmp(s->policy[0].label, "fifo") && scenario_level(s) == 0.95,
 		"a policy is labelled with its name; intervals are of 95 %%");
 	ok(scenario_is_random(s), "a generator is random");
@@ -152,7 +152,8 @@ static void test_values(void)
 		&err);
 	if (!ok(s != NULL, "given values: %s", err.text))
 		return;
-	ok(s->seed == 7 && s->until_ns == INT64_C(7200000000000) && s->record == RECORD_SAMPLE && s->policy_timeout_s == 0.5, "are used");
+	ok(s->seed == 7 && s->until_ns == INT64_C(7200000000000) && s->record == RECORD_SAMPLE && s->policy_timeout_s == 0.5,
+		"given values replace defaults");
 	ok(s->n_policies == 3 && !strcmp(s->policy[0].label, "x") && !strcmp(s->policy[1].label, "las") && !strcmp(s->policy[2].label, "y"),
 		"labels");
 	ok(!scenario_is_random(s), "a file is not random");
@@ -169,13 +170,15 @@ static void test_values(void)
 	ok(s && s->replications == 1000, "until_precision: at most 1000 replications by default");
 	scenario_close(s);
 	s = opened(JOBS(", 'until_precision': 0.1, 'replications': 10, 'precision_of': 'jct_mean,makespan'"), &err);
-	ok(s && s->replications == 10 && s->until_precision == 0.1, "or as many as given, at least 10: %s", err.text);
+	ok(s && s->replications == 10 && s->until_precision == 0.1, "a given number of replications, at least 10, is the limit: %s",
+		err.text);
 	scenario_close(s);
 	struct world_extra extra[] = { { "lost", "3" } };
 	struct world_output o = { .quiet = true, .threads = 1, .extra = extra, .n_extras = 1 };
 	cJSON *json = parsed(JOBS(""));
 	ok(!scenario_open(json, &o, &err), "a flag of no world is refused");
-	same_text(err.text, "--lost: 'orrery run' has this option: expected an option of this command", "with where it belongs");
+	same_text(err.text, "--lost: this option belongs to 'orrery run': expected an option of this command",
+		"the error names the command of the flag");
 	cJSON_Delete(json);
 	ok(world_threads(&(struct world_output){ .threads = 3 }) == 3 && world_threads(&quiet) == 1 &&
 			world_threads(&(struct world_output){ .threads = 0 }) >= 1 &&
@@ -213,7 +216,7 @@ static void test_scalars(void)
 		int64_t v = 0;
 		int rc = inputs_int(o, "d.", ints[i].key, 4, 1, 9, &v, &err);
 		ok(!rc == !*ints[i].said && (rc || v == ints[i].value), "a whole number: %s", ints[i].key);
-		same_text(err.text, ints[i].said, "or a reason");
+		same_text(err.text, ints[i].said, "a refused number has the expected message");
 	}
 	cJSON_Delete(o);
 }
@@ -290,7 +293,7 @@ static void test_inputs(void)
 		"blocks of a day, drawn at random");
 	scenario_close(s);
 	s = opened(THREE(", 'resample': '90m'" FIFO), &err);
-	ok(s && !inputs_resample(s, &block, &err) && block == INT64_C(5400000000000), "or of any time");
+	ok(s && !inputs_resample(s, &block, &err) && block == INT64_C(5400000000000), "blocks may have any length");
 	scenario_close(s);
 
 	cJSON *o = parsed("{'trace_options': {'a': 1, 'b': 'x', 'c': true}}");
@@ -340,14 +343,14 @@ static void test_capacity(void)
 	if (ok(c && !inputs_capacity(o, c, 1, false, &x, &err), "capacity: %s", err.text)) {
 		ok(x.is_given && x.config.repeats && x.config.startup_ns == INT64_C(120000000000) &&
 				x.config.notice_ns == INT64_C(30000000000) && x.config.usd_per_hour == 3 && x.config.set && x.config.prices,
-			"its values");
+			"the values of the capacity");
 		ok(inputs_capacity_is_random(&x) && inputs_has_instances(x.set) && !inputs_has_instances(x.prices),
 			"a generator is random");
 		cJSON *shown = cJSON_CreateObject();
 		inputs_add_capacity(shown, &x);
 		const char *hash = cJSON_GetStringValue(cJSON_GetObjectItem(shown, "capacity_sha256")),
 			   *prices = cJSON_GetStringValue(cJSON_GetObjectItem(shown, "capacity_prices_sha256"));
-		ok(hash && prices && cJSON_GetObjectItem(shown, "capacity"), "and they are shown with hashes");
+		ok(hash && prices && cJSON_GetObjectItem(shown, "capacity"), "the resolved scenario has the capacity and its hashes");
 		cJSON_Delete(shown);
 	}
 	inputs_capacity_free(&x);
@@ -401,7 +404,7 @@ static void test_speeds(void)
 	struct orr_error err = { 0 };
 	struct cluster *c = cluster_load("2x4:v100,4x8:mygpu:speed=1.5", &err);
 	ok(c && !gpu_types_check(c, NULL, NULL, "", &err), "a type with a speed need be no device: %s", err.text);
-	ok(c && gpu_types_refuse_speeds(c, "serve", &err) == ORR_EINPUT, "but is refused where no durations are recorded");
+	ok(c && gpu_types_refuse_speeds(c, "serve", &err) == ORR_EINPUT, "a speed is refused in worlds without recorded durations");
 	same_text(err.text,
 		"cluster: GPU type \"mygpu\": \"speed=\" applies to recorded jobs only: expected for 'orrery serve' the name of a device, "
 		"or no type",

@@ -82,11 +82,11 @@ static void test_number(void)
 	ok(precision_next(s, s->n_policies, 10, of_given, &narrow, &was) == 20 && was, "precise once: twice as many");
 	ok(precision_next(s, s->n_policies, 20, of_given, &narrow, &was) == 20, "precise twice: enough");
 	ok(precision_next(s, s->n_policies, 20, of_given, &wide, &was) == 40 && !was, "no longer precise: go on");
-	ok(precision_next(s, s->n_policies, 40, of_given, &narrow, &was) == 50 && was, "at most the limit");
+	ok(precision_next(s, s->n_policies, 40, of_given, &narrow, &was) == 50 && was, "the number of replications is capped at the limit");
 	was = false;
-	ok(precision_next(s, s->n_policies, 50, of_given, &wide, &was) == 50, "the limit ends them");
+	ok(precision_next(s, s->n_policies, 50, of_given, &wide, &was) == 50, "replications end at the limit");
 	was = true;
-	ok(precision_next(s, s->n_policies, 0, of_given, &narrow, &was) == 10 && !was, "without replications nothing is precise");
+	ok(precision_next(s, s->n_policies, 0, of_given, &narrow, &was) == 10 && !was, "without replications no interval is precise");
 	scenario_close(s);
 	s = opened(", 'replications': 10");
 	was = false;
@@ -105,10 +105,10 @@ static void test_widest(void)
 		const char *more, *what;
 		bool is_precise;
 	} cases[] = { { { { NARROW, NARROW }, { WIDE, WIDE } }, "", "the first column counts by default", true },
-		{ { { NARROW, WIDE }, { EXACT, EXACT } }, "", "of every policy", false },
+		{ { { NARROW, WIDE }, { EXACT, EXACT } }, "", "the intervals of every policy count", false },
 		{ { { WIDE, NARROW }, { EXACT, EXACT } }, "", "the first too", false },
 		{ { { EXACT, EXACT }, { WIDE, NARROW } }, "", "if it does not vary, the next that does", false },
-		{ { { EXACT, EXACT }, { EXACT, EXACT } }, "", "without any variation there is nothing to narrow", true },
+		{ { { EXACT, EXACT }, { EXACT, EXACT } }, "", "metrics without variation count as precise", true },
 		{ { { EXACT, NARROW }, { WIDE, WIDE } }, "", "variation of one policy suffices", true },
 		{ { { { -100, -110, -90 }, NARROW }, { WIDE, WIDE } }, "", "relative to the size of the mean", true },
 		{ { { WIDE, WIDE }, { NARROW, NARROW } }, ", 'precision_of': 'makespan'", "the metrics named", true },
@@ -165,7 +165,7 @@ static void test_remark(void)
 		precision_remark(s, runs, 2);
 		same_text(result_find_note(runs[0], "remark"), cases[i].want, "the remark");
 		same_text(result_note_at(runs[1], "remark", 1), cases[i].want, "beside others");
-		ok(!result_note_at(runs[1], "remark", 2), "is there once, on every run");
+		ok(!result_note_at(runs[1], "remark", 2), "each run has the remark once");
 		precision_remark(s, runs, 0);
 		result_free(runs[0]);
 		result_free(runs[1]);

@@ -77,7 +77,8 @@ static void test_rare(void)
 			"%%; about %d replications would "
 			"give one",
 			100 * ESTIMATE_EQUAL, odd ? 120 / (int)odd : 0);
-		ok(has_remark(r, want) == is_unknown, "which a remark says, with twice the number at which five are expected");
+		ok(has_remark(r, want) == is_unknown,
+			"a remark names twice the number of replications at which five differences are expected");
 		ok(!has_remark(r, SUMMARY_NO_INTERVAL) && has_remark(r, "another") && !has_remark(r, fewer),
 			"the remark on intervals within one run is gone, others stay");
 		result_free(r);
@@ -86,8 +87,8 @@ static void test_rare(void)
 	for (uint32_t n = 9; n <= 10; n++) {
 		struct run_result *r = replicated(n, 1, NULL);
 		ok(has_remark(r, fewer) == (n < 10), "%u replications %s", n, n < 10 ? "are too few for intervals" : "give intervals");
-		ok(isnan(result_find(r, "usd_per_hour")->ci_low) == (n < 10), "and have them or not");
-		ok(result_find(r, "replications")->value == n, "their number is a metric");
+		ok(isnan(result_find(r, "usd_per_hour")->ci_low) == (n < 10), "intervals exist from 10 replications on");
+		ok(result_find(r, "replications")->value == n, "the number of replications is a metric");
 		result_free(r);
 	}
 }
@@ -133,9 +134,9 @@ static void test_compare(void)
 	replications_compare(runs, 3, 0.95);
 	ok(of(runs[1], "diff_samples_per_s") && of(runs[1], "diff_samples_per_s")->value == -10, "a difference of 10 - 20");
 	ok(of(runs[1], "ratio_samples_per_s") && of(runs[1], "ratio_samples_per_s")->value == 2, "a ratio of 20 to 10");
-	ok(of(runs[1], "diff_usd_per_hour") && of(runs[1], "diff_usd_per_hour")->value == 0, "of every column");
+	ok(of(runs[1], "diff_usd_per_hour") && of(runs[1], "diff_usd_per_hour")->value == 0, "every column has a difference");
 	ok(!of(runs[2], "diff_samples_per_s") && !of(runs[0], "diff_samples_per_s"),
-		"not of other numbers of replications, nor of the first with itself");
+		"runs with other numbers of replications, and the first run, have no differences");
 	for (int k = 0; k < 3; k++)
 		result_free(runs[k]);
 }
@@ -195,7 +196,7 @@ static void test_failures(void)
 		if (rc)
 			ok(trial_next(s, one, 4) == 4, "a failure ends the replications");
 		s->until_precision = 0;
-		ok(trial_next(s, one, 0) == 4, "without a precision there are as many as given");
+		ok(trial_next(s, one, 0) == 4, "without a precision the given number of replications is made");
 		trial_free(t);
 		result_free(r);
 	}
@@ -222,7 +223,7 @@ static void test_files(void)
 		fclose(f);
 		cJSON *o = scenario_read("f.json", &err);
 		ok(!o == (*files[i].said != '\0'), "a file is read or refused");
-		same_text(err.text, files[i].said, "with the line");
+		same_text(err.text, files[i].said, "the error names the line");
 		cJSON_Delete(o);
 	}
 	struct orr_error err = { 0 };
