@@ -271,7 +271,7 @@ static void refuses_bad_shards(void)
 	sql(bad, "PRAGMA user_version = 4");
 	refused(bad, "the shard has schema version", "a shard of an older schema");
 	sql(bad, "PRAGMA user_version = 999");
-	refused(bad, "newer orrery", "a shard of a newer schema");
+	refused(bad, "is newer than this orrery", "a shard of a newer schema");
 	remove_file(bad);
 	struct orr_error err = { 0 };
 	struct merge_count count;

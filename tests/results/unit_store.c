@@ -243,7 +243,7 @@ static void foreign_files(void)
 	refuses(in_dir("theirs.db"), "another program", "another program's database");
 	make(in_dir("newer.db"), (const uint64_t[]){ 1, 0 }, NULL);
 	sql(in_dir("newer.db"), "PRAGMA user_version = 99");
-	refuses(in_dir("newer.db"), "newer orrery", "a newer schema");
+	refuses(in_dir("newer.db"), "is newer than this orrery", "a newer schema");
 	struct orr_error err = { 0 };
 	ok(!store_open(in_dir("no/such/dir.db"), NULL, &err) && err.code == ORR_EINPUT && strstr(err.text, "No such file"),
 		"a missing directory is a named error");
