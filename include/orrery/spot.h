@@ -249,8 +249,10 @@ struct orr_future {
 ORR_API size_t orr_spot_future(struct orr_spot *w, int64_t until_ns, struct orr_future *out, size_t cap);
 /* Returns the time at which a live spot instance will end; ORR_NEVER: at the end of the trace the instance is still live. */
 ORR_API int64_t orr_inst_true_end(struct orr_spot *w, orr_inst i);
-/* Returns the time at which the next offer of the zone would end if taken now. ORR_NEVER: it has no end in the trace. The current
- * time: the zone has no offer. */
+/*
+ * Returns the time at which the next offer of the zone would end if taken now. Returns ORR_NEVER if the offer has no end in the
+ * trace, and the current time if the zone has no offer.
+ */
 ORR_API int64_t orr_offer_true_end(struct orr_spot *w, uint32_t zone);
 
 /* ---- the functions of a policy ---- */

@@ -34,7 +34,9 @@ static bool read_shape(struct late *l, struct orr_spot *w, const struct orr_args
 	if (job.deadline_ns == ORR_NEVER)
 		return orr_fail(err, ORR_EINPUT, "no deadline is given: expected spot.deadline"), false;
 	if ((double)job.steps * (double)l->step_ns > 4e18)
-		return orr_fail(err, ORR_EINPUT, "job %s takes longer than 146 years, the range of the clock", job.name), false;
+		return orr_fail(
+			       err, ORR_EINPUT, "job %s takes longer than 146 years, the range of the clock: expected less work", job.name),
+		       false;
 	l->work_ns = (int64_t)job.steps * l->step_ns;
 	l->deadline_ns = job.deadline_ns;
 	return true;

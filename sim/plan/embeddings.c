@@ -82,7 +82,7 @@ static void tell(void *ctx, uint32_t done, uint32_t fields)
 bool orr_plan_compress(struct orr_plan *p, const struct orr_plan_code *c, struct orr_plan_code_value *out)
 {
 	struct orr_error e = { 0 };
-	const char *wrong = c && out ? what_is_wrong(p, c) : "a pointer is NULL";
+	const char *wrong = c && out ? what_is_wrong(p, c) : "a pointer is NULL: expected an object";
 	if (out)
 		*out = (struct orr_plan_code_value){ .bytes = INFINITY };
 	if (p->error.code || p->is_ended)

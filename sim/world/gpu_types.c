@@ -48,8 +48,8 @@ int gpu_types_refuse_speeds(const struct cluster *c, const char *world, struct o
 	for (uint32_t t = 0; t < c->n_types; t++)
 		if (c->type_speed[t] > 0)
 			return orr_fail(err, ORR_EINPUT,
-				"cluster: GPU type \"%.60s\": \"speed=\" applies to recorded jobs only: expected for 'orrery %s' the name "
-				"of a device, or no type",
+				"cluster: GPU type \"%.60s\": \"speed=\" applies to recorded jobs only: expected the name of a device, or "
+				"no type, for 'orrery %s'",
 				c->type_name[t], world);
 	return ORR_OK;
 }

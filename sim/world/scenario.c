@@ -12,7 +12,7 @@
 
 const struct orr_param scenario_keys[] = { ORR_PARAM_INT("seed", "1", 0, 9e18, "seed of every random stream"),
 	ORR_PARAM_INT("replications", "1", 1, 1e6,
-		"number of replications; metrics become means with intervals; with until_precision: the maximum (1: 1000)"),
+		"number of replications; metrics become means with intervals; with until_precision: the maximum (1 means 1000)"),
 	ORR_PARAM_REAL("until_precision", "0", 0, 1,
 		"add replications until the half-width of every interval is at most this share of its mean; 0: off"),
 	ORR_PARAM_TEXT("precision_of", "", "with until_precision: metrics separated by commas (default: the first primary column)"),

@@ -170,8 +170,10 @@ static void test_quirks(void)
 static void test_event(void)
 {
 	has_event_times = true;
-	/* At 35.5 s the step has 0.5 s left. They take 0.65 s, and the failover takes 0.4 s, so the step ends at 36.55 s. Later steps
-	 * take 1.3 s, and 10 of them end by 49.55 s. A quarter of the time is redundant computation. */
+	/*
+	 * At 35.5 s the step has 0.5 s left, which now takes 0.65 s. The failover takes 0.4 s, so the step ends at 36.55 s.
+	 * Later steps take 1.3 s, and 10 of them end by 49.55 s. A quarter of the time is redundant computation.
+	 */
 	struct run_result *r = run(THREE "35500,remove,b\n", JOB, "rules=event reconfigure=agent rollback=off", "", 50);
 	expect(r, 16, 1, 0, "event: degraded steps and failover take the job's times");
 	near_to(spot_runs_metric(r, "failover_s"), 0.4, 1e-12, "event: seconds of failover are counted");

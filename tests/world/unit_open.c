@@ -406,8 +406,8 @@ static void test_speeds(void)
 	ok(c && !gpu_types_check(c, NULL, NULL, "", &err), "a type with a speed need be no device: %s", err.text);
 	ok(c && gpu_types_refuse_speeds(c, "serve", &err) == ORR_EINPUT, "a speed is refused in worlds without recorded durations");
 	same_text(err.text,
-		"cluster: GPU type \"mygpu\": \"speed=\" applies to recorded jobs only: expected for 'orrery serve' the name of a device, "
-		"or no type",
+		"cluster: GPU type \"mygpu\": \"speed=\" applies to recorded jobs only: expected the name of a device, or no type, for "
+		"'orrery serve'",
 		"with the reason");
 	cluster_free(c);
 }
