@@ -43,7 +43,7 @@ while IFS='|' read -r options expected; do
   like "$? $said" "^2 orrery: .*damaged.*$expected" "refused: $options"
   said=$(jobs --policy "$work/damaged.so" --db "$work/none.db")
 done <<'EOT'
--DDAMAGE=ABI_VERSION|was compiled for ABI version 8: expected 7
+-DDAMAGE=ABI_VERSION|was compiled for ABI version 8: expected version 7
 -DDAMAGE=POLICY_ABI|the policy was compiled for ABI version 8
 -DDAMAGE=SIZE|orr_plugin is damaged
 -DDAMAGE=NULL_FUNCTION|expected a function schedule, found NULL
