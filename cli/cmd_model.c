@@ -46,6 +46,11 @@ static const char help[] = "usage: orrery model list [--served|--elastic] [--jso
 			   "  --tp N            GPUs of a tensor-parallel group (default 1)\n"
 			   "  --pp N            pipeline stages (default 1)\n"
 			   "  --precision P     fp16, bf16, fp8, tf32 or fp32 (default fp16)\n"
+			   "  --weights F       format of the weights of linear layers: auto (that of the precision), fp8, int8, int4\n"
+			   "  --weight-group N  int4: weights that share a scale and a zero point (default 128)\n"
+			   "  --weight-group-bits N  int4: bits of a scale and a zero point (default 20)\n"
+			   "  --quantised-head  the output layer has the format of the weights too\n"
+			   "  --kv-precision P  format of the KV cache: auto (16 bits), fp32, fp16, bf16, fp8, int8, int4\n"
 			   "  --context N       tokens of context at each decode (default 2048)\n\n"
 			   "Training jobs that can run on changing numbers of nodes (orrery spot):\n"
 			   "  --elastic         list or show elastic jobs; JOB is a name from list --elastic, or a file\n\n"
@@ -384,13 +389,16 @@ static int run(int argc, char **argv, struct orr_error *err)
 		{ "json", no_argument, NULL, 'j' }, { "file", no_argument, NULL, 'f' }, { "elastic", no_argument, NULL, 'e' },
 		{ "served", no_argument, NULL, 's' }, { "device", required_argument, NULL, 'd' },
 		{ "profile", required_argument, NULL, 'p' }, { "tp", required_argument, NULL, 'T' }, { "pp", required_argument, NULL, 'P' },
-		{ "precision", required_argument, NULL, 'r' }, { "context", required_argument, NULL, 'c' },
-		{ "ep", required_argument, NULL, 'E' }, { "gpus-per-node", required_argument, NULL, 'N' },
-		{ "tokens", required_argument, NULL, 't' }, { "skew", required_argument, NULL, 'z' },
-		{ "loads", required_argument, NULL, 'L' }, { "copies", required_argument, NULL, 'C' },
-		{ "placement", required_argument, NULL, 'l' }, { "groups", required_argument, NULL, 'Q' },
-		{ "top-groups", required_argument, NULL, 'q' }, { "capacity", required_argument, NULL, 'y' },
-		{ "draws", required_argument, NULL, 'D' }, { "seed", required_argument, NULL, 'S' }, { NULL, 0, NULL, 0 } };
+		{ "precision", required_argument, NULL, 'r' }, { "weights", required_argument, NULL, 'w' },
+		{ "kv-precision", required_argument, NULL, 'k' }, { "weight-group", required_argument, NULL, 'g' },
+		{ "weight-group-bits", required_argument, NULL, 'G' }, { "quantised-head", no_argument, NULL, 'h' },
+		{ "context", required_argument, NULL, 'c' }, { "ep", required_argument, NULL, 'E' },
+		{ "gpus-per-node", required_argument, NULL, 'N' }, { "tokens", required_argument, NULL, 't' },
+		{ "skew", required_argument, NULL, 'z' }, { "loads", required_argument, NULL, 'L' },
+		{ "copies", required_argument, NULL, 'C' }, { "placement", required_argument, NULL, 'l' },
+		{ "groups", required_argument, NULL, 'Q' }, { "top-groups", required_argument, NULL, 'q' },
+		{ "capacity", required_argument, NULL, 'y' }, { "draws", required_argument, NULL, 'D' },
+		{ "seed", required_argument, NULL, 'S' }, { NULL, 0, NULL, 0 } };
 	int opt;
 	int64_t batch = 1;
 	bool all = false, as_json = false, as_file = false, elastic = false;
@@ -409,7 +417,7 @@ static int run(int argc, char **argv, struct orr_error *err)
 			as_file = true;
 		else if (opt == 'e')
 			elastic = true;
-		else if (opt && strchr("sdpTPrc", opt)) {
+		else if (opt && strchr("sdpTPrcwkgGh", opt)) {
 			if (model_served_option(&served, opt, optarg, err))
 				return ORR_EINPUT;
 		} else if (opt && strchr("ENtzLClQqyDS", opt)) {

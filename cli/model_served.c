@@ -19,8 +19,9 @@ static int whole(const char *name, const char *value, int64_t most, int64_t *out
 
 int model_served_option(struct model_served *o, int opt, const char *value, struct orr_error *err)
 {
-	static const char letters[] = "dpTPrc";
-	static const char *const names[] = { "device", "profile", "tp", "pp", "precision", "context" };
+	static const char letters[] = "dpTPrcwkgGh";
+	static const char *const names[] = { "device", "profile", "tp", "pp", "precision", "context", "weights", "kv-precision",
+		"weight-group", "weight-group-bits", "quantised-head" };
 	if (opt == 's') {
 		o->is_wanted = true;
 		return ORR_OK;
@@ -34,6 +35,19 @@ int model_served_option(struct model_served *o, int opt, const char *value, stru
 		return whole(names[i], value, 1024, &o->pp, err);
 	case 'c':
 		return whole(names[i], value, 100000000, &o->context, err);
+	case 'g':
+		return whole(names[i], value, 1000000, &o->group, err);
+	case 'G':
+		return whole(names[i], value, 1024, &o->group_bits, err);
+	case 'h':
+		o->has_head = true;
+		return ORR_OK;
+	case 'w':
+		o->weights = value;
+		return ORR_OK;
+	case 'k':
+		o->kv = value;
+		return ORR_OK;
 	default:
 		*(opt == 'd' ? &o->device : opt == 'p' ? &o->profile : &o->precision) = value;
 		return ORR_OK;
@@ -212,14 +226,32 @@ static int find_place(
 	return ORR_OK;
 }
 
+static int find_formats(const struct model_served *o, enum precision precision, struct quantisation *q, struct orr_error *err)
+{
+	*q = quant_default;
+	q->precision = precision;
+	q->has_head = o->has_head;
+	if (o->group)
+		q->group = (double)o->group;
+	if (o->group_bits)
+		q->group_bits = (double)o->group_bits;
+	if (o->weights && (!format_named(o->weights, &q->weights) || (q->weights != FORMAT_AUTO && q->weights < FORMAT_FP8)))
+		return orr_fail(err, ORR_EINPUT, "--weights: expected auto, fp8, int8 or int4, found \"%.40s\"", o->weights);
+	if (o->kv && !format_named(o->kv, &q->kv))
+		return orr_fail(
+			err, ORR_EINPUT, "--kv-precision: expected auto, fp32, fp16, bf16, fp8, int8 or int4, found \"%.40s\"", o->kv);
+	return ORR_OK;
+}
+
 static int show_llm(struct served *m, const struct model_served *o, cJSON *json, struct orr_error *err)
 {
 	struct device *d = NULL;
 	struct profile *p = NULL;
 	struct served_place place;
-	bool is_placed = !find_place(o, &d, &p, &place, err);
+	struct quantisation q;
+	bool is_placed = !find_place(o, &d, &p, &place, err) && !find_formats(o, place.precision, &q, err);
 	if (is_placed)
-		served_set_precision(m, place.precision, SERVED_KV_AUTO);
+		served_set_precision(m, &q);
 	struct served_on *x = is_placed ? served_on_new(m, &place, err) : NULL;
 	int rc = x ? ORR_OK : ORR_EINPUT;
 	if (x && json) {
@@ -227,6 +259,8 @@ static int show_llm(struct served *m, const struct model_served *o, cJSON *json,
 		cJSON_AddStringToObject(json, "precision", precision_name(place.precision));
 		cJSON_SetNumberValue(cJSON_GetObjectItemCaseSensitive(json, "weight_bytes"), m->weight_bytes);
 		cJSON_SetNumberValue(cJSON_GetObjectItemCaseSensitive(json, "kv_bytes_per_token"), m->kv_bytes);
+		cJSON_AddStringToObject(json, "weights", format_name(q.weights));
+		cJSON_AddStringToObject(json, "kv_precision", format_name(q.kv));
 		cJSON_AddNumberToObject(json, "tp", place.tp);
 		cJSON_AddNumberToObject(json, "pp", place.pp);
 		cJSON_AddStringToObject(json, "times", served_source(x));
@@ -252,9 +286,12 @@ static int show_network(struct served *m, const struct model_served *o, cJSON *j
 	struct device *d = NULL;
 	struct profile *p = NULL;
 	struct served_place place;
+	struct quantisation q = quant_default;
 	bool is_placed = !find_place(o, &d, &p, &place, err);
-	if (is_placed)
-		served_set_precision(m, place.precision, SERVED_KV_AUTO);
+	if (is_placed) {
+		q.precision = place.precision;
+		served_set_precision(m, &q);
+	}
 	struct served *x = is_placed ? served_placed(m, &place, err) : NULL;
 	int rc = x ? ORR_OK : ORR_EINPUT;
 	if (x && json) {

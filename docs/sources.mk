@@ -29,7 +29,7 @@ docs/_orrery: orrery$(EXEEXT) docs/completion.sh docs/completion_zsh.sh
 docs/orrery.fish: orrery$(EXEEXT) docs/completion.sh docs/completion_fish.sh
 	$(AM_V_GEN)$(MKDIR_P) docs && $(SAYS) sh $(srcdir)/docs/completion.sh ./orrery$(EXEEXT) fish >$@.tmp && mv $@.tmp $@
 # network, step, learn, calibration, devices, spot: pages of docs/models
-EXTRA_DIST += docs/figures.sh docs/figures docs/comparison.sh
+EXTRA_DIST += docs/figures.sh docs/figures docs/comparison.sh docs/comparison-serving.sh
 .PHONY: docs-figures
 docs-figures: orrery$(EXEEXT)
 	sh $(srcdir)/docs/figures.sh ./orrery$(EXEEXT) $(srcdir)/docs/figures
@@ -48,7 +48,7 @@ dist_howto_DATA = docs/howto/bring-your-own-trace.md docs/howto/cluster.md docs/
 modelsdocdir = $(docdir)/models
 dist_modelsdoc_DATA = docs/models/README.md docs/models/calibration.md docs/models/cluster.md docs/models/devices.md docs/models/embed.md \
 	docs/models/engine.md docs/models/jobs-policies.md docs/models/jobs.md docs/models/learn.md docs/models/mixed.md \
-	docs/models/net.md docs/models/plan.md docs/models/serve-edge.md docs/models/serve-llm-policies.md docs/models/serve-llm.md docs/models/serve-networks.md docs/models/serve-disaggregation.md docs/models/serve-pipeline.md docs/models/serve-policies.md docs/models/serve-requests.md docs/models/serve-routers.md docs/models/serve-speculation.md docs/models/serve-moe.md docs/models/serve-tiers.md \
+	docs/models/net.md docs/models/plan.md docs/models/serve-edge.md docs/models/serve-engines.md docs/models/serve-llm-policies.md docs/models/serve-llm.md docs/models/serve-networks.md docs/models/serve-disaggregation.md docs/models/serve-pipeline.md docs/models/serve-policies.md docs/models/serve-requests.md docs/models/serve-routers.md docs/models/serve-speculation.md docs/models/serve-moe.md docs/models/serve-tiers.md \
 	docs/models/serve.md docs/models/spot-bamboo.md docs/models/spot-checkpoints.md docs/models/spot-deadlines.md \
 	docs/models/spot-parcae.md docs/models/spot-varuna-oobleck.md docs/models/spot.md docs/models/statistics.md \
 	docs/models/step-bamboo.md docs/models/step-crossbow.md docs/models/step-data-parallel.md docs/models/step-dorylus.md docs/models/step-pipelines.md \

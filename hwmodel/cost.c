@@ -79,7 +79,9 @@ static void weighted_work(const struct cost *c, const struct dnn_layer *l, enum 
 	double weights = l->kind == ORR_LAYER_LINEAR ? l->n * l->k * (l->experts > 0 ? l->experts : 1) : l->params;
 	w->bytes = c->element_bytes * (in + out + weights / shards);
 	if (c->o.operand_bytes > 0)
-		w->bytes -= (c->element_bytes - c->o.operand_bytes) * (in + weights / shards);
+		w->bytes -= (c->element_bytes - c->o.operand_bytes) * in;
+	if (c->o.weight_bytes > 0)
+		w->bytes -= (c->element_bytes - c->o.weight_bytes) * weights / shards;
 	w->rate = product_rate(c, l, pass);
 	if (l->kind != ORR_LAYER_CONV) { /* efficiencies of convolutions include the start-up time */
 		w->ramp_s = c->ramp_s;
@@ -571,7 +573,7 @@ double cost_experts_s(const struct cost *c, uint32_t l, enum dnn_pass pass, doub
 	if (!(x->experts > 0) || !(pairs > 0) || !(each > 0) || c->d->profile_batch > 0)
 		return 0;
 	struct work w = work_of(c, l, pass, pairs / each, shards, false);
-	double element = c->o.operand_bytes > 0 ? c->o.operand_bytes : c->element_bytes;
+	double element = c->o.weight_bytes > 0 ? c->o.weight_bytes : c->element_bytes;
 	if (x->kind == ORR_LAYER_LINEAR)
 		w.bytes -= element * (x->experts - experts) * x->n * x->k / shards;
 	return network_factor(c, x->kind) * seconds(c, &w);

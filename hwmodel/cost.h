@@ -21,12 +21,13 @@
 struct profile;
 
 struct cost_options {
-	enum precision precision;      /* precision of products; FP16 and BF16 mean mixed precision */
-	bool use_measured;             /* scale times to a measured step time, if the table has one */
-	bool fused_attention;          /* attention scores stay on the chip (FlashAttention) */
-	bool fused_elementwise;        /* activations, biases and residual adds are fused into the preceding product */
-	double efficiency;             /* if > 0, replaces the device's efficiency of matrix products */
-	double operand_bytes;          /* bytes per input and weight element of products with weights; 0: as other elements (4 or 2) */
+	enum precision precision; /* precision of products; FP16 and BF16 mean mixed precision */
+	bool use_measured;        /* scale times to a measured step time, if the table has one */
+	bool fused_attention;     /* attention scores stay on the chip (FlashAttention) */
+	bool fused_elementwise;   /* activations, biases and residual adds are fused into the preceding product */
+	double efficiency;        /* if > 0, replaces the device's efficiency of matrix products */
+	/* Bytes per input element and per weight of products with weights; 0: as other elements (4 or 2). */
+	double operand_bytes, weight_bytes;
 	bool dropout;                  /* dropout in transformer blocks: after the softmax and in residual additions */
 	const char *setup;             /* use_measured: only entries whose setup contains this text; NULL: the first entry */
 	const struct profile *profile; /* profile of the device; NULL: data sheet only. Must outlive the struct cost */

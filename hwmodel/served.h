@@ -23,7 +23,8 @@
 #ifndef ORR_HWMODEL_SERVED_H
 #define ORR_HWMODEL_SERVED_H
 
-#include "hwmodel/device.h"
+#include "hwmodel/engines.h"
+#include "hwmodel/quantise.h"
 
 struct profile;
 struct sbuf;
@@ -65,20 +66,19 @@ struct served {
 	struct served_llm *llm; /* form of the model and its parameters (served_llm.c) */
 };
 
-/* Precision of the KV cache: auto is 2 bytes per element, 4 if the weights are in fp32 or tf32. */
-enum served_kv { SERVED_KV_AUTO = -1 }; /* other values: an enum precision */
 /* name_or_file: a file that ends in .json, a name of the catalogue of served models, or a DNN (dnn.h), whose table follows from its layers
  * and the device: "resnet50", "vit:width=384,image=192". With a last dimension "largest=N" batches have up to N samples. NULL on error. */
 struct served *served_load(const char *name_or_file, struct orr_error *err);
 /* Reads a model from the text of a file. The hash is of the text and, with the key `network`, of the DNN. */
 struct served *served_parse(const char *path, const char *text, size_t n, struct orr_error *err);
 void served_free(struct served *m);
-/* Sets the bytes of weights and KV cache of a model by layers for the precision in which it is served. Values of its file
- * (bytes_per_element, weight_bytes, kv_bytes_per_token) stay unchanged if kv is SERVED_KV_AUTO. A loaded model has fp16 and auto. */
-void served_set_precision(struct served *m, enum precision weights, int kv);
+/* Sets the formats of weights and KV cache of a model by layers. Values of its file stay unchanged if the format is auto:
+ * bytes_per_element and weight_bytes for weights, bytes_per_element and kv_bytes_per_token for the cache. A loaded model has
+ * quant_default. */
+void served_set_precision(struct served *m, const struct quantisation *q);
 /* Describes how weights and cache are stored: "13.5 GB of weights (fp16, 2 bytes per parameter), 524288 bytes of KV cache per token
  * (..)". */
-void served_describe_memory(const struct served *m, enum precision weights, int kv, struct sbuf *out);
+void served_describe_memory(const struct served *m, const struct quantisation *q, struct sbuf *out);
 /* Returns whether the precision affects times and bytes of the model: true for models and tables by layers. */
 bool served_has_precision(const struct served *m);
 const char *served_catalogue(size_t i); /* returns name i of the catalogue; NULL past the last */
@@ -127,18 +127,10 @@ struct served_place {
 	double pp_Bps, pp_latency_s;  /* between stages */
 	double kv_reads;              /* number of times that decode attention reads a key or value shared by several queries; 0:
 				       * once */
+	struct served_host host;      /* of models by layers */
 	bool is_spread;               /* the GPUs of a stage are on several nodes */
 	const struct served_net *net; /* network; NULL: all GPUs are on one node. Must outlive the struct served_on */
 };
-
-/* A serving system whose decode attention was fitted to published throughputs (docs/models/serve-llm.md, "Engines"). */
-struct served_engine {
-	const char *name, *fitted_to; /* fitted_to NULL: the engine has no fit */
-	double kv_reads;
-};
-/* Returns engine i, in the order of SERVED_ENGINES; NULL past the last. */
-const struct served_engine *served_engine(size_t i);
-#define SERVED_ENGINES "ideal|tensorrt-llm|lmdeploy"
 
 /* Makes the table of a DNN (m->network) for a place: a copy of m with latencies and the source of the times. Fails if the model does
  * not fit the place. The result does not depend on the lifetime of m and p. */

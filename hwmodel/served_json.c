@@ -370,6 +370,7 @@ static int get_layers(const struct reader *r, const cJSON *o)
 	struct orr_error inner = { 0 };
 	const char *name = NULL;
 	f->element_bytes = 2;
+	f->quant = quant_default;
 	if (json_keys(r->path, "$.layers", o, keys, r->err) || json_text(r->path, "$.layers", o, "dnn", true, &name, r->err) ||
 		get_real(r, o, "$.layers", "bytes_per_element", 1, 0.5, 8, false, &f->element_bytes) ||
 		get_real(r, o, "$.layers", "overhead_ms", 1e-3, 0, MAX_MS, false, &f->overhead_s) ||

@@ -38,7 +38,10 @@ struct served_layers {
 	const struct served_llm *f;
 	const struct dnn *d;
 	struct served_place p;
-	struct cost *cost;
+	struct cost *cost, *rest; /* layers in the format of the weights; all others, the same if there are none */
+	struct quantisation quant;
+	double convert_s;          /* time to convert a weight */
+	bool has_host;             /* the host is more than a constant time per iteration */
 	uint32_t block, per_block; /* block: first layer of the first block; per_block: layers per block */
 	uint32_t after, words;     /* after: first layer after the blocks; words: first layer that processes selected tokens only */
 	uint32_t scores, context;  /* first and last layer of attention, as offsets within a block */
@@ -91,7 +94,9 @@ double served_layers_layer_s(const struct served_layers *x, uint32_t l, double t
 		double bytes = batch / x->p.tp * (v->in_elems + v->out_elems) * x->element_bytes;
 		return law_time(x->rope, 0, bytes, bytes, NULL);
 	}
-	return cost_layer_s(x->cost, l, DNN_FORWARD, batch, x->p.tp, false);
+	if (!quant_has_layer(&x->quant, v))
+		return cost_layer_s(x->rest, l, DNN_FORWARD, batch, x->p.tp, false);
+	return cost_layer_s(x->cost, l, DNN_FORWARD, batch, x->p.tp, false) + v->n * v->k / x->p.tp * x->convert_s;
 }
 
 /* Returns the time, s, of an all-reduce over the link, whose latency is counted once per message. */
@@ -289,16 +294,33 @@ static inline double attention_s(const struct served_layers *x, const struct llm
 	return attention;
 }
 
+/* Returns the number of kernels of an iteration. */
+static double kernels_of(const struct served_layers *x, const struct llm_load *w)
+{
+	double block = x->per_block - (x->context - x->scores + 1) + 1; /* attention is one kernel; one writes the cache */
+	block += (w->decodes > 0) + (w->prompts > 0) + (x->p.tp > 1 ? 2 : 0);
+	return x->d->blocks * block + (x->d->n_layers - x->per_block * x->d->blocks) + (x->p.tp > 1 ? 2 : 0);
+}
+
+/* Returns the time, s, that the host adds to the time of the GPU. */
+static inline double host_s(const struct served_layers *x, const struct llm_load *w, double gpu_s)
+{
+	if (!x->has_host)
+		return x->f->overhead_s;
+	double gpu = host_gpu_s(&x->p.host, gpu_s, kernels_of(x, w), w->prompts > 0);
+	return host_iteration_s(&x->p.host, x->f->overhead_s, gpu, (double)w->decodes + w->prompts, w->prompts > 0) - gpu_s;
+}
+
 double served_layers_iteration(struct served_layers *x, const struct llm_load *w, double *stage_s)
 {
 	double tokens = w->decodes + w->prompt_tokens + w->checked;
 	const struct by_tokens *t = at_tokens(x, tokens > 0 ? tokens : 0);
-	double words = at_words(x, words_of(w)).s, attention = attention_s(x, w);
-	double s = x->f->overhead_s + t->all_s + words + attention;
+	double words = at_words(x, words_of(w)).s, attention = attention_s(x, w), gpu = t->all_s + words + attention;
+	double host = host_s(x, w, gpu), s = host + t->all_s + words + attention;
 	*stage_s = s;
 	if (x->p.pp > 1) {
 		double first = t->first_s, last = t->last_s + words;
-		*stage_s = x->f->overhead_s + attention / x->p.pp + (first > last ? first : last);
+		*stage_s = host + attention / x->p.pp + (first > last ? first : last);
 	}
 	return s;
 }
@@ -309,7 +331,8 @@ double served_layers_stage(struct served_layers *x, const struct llm_load *w, ui
 {
 	double tokens = w->decodes + w->prompt_tokens + w->checked, pp = x->p.pp, attention = attention_s(x, w) / pp;
 	const struct by_tokens *t = at_tokens(x, tokens > 0 ? tokens : 0);
-	double s = stage ? attention : x->f->overhead_s + attention, words = at_words(x, words_of(w)).s;
+	double words = at_words(x, words_of(w)).s;
+	double s = stage ? attention : host_s(x, w, t->all_s + words + pp * attention) + attention;
 	if (x->p.pp == 1)
 		return s + t->all_s + words;
 	if (stage == 0)
@@ -327,12 +350,13 @@ void served_layers_parts(struct served_layers *x, const struct llm_load *w, stru
 		.collective = blocks_s(x, tokens, &bytes).mean_s - x->d->blocks * (block.linear + block.elementwise) +
 			      reduce_s(x, 0, sent_bytes(x, tokens), &bytes),
 		.head = of_words(x, words_of(w)).s,
-		.hops = hops_s(x, tokens, &bytes),
-		.overhead = x->f->overhead_s };
+		.hops = hops_s(x, tokens, &bytes) };
 	if (w->decodes)
 		out->attention_decode = x->decode_kernel_s + context_token_s(x, w) * (w->decode_context + w->decodes);
 	if (w->prompts)
 		out->attention_prompt = x->prompt_kernel_s + x->pair_s * causal_pairs(w);
+	out->overhead = host_s(x, w,
+		out->linear + out->elementwise + out->collective + out->head + out->hops + out->attention_decode + out->attention_prompt);
 }
 
 /* ---- construction ---- */
@@ -399,6 +423,8 @@ static char *describe(const struct served_layers *x)
 	if (n > cut && !strcmp(source + n - cut, update))
 		n -= cut;
 	sbuf_printf(&s, "layers of %s by %.*s; attention by roofline on %s", x->d->name, (int)n, source, x->p.device->name);
+	if (x->convert_s > 0)
+		sbuf_printf(&s, "; weights converted at %.4g per second", 1 / x->convert_s);
 	if (x->kv_reads > 1)
 		sbuf_printf(&s, ", keys and values of grouped queries read %.4g times", x->kv_reads);
 	if (x->p.is_spread)
@@ -410,21 +436,35 @@ static char *describe(const struct served_layers *x)
 	return sbuf_steal(&s);
 }
 
+/* Makes the cost models. In fp8, the layers that stay in 16 bits are computed in fp16. */
+static int find_costs(struct served_layers *x, struct orr_error *err)
+{
+	double plain = quant_plain_bytes(&x->quant), weight = quant_weight_bytes(&x->quant);
+	struct cost_options o = { .precision = x->p.precision, .fused_attention = true, .profile = x->p.profile };
+	struct cost_options quantised = o;
+	quantised.operand_bytes = x->p.precision == PRECISION_FP8 ? 1 : 0;
+	quantised.weight_bytes = weight == plain ? 0 : weight;
+	o.precision = x->p.precision == PRECISION_FP8 ? PRECISION_FP16 : o.precision;
+	x->convert_s = quant_convert_s(&x->quant, x->p.device);
+	x->cost = cost_new(x->d, x->p.device, &quantised, err);
+	x->rest = x->cost && weight != plain ? cost_new(x->d, x->p.device, &o, err) : x->cost;
+	return x->rest ? ORR_OK : ORR_EINPUT;
+}
+
 struct served_layers *served_layers_new(const struct served *m, const struct served_place *p, struct orr_error *err)
 {
 	if (check(m, p, err))
 		return NULL;
 	struct served_layers *x = mem_zalloc(1, sizeof *x);
-	struct cost_options o = { .precision = p->precision,
-		.fused_attention = true,
-		.profile = p->profile,
-		.operand_bytes = p->precision == PRECISION_FP8 ? 1 : 0 };
 	x->m = m;
 	x->f = m->llm;
 	x->d = m->llm->dnn;
 	x->p = *p;
-	x->cost = cost_new(x->d, p->device, &o, err);
-	if (!x->cost || find_links(x, err)) {
+	x->quant = x->f->quant;
+	x->quant.precision = p->precision;
+	x->has_host = p->host.fixed_s > 0 || p->host.request_s > 0 || p->host.gpu_share > 0 || p->host.steps > 1 || p->host.is_overlapped ||
+		      p->host.graphs != GRAPHS_ALL;
+	if (find_costs(x, err) || find_links(x, err)) {
 		served_layers_free(x);
 		return NULL;
 	}
@@ -446,6 +486,8 @@ void served_layers_free(struct served_layers *x)
 {
 	if (!x)
 		return;
+	if (x->rest != x->cost)
+		cost_free(x->rest);
 	cost_free(x->cost);
 	mem_free(x->table);
 	mem_free(x->word);
@@ -460,27 +502,29 @@ const char *served_layers_source(const struct served_layers *x)
 
 /* ---- memory ---- */
 
-static double params_of(const struct dnn *d, uint32_t first, uint32_t end)
+/* Returns the bytes of the weights of layers first to end - 1. If the file gives the bytes of the model, they are split by parameters. */
+static double weights_of(const struct served_layers *x, uint32_t first, uint32_t end)
 {
-	double sum = 0;
-	for (uint32_t l = first; l < end; l++)
-		sum += d->layer[l].params;
-	return sum;
+	double params = 0, bytes = 0, all = quant_bytes(&x->quant, x->d);
+	for (uint32_t l = first; l < end; l++) {
+		params += x->d->layer[l].params;
+		bytes += quant_layer_bytes(&x->quant, &x->d->layer[l]);
+	}
+	return x->m->weight_bytes == all ? bytes : params * (x->m->weight_bytes / x->d->params);
 }
 
 double served_layers_kv_tokens(const struct served_layers *x, double part)
 {
 	const struct dnn *d = x->d;
 	double pp = x->p.pp, memory = x->p.device->memory_bytes * x->p.tp * part, least = INFINITY;
-	double bytes = x->m->weight_bytes / d->params; /* per parameter */
 	double copies = x->kv_heads * x->p.tp / d->kv_heads;
 	for (uint32_t stage = 0; stage < x->p.pp; stage++) {
-		double params = params_of(d, x->block, x->after) / pp;
+		double weights = weights_of(x, x->block, x->after) / pp;
 		if (stage == 0)
-			params += params_of(d, 0, x->block);
+			weights += weights_of(x, 0, x->block);
 		if (stage == x->p.pp - 1)
-			params += params_of(d, x->after, d->n_layers);
-		double room = floor((memory - params * bytes) / (copies * x->m->kv_bytes / pp));
+			weights += weights_of(x, x->after, d->n_layers);
+		double room = floor((memory - weights) / (copies * x->m->kv_bytes / pp));
 		least = room < least ? room : least;
 	}
 	return least > 0 ? least : 0;

@@ -206,15 +206,6 @@ const char *served_source(const struct served_on *x)
 					       : "curves";
 }
 
-/* tests/serve/serve_published.sh repeats the fits. */
-const struct served_engine *served_engine(size_t i)
-{
-	static const struct served_engine engines[] = { { "ideal", NULL, 1 },
-		{ "tensorrt-llm", "19 published throughputs of Llama-2 on A100 and H100, TensorRT-LLM 0.5 and 0.6.1", 6.2 },
-		{ "lmdeploy", "36 published throughputs of Llama-2 on A100, lmdeploy 0.1.0", 1.9 } };
-	return i < sizeof engines / sizeof *engines ? &engines[i] : NULL;
-}
-
 /* ---- precision ---- */
 
 bool served_has_precision(const struct served *m)
@@ -222,42 +213,63 @@ bool served_has_precision(const struct served *m)
 	return m->network || (m->kind == SERVED_LLM && m->llm->form == SERVED_LAYERS);
 }
 
-static double kv_element_bytes(enum precision weights, int kv)
+/* Returns whether the file gives the bytes of weights or of the cache, and the option leaves them. */
+static bool has_given_weights(const struct served_llm *f, const struct quantisation *q)
 {
-	return kv == SERVED_KV_AUTO ? fmax(2, precision_element_bytes(weights)) : precision_element_bytes((enum precision)kv);
+	return (f->has_bytes || f->has_weight_bytes) && q->weights == FORMAT_AUTO;
 }
 
-void served_set_precision(struct served *m, enum precision weights, int kv)
+static bool has_given_kv(const struct served_llm *f, const struct quantisation *q)
+{
+	return (f->has_bytes || f->has_kv_bytes) && q->kv == FORMAT_AUTO;
+}
+
+void served_set_precision(struct served *m, const struct quantisation *q)
 {
 	if (m->network)
-		served_network_set_precision(m, weights);
+		served_network_set_precision(m, q->precision);
 	if (!m->llm || !served_has_precision(m))
 		return;
 	struct served_llm *f = m->llm;
 	const struct dnn *d = f->dnn;
-	if (!f->has_bytes && !f->has_weight_bytes)
-		m->weight_bytes = d->params * precision_element_bytes(weights);
-	if ((f->has_bytes || f->has_kv_bytes) && kv == SERVED_KV_AUTO)
+	f->quant = *q;
+	if (!has_given_weights(f, q))
+		m->weight_bytes = quant_bytes(q, d);
+	if (has_given_kv(f, q))
 		return;
-	f->element_bytes = kv_element_bytes(weights, kv);
+	f->element_bytes = quant_kv_bytes(q);
 	m->kv_bytes = 2.0 * d->blocks * d->kv_heads * (d->hidden / d->heads) * f->element_bytes;
 }
 
-void served_describe_memory(const struct served *m, enum precision weights, int kv, struct sbuf *out)
+static void describe_weights(const struct served *m, const struct quantisation *q, struct sbuf *out)
+{
+	bool is_auto = q->weights == FORMAT_AUTO, is_plain = quant_weight_bytes(q) == quant_plain_bytes(q);
+	double bytes = quant_weight_bytes(q);
+	sbuf_printf(out, "%.4g GB of weights (", m->weight_bytes / 1e9);
+	if (!served_has_precision(m) || has_given_weights(m->llm, q)) {
+		sbuf_puts(out, "given by its file)");
+		return;
+	}
+	sbuf_printf(
+		out, "%s, %.6g byte%s per ", is_auto ? precision_name(q->precision) : format_name(q->weights), bytes, bytes > 1 ? "s" : "");
+	if (is_plain)
+		sbuf_puts(out, "parameter)");
+	else
+		sbuf_printf(out, "weight of the linear layers of blocks%s, %g per other parameter)",
+			q->has_head ? " and of the output layer" : "", quant_plain_bytes(q));
+	if (quant_convert_s(q, &(struct device){ .vector_flops = 1 }) > 0)
+		sbuf_printf(out, ", computed with in %s", precision_name(q->precision));
+}
+
+void served_describe_memory(const struct served *m, const struct quantisation *q, struct sbuf *out)
 {
 	const struct served_llm *f = m->llm;
-	bool is_given = !served_has_precision(m) || f->has_bytes || f->has_weight_bytes;
-	sbuf_printf(out, "%.4g GB of weights (", m->weight_bytes / 1e9);
-	if (is_given)
+	describe_weights(m, q, out);
+	sbuf_printf(out, ", %.0f bytes of KV cache per token (", m->kv_bytes);
+	if (!served_has_precision(m) || has_given_kv(f, q))
 		sbuf_puts(out, "given by its file");
-	else
-		sbuf_printf(out, "%s, %g byte%s per parameter", precision_name(weights), precision_element_bytes(weights),
-			weights == PRECISION_FP8 ? "" : "s");
-	sbuf_printf(out, "), %.0f bytes of KV cache per token (", m->kv_bytes);
-	if (!served_has_precision(m) || ((f->has_bytes || f->has_kv_bytes) && kv == SERVED_KV_AUTO))
-		sbuf_puts(out, "given by its file");
-	else if (kv != SERVED_KV_AUTO)
-		sbuf_puts(out, precision_name((enum precision)kv));
+	else if (q->kv != FORMAT_AUTO)
+		sbuf_puts(out, format_name(q->kv));
 	else
 		sbuf_printf(out, "%s: kv_precision=auto", f->element_bytes > 2 ? "fp32" : "fp16");
 	sbuf_puts(out, ")");

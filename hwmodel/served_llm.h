@@ -42,6 +42,7 @@ struct served_llm {
 	double mixed_factor;
 	/* layers */
 	struct dnn *dnn;
+	struct quantisation quant;
 	double element_bytes;                           /* bytes per element of the KV cache */
 	bool has_bytes, has_weight_bytes, has_kv_bytes; /* the file gives these bytes */
 	double overhead_s;                              /* time per iteration outside the GPU */

@@ -6,18 +6,18 @@ nodist_liborrery_a_SOURCES += hwmodel/devices_data.c hwmodel/elastic_data.c hwmo
 liborrery_a_SOURCES += hwmodel/json.c hwmodel/dnn_plan.c hwmodel/dnn_ops.c hwmodel/catalogue.c \
 	hwmodel/graph_shape.c hwmodel/dnn_graph.c hwmodel/dnn_experts.c hwmodel/routing_law.c hwmodel/routing_place.c hwmodel/routing.c hwmodel/dnn_transformer.c hwmodel/profile.c hwmodel/dnn_json.c hwmodel/dnn_recommend.c hwmodel/dnn_spec.c \
 	hwmodel/dnn_profile.c hwmodel/dnn.c hwmodel/device.c hwmodel/cost_laws.c hwmodel/profile_check.c hwmodel/steptimes.c hwmodel/cost.c hwmodel/model_rates.c \
-	hwmodel/served_layers.c hwmodel/served_network.c hwmodel/served_moe.c hwmodel/served_llm.c hwmodel/kv_reuse.c hwmodel/speculation.c hwmodel/throughput.c hwmodel/goodput.c hwmodel/profile_json.c hwmodel/profile_write.c \
+	hwmodel/engines.c hwmodel/quantise.c hwmodel/served_layers.c hwmodel/served_network.c hwmodel/served_moe.c hwmodel/served_llm.c hwmodel/kv_reuse.c hwmodel/speculation.c hwmodel/throughput.c hwmodel/goodput.c hwmodel/profile_json.c hwmodel/profile_write.c \
 	hwmodel/prices.c hwmodel/served_json.c hwmodel/served.c hwmodel/elastic_json.c hwmodel/elastic.c
 liborrery_a_SOURCES += hwmodel/catalogue.h hwmodel/cost.h hwmodel/cost_laws.h hwmodel/device.h hwmodel/dnn.h \
-	hwmodel/dnn_plan.h hwmodel/dnn_profile.h hwmodel/elastic.h hwmodel/embedded.h hwmodel/goodput.h hwmodel/graph_shape.h hwmodel/json.h hwmodel/model_rates.h hwmodel/prices.h \
-	hwmodel/profile.h hwmodel/served.h hwmodel/served_llm.h hwmodel/served_network.h hwmodel/served_moe.h hwmodel/kv_reuse.h hwmodel/speculation.h hwmodel/steptimes.h hwmodel/throughput.h
+	hwmodel/dnn_plan.h hwmodel/dnn_profile.h hwmodel/elastic.h hwmodel/embedded.h hwmodel/engines.h hwmodel/goodput.h hwmodel/graph_shape.h hwmodel/json.h hwmodel/model_rates.h hwmodel/prices.h \
+	hwmodel/profile.h hwmodel/quantise.h hwmodel/served.h hwmodel/served_llm.h hwmodel/served_network.h hwmodel/served_moe.h hwmodel/kv_reuse.h hwmodel/speculation.h hwmodel/steptimes.h hwmodel/throughput.h
 liborrery_a_SOURCES += hwmodel/routing.h hwmodel/routing_parts.h
 # devices and published step times
 ORR_DEVICES = hwmodel/devices/k80.json hwmodel/devices/m40.json hwmodel/devices/titanx-maxwell.json \
 	hwmodel/devices/p100.json hwmodel/devices/p100-pcie.json hwmodel/devices/titanx-pascal.json hwmodel/devices/1080ti.json \
 	hwmodel/devices/v100.json hwmodel/devices/v100-32g.json hwmodel/devices/v100-pcie.json \
 	hwmodel/devices/t4.json hwmodel/devices/2080.json hwmodel/devices/2080ti.json hwmodel/devices/a10.json hwmodel/devices/a40.json hwmodel/devices/a100.json \
-	hwmodel/devices/a100-80g.json hwmodel/devices/l4.json hwmodel/devices/h100.json hwmodel/devices/h200.json \
+	hwmodel/devices/a100-80g.json hwmodel/devices/l4.json hwmodel/devices/l40s.json hwmodel/devices/h100.json hwmodel/devices/h200.json \
 	hwmodel/devices/jetson-nano.json hwmodel/devices/jetson-tx2.json hwmodel/devices/jetson-nx.json hwmodel/devices/jetson-xavier.json \
 	hwmodel/devices/jetson-orin.json hwmodel/devices/cpu-epyc-zen5-2.json \
 	hwmodel/devices/c5.xlarge.json hwmodel/devices/c5.2xlarge.json hwmodel/devices/c5n.2xlarge.json \
@@ -51,7 +51,7 @@ hwmodel/prices_data.c: hwmodel/prices.json
 	embedded_prices hwmodel/prices.json) >$@.tmp && mv $@.tmp $@
 # served models
 ORR_SERVED = hwmodel/served/llama2-7b.json hwmodel/served/llama2-13b.json hwmodel/served/llama2-70b.json \
-	hwmodel/served/llama3-8b.json hwmodel/served/llama3-70b.json hwmodel/served/llama3.1-405b.json hwmodel/served/llama3.2-1b.json hwmodel/served/llama3.2-3b.json \
+	hwmodel/served/llama3-8b.json hwmodel/served/llama3-70b.json hwmodel/served/llama3.1-8b.json hwmodel/served/llama3.3-70b.json hwmodel/served/llama3.1-405b.json hwmodel/served/llama3.2-1b.json hwmodel/served/llama3.2-3b.json \
 	hwmodel/served/mistral-7b.json hwmodel/served/phi4.json hwmodel/served/phi4-mini.json \
 	hwmodel/served/irina-a.json hwmodel/served/irina-b.json hwmodel/served/irina-c.json hwmodel/served/irina-d.json \
 	hwmodel/served/irina-yolov3.json hwmodel/served/irina-vgg16.json hwmodel/served/irina-googlenet.json \

@@ -60,3 +60,12 @@ nobase_dist_pkgdata_DATA += scenarios/long-context/figures.json scenarios/long-c
 	scenarios/long-context/kinds.json scenarios/long-context/memory.json scenarios/long-context/layer.json
 nobase_dist_pkgdata_DATA += scenarios/restarts/figures.json scenarios/restarts/published.csv scenarios/restarts/README.md \
 	scenarios/restarts/recovery.json scenarios/restarts/restart.json scenarios/restarts/interval.json scenarios/restarts/formula.json
+nobase_dist_pkgdata_DATA += scenarios/disaggregation/README.md scenarios/disaggregation/colocated.json \
+	scenarios/disaggregation/figures.json scenarios/disaggregation/five.json scenarios/disaggregation/fleet.json \
+	scenarios/disaggregation/llama-colocated.json scenarios/disaggregation/llama.json scenarios/disaggregation/opt-13b-colocated.json \
+	scenarios/disaggregation/opt-13b.json scenarios/disaggregation/published.csv scenarios/disaggregation/tensor.json
+nobase_dist_pkgdata_DATA += scenarios/routing/README.md scenarios/routing/chat.json scenarios/routing/figures.json \
+	scenarios/routing/mooncake.json scenarios/routing/published.csv
+nobase_dist_pkgdata_DATA += scenarios/speculation/README.md scenarios/speculation/drafts.json scenarios/speculation/figures.json \
+	scenarios/speculation/llama-adapt.json scenarios/speculation/llama-drafts.json scenarios/speculation/llama.json \
+	scenarios/speculation/plain.json scenarios/speculation/published.csv

@@ -37,6 +37,28 @@ CONDITION(has_layers)
 	return false;
 }
 
+CONDITION(has_llm_layers)
+{
+	UNUSED;
+	for (uint32_t m = 0; m < STATE->n_models; m++)
+		if (STATE->model[m]->kind == SERVED_LLM && served_has_precision(STATE->model[m]))
+			return true;
+	return false;
+}
+
+CONDITION(has_quantised)
+{
+	UNUSED;
+	return has_llm_layers(s, i, r) && (STATE->quant.weights != FORMAT_AUTO || STATE->quant.precision == PRECISION_FP8);
+}
+
+CONDITION(has_host)
+{
+	UNUSED;
+	struct served_host h = serve_engine_host(s->options);
+	return h.fixed_s > 0 || h.request_s > 0 || h.gpu_share > 0;
+}
+
 CONDITION(device_changes)
 {
 	UNUSED;
@@ -204,6 +226,8 @@ CONDITION(is_drawn)
 	{ .key = KEY, .why = "the trace has no hashes of prompts", .holds = has_hashes }
 #define NO_TIER(KEY) LLM(KEY), { .key = KEY, .why = "no block was written to DRAM, SSD or pool", .holds = has_tier_blocks }
 #define ROLES(KEY) { .key = KEY, .why = "serve.roles is fixed", .needs = "serve.roles=adaptive" }
+#define INT4(KEY) { .key = KEY, .why = "weights is not int4", .needs = "weights=int4" }
+#define HOST(KEY) { .key = KEY, .why = "no language model by layers is served", .holds = has_llm_layers }
 #define LLM(KEY) { .key = KEY, .why = "no language model is served", .holds = has_llm }
 
 const struct world_effect serve_effects[] = {
@@ -242,6 +266,14 @@ const struct world_effect serve_effects[] = {
 	{ .key = "serve.exit_interval", .why = "every run was aborted at the same point as by default", .use = SERVE_USED_EXIT_INTERVAL },
 	{ .key = "serve.resume_cost", .why = "no suspended run was resumed", .use = SERVE_USED_RESUME },
 	{ .key = "precision", .why = "times and bytes of the models are given by their files", .holds = has_layers },
+	{ .key = "weights", .why = "times and bytes of the models are given by their files", .holds = has_layers },
+	INT4("serve.weight_group"), INT4("serve.weight_group_bits"),
+	{ .key = "serve.quantised_head", .why = "no weights are quantised", .holds = has_quantised },
+	HOST("serve.host"), HOST("serve.host_per_request"), HOST("serve.host_gpu_share"), HOST("serve.host_steps"),
+	HOST("serve.host_overlap"), HOST("serve.cuda_graphs"), HOST("serve.kernel_launch"),
+	{ .key = "serve.host_steps", .why = "the host takes no time", .holds = has_host },
+	{ .key = "serve.host_overlap", .why = "the host takes no time", .holds = has_host },
+	{ .key = "serve.kernel_launch", .why = "serve.cuda_graphs is all", .needs = "serve.cuda_graphs=decode|off" },
 	{ .key = "kv_precision", .why = "the bytes of KV caches are given by the models' files", .holds = has_layers },
 	{ .key = "profile", .why = "times of the models are given by their files", .holds = has_layers },
 	{ .key = "profile", .why = "the profiles of the devices are the same by default", .holds = profile_changes },

@@ -342,11 +342,24 @@ static void cut(struct orr_serve *w, struct lane *l)
 	end_from_now(w, l);
 }
 
+/* Returns the number of iterations after the one in flight for which an arrival waits: the rest of the scheduler's steps. */
+static uint64_t steps_left(const struct orr_serve *w, const struct lane *l)
+{
+	uint64_t steps = w->set->steps, done = l->clock - l->first_clock;
+	bool is_first = done % steps == 0 && l->again_ns == eng_now(w->host.engine); /* it can be taken back */
+	return l->n_list || l->stages || is_first ? 0 : steps - 1 - done % steps;
+}
+
 void lane_arrival(struct orr_serve *w, uint32_t replica)
 {
 	struct lane *l = lane_on(w, replica);
-	if (l && !(l->flags & ORR_ITER_THROUGH))
+	if (!l || l->flags & ORR_ITER_THROUGH)
+		return;
+	uint64_t more = w->set->steps > 1 && l->is_flying ? steps_left(w, l) : 0;
+	if (!more)
 		cut(w, l);
+	else if (l->left > more)
+		l->left = more;
 }
 
 void lane_wake(struct orr_serve *w, uint32_t replica)
@@ -448,6 +461,7 @@ void orr_iter_run(struct orr_serve *w, uint32_t replica, uint64_t most, uint32_t
 	l->left = l->n_list ? 0 : most ? most - 1 : UINT64_MAX;
 	l->keep_free = keep_free;
 	l->is_cut = false;
+	l->first_clock = l->clock;
 	l->flying = decodes;
 	l->series.alike = 0;
 	take_off(w, l, start_s, need);

@@ -26,6 +26,7 @@ static struct served_on *place_model(
 		.pp = d->pp,
 		.precision = c->precision,
 		.kv_reads = serve_kv_reads(c->options),
+		.host = serve_engine_host(c->options),
 		.net = group_net_served(group) };
 	if (device) {
 		p.tp_Bps = p.pp_Bps = device->link_Bps;

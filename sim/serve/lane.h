@@ -79,6 +79,7 @@ struct lane {
 
 	/* decodes */
 	uint64_t clock, context;
+	uint64_t first_clock; /* clock at the start of the repetition */
 	struct lane_heap ends, later;
 	uint32_t *ring;
 	uint32_t *fresh, n_fresh, cap_fresh; /* decodes before their first iteration */

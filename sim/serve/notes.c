@@ -35,7 +35,7 @@ static void assume_models(const struct scenario *s, struct run_result *r)
 			continue;
 		sbuf_printf(&b, "%.80s: ", m->name);
 		if (m->kind == SERVED_LLM) {
-			served_describe_memory(m, t->set.precision, t->kv_precision, &b);
+			served_describe_memory(m, &t->quant, &b);
 			if (m->longest)
 				sbuf_printf(&b, "; context of %u tokens of prompt and output", m->longest);
 			else
@@ -56,6 +56,32 @@ static void assume_models(const struct scenario *s, struct run_result *r)
 	}
 }
 
+/* Adds the time of the host, if it takes any. */
+static void assume_host(const struct scenario *s, const struct served_engine *e, struct run_result *r)
+{
+	struct served_host h = serve_engine_host(s->options);
+	struct sbuf b = { 0 };
+	if (h.graphs != GRAPHS_ALL)
+		sbuf_printf(&b, "; %s run kernel by kernel, each launched in %.4g us",
+			h.graphs == GRAPHS_OFF ? "iterations" : "iterations with prompts", 1e6 * h.kernel_s);
+	if (h.fixed_s > 0 || h.request_s > 0)
+		sbuf_printf(&b, "; %.4g ms of the host per iteration and %.4g ms per request", 1e3 * h.fixed_s, 1e3 * h.request_s);
+	if (h.gpu_share > 0)
+		sbuf_printf(&b, "; the host takes %.4g times the time of the GPU", 1 / h.gpu_share - 1);
+	if (h.steps > 1)
+		sbuf_printf(&b, "; the scheduler runs every %u iterations", h.steps);
+	if (h.is_overlapped)
+		sbuf_puts(&b, "; the host works while the GPU computes");
+	if (!b.len)
+		return;
+	struct sbuf all = { 0 };
+	sbuf_printf(&all, "engine %s: %s", e->name, sbuf_text(&b) + 2);
+	if (e->host_from)
+		sbuf_printf(&all, " (%s)", e->host_from);
+	sbuf_free(&b);
+	assume(r, &all);
+}
+
 /* Adds the constants of the serving system. */
 static void assume_engine(const struct scenario *s, struct run_result *r)
 {
@@ -66,6 +92,7 @@ static void assume_engine(const struct scenario *s, struct run_result *r)
 	const struct served_engine *e = served_engine(i);
 	bool is_given = orr_arg_real(s->options, "kv_reads") > 0;
 	struct sbuf b = { 0 };
+	assume_host(s, e, r);
 	if (!is_given && !e->fitted_to)
 		return;
 	sbuf_printf(&b, "engine %s: decode attention reads a key or value up to %.4g times for the queries that share it (%s%s)", name,

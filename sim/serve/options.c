@@ -48,9 +48,26 @@ const struct orr_param serve_options[] = {
 	ORR_PARAM_INT("kv_block", "16", 1, 1e6, "tokens in a block of the KV cache"),
 	ORR_PARAM_REAL("kv_part", "0.9", 0.01, 1, "share of a replica's memory for weights and KV cache"),
 	ORR_PARAM_CHOICE("engine", "ideal", SERVED_ENGINES,
-		"serving system whose decode attention is modelled; ideal: a key or value is read once for all queries that share it"),
+		"serving system whose decode attention and host are modelled; ideal: a key or value is read once for all queries that "
+		"share "
+		"it, and the host takes no time"),
 	ORR_PARAM_REAL(
 		"kv_reads", "0", 0, 1024, "number of times that a key or value is read for the queries that share it; 0: the engine's"),
+	ORR_PARAM_INT("weight_group", "128", 0, 1e6, "weights=int4: weights that share a scale and a zero point; 0: none"),
+	ORR_PARAM_REAL("weight_group_bits", "20", 0, 1024, "weights=int4: bits of scale and zero point of a group"),
+	ORR_PARAM_BOOL("quantised_head", false, "the output layer has the format of the weights too"),
+	ORR_PARAM_TIME("host", "0", "time of the host per iteration of a language model by layers, beside that of its file"),
+	ORR_PARAM_TIME("host_per_request", "0", "time of the host per request of an iteration"),
+	ORR_PARAM_REAL(
+		"host_gpu_share", "0", 0, 1, "the host adds time until the GPU works for this share of an iteration; 0: the engine's"),
+	ORR_PARAM_INT("host_steps", "0", 0, 1e6,
+		"iterations without prompts per call of the scheduler: each has this part of the host's time, and arrivals wait for the "
+		"last; 0: the engine's"),
+	ORR_PARAM_CHOICE("host_overlap", "auto", "auto|no|yes", "the host works while the GPU computes; auto: the engine's"),
+	ORR_PARAM_CHOICE("cuda_graphs", "all", SERVED_GRAPHS,
+		"iterations that run as one CUDA graph: all, those without prompts, or none; others last at least as long as the launches "
+		"of their kernels"),
+	ORR_PARAM_TIME("kernel_launch", "5us", "time of the host to launch a kernel outside a CUDA graph"),
 	ORR_PARAM_BOOL("prefix_cache", false, "keep blocks of earlier prompts while there is room"),
 	ORR_PARAM_REAL("kv_dram", "0", 0, 1e18, "bytes of a node's DRAM for cached prompts that left the GPUs; 0: none"),
 	ORR_PARAM_REAL("kv_ssd", "0", 0, 1e18, "bytes of a node's SSD for cached prompts; 0: none"),
@@ -137,6 +154,23 @@ double serve_kv_reads(const struct orr_args *a)
 {
 	double given = orr_arg_real(a, "kv_reads");
 	return given > 0 ? given : served_engine((size_t)choice(a, "engine"))->kv_reads;
+}
+
+struct served_host serve_engine_host(const struct orr_args *a)
+{
+	struct served_host h = served_engine((size_t)choice(a, "engine"))->host;
+	int overlap = choice(a, "host_overlap");
+	h.fixed_s = (double)orr_arg_time_ns(a, "host") / 1e9;
+	h.request_s = (double)orr_arg_time_ns(a, "host_per_request") / 1e9;
+	h.kernel_s = (double)orr_arg_time_ns(a, "kernel_launch") / 1e9;
+	h.graphs = (enum served_graphs)choice(a, "cuda_graphs");
+	if (orr_arg_real(a, "host_gpu_share") > 0)
+		h.gpu_share = orr_arg_real(a, "host_gpu_share");
+	if (orr_arg_int(a, "host_steps"))
+		h.steps = (uint32_t)orr_arg_int(a, "host_steps");
+	if (overlap)
+		h.is_overlapped = overlap == 2;
+	return h;
 }
 
 static double seconds_or(const struct orr_args *a, const char *name, double otherwise)
@@ -257,6 +291,7 @@ struct serve_settings *settings_new(const struct serve_config *c, struct orr_err
 	s->preloaded = orr_arg_bool(a, "preloaded");
 	s->kv_block = (uint32_t)orr_arg_int(a, "kv_block");
 	s->kv_part = orr_arg_real(a, "kv_part");
+	s->steps = serve_engine_host(a).steps;
 	s->prefix_cache = orr_arg_bool(a, "prefix_cache");
 	s->swap_Bps = orr_arg_real(a, "swap_Bps");
 	s->kv_Bps = orr_arg_real(a, "kv_Bps");

@@ -54,6 +54,7 @@ struct serve_settings {
 	uint32_t kv_block; /* tokens */
 	double kv_part;    /* usable share of a replica's memory */
 	bool prefix_cache;
+	uint32_t steps; /* iterations without prompts per call of the scheduler */
 	double swap_Bps, kv_Bps, kv_latency_s;
 	bool kv_overlap;
 	enum serve_kv_link kv_link;

@@ -247,6 +247,7 @@ static void describe(struct scenario *s, const struct serve_state *t)
 	cJSON_AddStringToObject(o, "cluster_sha256", s->cluster->hash);
 	cJSON_AddStringToObject(o, "placement", t->placement->name);
 	setting_describe_serving(&t->set, s, o);
+	cJSON_AddStringToObject(o, "weights", orr_arg_text(s->keys, "weights"));
 	cJSON_AddStringToObject(o, "kv_precision", orr_arg_text(s->keys, "kv_precision"));
 	cJSON_AddItemToObject(o, "models", cJSON_Duplicate(t->models, 1));
 	cJSON *hashes = cJSON_AddArrayToObject(o, "models_sha256");
@@ -278,14 +279,18 @@ static int load_hardware(struct scenario *s, struct serve_state *t, struct orr_e
 	return rc;
 }
 
-/* Sets the precisions of weights (that of the setting) and of KV caches. */
+/* Sets the formats of weights and of KV caches. */
 static void set_precisions(const struct scenario *s, struct serve_state *t)
 {
-	enum precision p;
-	bool is_named = precision_named(orr_arg_text(s->keys, "kv_precision"), &p);
-	t->kv_precision = is_named ? (int)p : SERVED_KV_AUTO;
+	struct quantisation *q = &t->quant;
+	q->precision = t->set.precision;
+	format_named(orr_arg_text(s->keys, "weights"), &q->weights);
+	format_named(orr_arg_text(s->keys, "kv_precision"), &q->kv);
+	q->group = (double)orr_arg_int(s->options, "weight_group");
+	q->group_bits = orr_arg_real(s->options, "weight_group_bits");
+	q->has_head = orr_arg_bool(s->options, "quantised_head");
 	for (uint32_t m = 0; m < t->n_models; m++)
-		served_set_precision(t->model[m], t->set.precision, t->kv_precision);
+		served_set_precision(t->model[m], q);
 }
 
 /* Loads the default network, because replicas by layers with several GPUs may be on several nodes. */

@@ -46,10 +46,10 @@ struct serve_state {
 	struct orr_args *failure_options;
 	struct serve_prices prices;
 	struct router_choice router;
-	struct quality *quality; /* accuracy by answers (serve.quality); NULL: none */
-	char *times_note;        /* source of the cost models */
-	char *cache_note;        /* sizes of the KV caches of replicas; NULL: no language model */
-	int kv_precision;        /* enum precision, or SERVED_KV_AUTO */
+	struct quality *quality;   /* accuracy by answers (serve.quality); NULL: none */
+	char *times_note;          /* source of the cost models */
+	char *cache_note;          /* sizes of the KV caches of replicas; NULL: no language model */
+	struct quantisation quant; /* formats of weights and KV caches */
 	const struct device *device[CLUSTER_MAX_TYPES];
 	const struct profile *profile[CLUSTER_MAX_TYPES];
 	struct serve_config config;

@@ -97,6 +97,8 @@ struct serve_config {
 
 /* Returns the number of reads of a key or value by the queries that share it: serve.kv_reads, or that of serve.engine. */
 double serve_kv_reads(const struct orr_args *options);
+/* Returns the host of the engine, with the options that replace its values. */
+struct served_host serve_engine_host(const struct orr_args *options);
 /* Options of `--set serve.NAME=VALUE`. */
 extern const struct orr_param serve_options[];
 

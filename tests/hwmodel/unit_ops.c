@@ -248,10 +248,10 @@ static void check_defaults(void)
 
 /* ---- served models ---- */
 
-static void says(const struct served *m, enum precision weights, int kv, const char *want)
+static void says(const struct served *m, const struct quantisation *q, const char *want)
 {
 	struct sbuf b = { 0 };
-	served_describe_memory(m, weights, kv, &b);
+	served_describe_memory(m, q, &b);
 	if (!ok(strstr(sbuf_text(&b), want), "%s", want))
 		printf("# said: %s\n", sbuf_text(&b));
 	sbuf_free(&b);
@@ -262,42 +262,60 @@ static void check_precision(void)
 	struct served *m = served_load("llama2-7b", &err);
 	if (!ok(m && served_has_precision(m) && served_dnn(m), "Llama-2 7B is a model by layers"))
 		return;
-	/* The model has 6.738e9 parameters. A token has keys and values of 32 layers x 32 heads x 128 elements: 262144 numbers. */
+	/* The model has 6.738e9 parameters, 6.476e9 of them in linear layers of blocks. A token has keys and values of 32 layers x 32
+	 * heads x 128 elements: 262144 numbers. */
 	static const struct {
-		enum precision weights;
-		int kv;
-		double weight_bytes, kv_bytes;
+		enum precision precision;
+		enum number_format weights, kv;
+		double linear_bytes, other_bytes, kv_bytes;
 		const char *says;
-	} known[] = { { PRECISION_FP16, SERVED_KV_AUTO, 2, 2,
+	} known[] = { { PRECISION_FP16, FORMAT_AUTO, FORMAT_AUTO, 2, 2, 2,
 			      "(fp16, 2 bytes per parameter), 524288 bytes of KV cache per token (fp16: kv_precision=auto)" },
-		{ PRECISION_FP8, SERVED_KV_AUTO, 1, 2,
-			"(fp8, 1 byte per parameter), 524288 bytes of KV cache per token (fp16: kv_precision=auto)" },
-		{ PRECISION_FP32, SERVED_KV_AUTO, 4, 4,
+		{ PRECISION_FP8, FORMAT_AUTO, FORMAT_AUTO, 1, 2, 2,
+			"(fp8, 1 byte per weight of the linear layers of blocks, 2 per other parameter), 524288 bytes of KV cache per "
+			"token "
+			"(fp16: kv_precision=auto)" },
+		{ PRECISION_FP32, FORMAT_AUTO, FORMAT_AUTO, 4, 4, 4,
 			"(fp32, 4 bytes per parameter), 1048576 bytes of KV cache per token (fp32: kv_precision=auto)" },
-		{ PRECISION_BF16, PRECISION_FP8, 2, 1, "(bf16, 2 bytes per parameter), 262144 bytes of KV cache per token (fp8)" } };
+		{ PRECISION_BF16, FORMAT_AUTO, FORMAT_FP8, 2, 2, 1,
+			"(bf16, 2 bytes per parameter), 262144 bytes of KV cache per token (fp8)" },
+		{ PRECISION_FP16, FORMAT_INT8, FORMAT_INT4, 1, 2, 0.5,
+			"(int8, 1 byte per weight of the linear layers of blocks, 2 per other parameter), computed with in fp16, 131072 "
+			"bytes of "
+			"KV cache per token (int4)" },
+		{ PRECISION_BF16, FORMAT_INT4, FORMAT_INT8, 0.51953125, 2, 1,
+			"(int4, 0.519531 byte per weight of the linear layers of blocks, 2 per other parameter), computed with in bf16, "
+			"262144 "
+			"bytes of KV cache per token (int8)" } };
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-		served_set_precision(m, known[i].weights, known[i].kv);
-		ok(m->weight_bytes == 6738415616 * known[i].weight_bytes && m->kv_bytes == 262144 * known[i].kv_bytes,
+		struct quantisation q = quant_default;
+		q.precision = known[i].precision;
+		q.weights = known[i].weights;
+		q.kv = known[i].kv;
+		served_set_precision(m, &q);
+		ok(m->weight_bytes == 6476005376 * known[i].linear_bytes + (6738415616 - 6476005376) * known[i].other_bytes &&
+				m->kv_bytes == 262144 * known[i].kv_bytes,
 			"%.0f bytes of weights, %.0f of cache per token", m->weight_bytes, m->kv_bytes);
-		says(m, known[i].weights, known[i].kv, known[i].says);
+		says(m, &q, known[i].says);
 	}
 	served_free(m);
 	m = served_load("irina-a", &err);
 	ok(m && !served_has_precision(m) && !served_dnn(m), "a table has no precision");
 	double before = m ? m->weight_bytes : 0;
-	served_set_precision(m, PRECISION_FP32, PRECISION_FP32);
+	struct quantisation wide = { .precision = PRECISION_FP32, .kv = FORMAT_FP32 };
+	served_set_precision(m, &wide);
 	ok(m && m->weight_bytes == before, "which changes nothing in it");
 	const struct served_place place = { .tp = 1, .pp = 1 };
 	ok(m && !served_on_new(m, &place, &err) && strstr(err.text, "expected a language model, found a table of batches"),
 		"and is no language model");
 	served_free(m);
-	static const char *const names[] = { "ideal", "tensorrt-llm", "lmdeploy" };
-	static const double reads[] = { 1, 6.2, 1.9 };
-	for (size_t i = 0; i < 3; i++)
+	static const char *const names[] = { "ideal", "tensorrt-llm", "lmdeploy", "vllm-0.5.3", "vllm-0.6.0", "sglang-0.3", "sglang-0.4" };
+	static const double reads[] = { 1, 6.2, 1.9, 1, 1, 1, 1 };
+	for (size_t i = 0; i < 7; i++)
 		ok(served_engine(i) && !strcmp(served_engine(i)->name, names[i]) && served_engine(i)->kv_reads == reads[i] &&
-				!served_engine(i)->fitted_to == !i,
+				!served_engine(i)->fitted_to == (i < 1 || i > 2) && !served_engine(i)->host_from == (i < 3),
 			"engine %s", names[i]);
-	ok(!served_engine(3), "no other engine");
+	ok(!served_engine(7), "no other engine");
 }
 
 /* ---- a replica over several nodes ---- */

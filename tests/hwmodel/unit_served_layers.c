@@ -147,6 +147,47 @@ static void check_copies(void)
 	device_free(d);
 }
 
+/* Tests weights of one byte and a host on two GPUs. A GPU reads half of the weights: a byte less each, and an instruction of
+ * the vector units, 2 FLOPs, per weight. */
+static void check_formats(void)
+{
+	struct orr_error err = { 0 };
+	struct device *d = device_parse("round", round_device, strlen(round_device), &err);
+	struct served *m = d ? parse(tiny) : NULL;
+	struct llm_load w = { .decodes = 3, .decode_context = 500 }, prompt = { .prompts = 2, .prompt_tokens = 20, .prompt_pairs = 200 };
+	const double qkv = 64 * 128, out = 64 * 64, up = 64 * 192, down = 96 * 64, linear = qkv + out + up + down;
+	double before = hidden_s(3, 3) + 2e-6 + 503 * 2 * 2 * 16 * 2 / 1e12;
+	struct quantisation q = quant_default;
+	q.weights = FORMAT_INT8;
+	if (!ok(m != NULL, "weights in 8 bits"))
+		return;
+	served_set_precision(m, &q);
+	near_to(m->weight_bytes, 2 * linear + 2 * (2 * 100 * 64 + 5 * 64), 0, "bytes: one per weight of a linear layer, two of the others");
+	struct served_on *x = on(m, d, NULL, 2, 1);
+	near_to(1e6 * served_iteration(x, &w), 1e6 * (before + 2 * linear / 2 * (2 / 1e15 - 1 / 1e12)), 1e-12,
+		"less bytes, and conversions");
+	served_on_free(x);
+	q.weights = FORMAT_AUTO;
+	served_set_precision(m, &q);
+	struct served_place place = { .device = d, .tp = 2, .pp = 1, .precision = PRECISION_FP16 };
+	place.host = (struct served_host){ .fixed_s = 0.001, .request_s = 0.0001, .steps = 4 };
+	x = served_on_new(m, &place, &err);
+	near_to(1e6 * served_iteration(x, &w), 1e6 * (before - 0.5e-3 + (0.5e-3 + 1e-3 + 3e-4) / 4), 1e-12,
+		"a host called every 4 iterations");
+	struct served_parts p;
+	ok(served_iteration_parts(x, &w, &p), "parts");
+	near_to(1e6 * p.overhead, 1e6 * (0.5e-3 + 1e-3 + 3e-4) / 4, 1e-9, "the part of the host");
+	served_on_free(x);
+	/* Per block: 10 layers, the cache, attention and 2 all-reduces; embedding, norm, output layer, softmax; 2 more messages. */
+	place.host = (struct served_host){ .graphs = GRAPHS_DECODE, .kernel_s = 1e-3 };
+	x = served_on_new(m, &place, &err);
+	near_to(1e6 * served_iteration(x, &w), 1e6 * before, 1e-12, "a graph has no launches");
+	near_to(1e3 * served_iteration(x, &prompt), 0.5 + 2 * 14 + 4 + 2, 1e-12, "launches of all kernels");
+	served_on_free(x);
+	served_free(m);
+	device_free(d);
+}
+
 /* ---- monotonicity ---- */
 
 static bool is_increasing(struct served_on *x, const struct llm_load *w, struct rng *r)
@@ -409,6 +450,7 @@ int main(void)
 {
 	check_by_hand();
 	check_copies();
+	check_formats();
 	check_increasing();
 	check_vidur();
 	check_splitwise();

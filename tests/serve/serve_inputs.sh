@@ -121,18 +121,18 @@ like "$("$orrery" serve $long "${small[@]}" --policy vllm --find-rate e2e=1h --j
 # Llama-2-7B has 6,738,415,616 parameters and 2 x 32 layers x 4096 elements of keys and values per token.
 show() { "$orrery" model show llama2-7b --served --device h100 --profile none --json "$@"; }
 number() { tr -d '\t' | sed -n 's/^"'"$1"'":\([0-9.e+-]*\),*$/\1/p' | head -n 1; }
-is "$(for p in fp32 tf32 fp16 bf16 fp8; do show --precision $p | number weight_bytes; done | tr '\n' ' ')" "26953662464 26953662464 13476831232 13476831232 6738415616 " \
+is "$(for p in fp32 tf32 fp16 bf16 fp8; do show --precision $p | number weight_bytes; done | tr '\n' ' ')" "26953662464 26953662464 13476831232 13476831232 7000825856 " \
   "bytes of weights by precision"
 is "$(for p in fp32 fp16 fp8; do show --precision $p | number kv_bytes_per_token; done | tr '\n' ' ')" "1048576 524288 524288 " "the KV cache has at least 2 bytes an element"
-is "$(awk -v a="$(show --precision fp8 | number kv_tokens_of_90_percent)" -v b="$(show | number kv_tokens_of_90_percent)" 'BEGIN { print int(a - b + 0.5) }')" 12853 \
-  "weights of one byte leave room for 6,738,415,616 / 524,288 more tokens"
+is "$(awk -v a="$(show --precision fp8 | number kv_tokens_of_90_percent)" -v b="$(show | number kv_tokens_of_90_percent)" 'BEGIN { print int(a - b + 0.5) }')" 12352 \
+  "weights of one byte leave room for 6,476,005,376 / 524,288 more tokens"
 is "$(awk -v a="$(show --precision fp8 | number linear)" -v b="$(show | number linear)" 'BEGIN { print (a / b > 0.45 && a / b < 0.6) }')" 1 \
   "one decode reads half the bytes of weights: about half the time"
 serve_at() { "$orrery" serve poisson:rate=2,n=20,prompt=500,output=10 --model llama2-7b --cluster 1x1:h100 --policy vllm --no-figures "$@"; }
 tokens() { serve_at "$@" | sed -n 's/^KV cache of a replica: .*: \([0-9]*\) tokens (serve.kv_part); 90 % of the memory is for weights and KV cache$/\1/p'; }
 like "$(serve_at)" '^llama2-7b: 13\.48 GB of weights \(fp16, 2 bytes per parameter\), 524288 bytes of KV cache per token \(fp16: kv_precision=auto\); context of 4096 tokens of prompt and output$' \
   "assumptions below the table: weights, KV cache, context"
-like "$(serve_at --precision fp8)" '^llama2-7b: 6\.738 GB of weights \(fp8, 1 byte per parameter\), 524288 bytes of KV cache per token \(fp16: kv_precision=auto\)' "fp8: weights of one byte, the cache stays"
+like "$(serve_at --precision fp8)" '^llama2-7b: 7\.001 GB of weights \(fp8, 1 byte per weight of the linear layers of blocks, 2 per other parameter\), 524288 bytes of KV cache per token \(fp16: kv_precision=auto\)' "fp8: weights of one byte, the cache stays"
 like "$(serve_at --precision fp8 --kv-precision fp8)" ', 262144 bytes of KV cache per token \(fp8\)' "--kv-precision sets the cache"
 is "$(awk -v a="$(tokens --kv-precision fp8)" -v b="$(tokens)" 'BEGIN { print (b > 1e5 && a >= 2 * b && a < 2 * b + 32) }')" 1 "a cache of one byte an element has twice the tokens"
 is "$("$orrery" scenario show poisson:rate=2,n=20,prompt=5,output=5 --world serve --model llama2-7b --cluster 1x1:h100 --policy vllm | tr -d '\t' | grep -c '^"kv_precision":"auto",$')" 1 \
@@ -141,6 +141,15 @@ like "$("$orrery" serve poisson:rate=2,n=20,prompt=5,output=5 --model m.json --c
   '^precision has no effect: times and bytes of the models are given by their files$' "--precision has no effect on a model whose file gives times and bytes"
 said=$(serve_at --precision fp8 --device a100 2>&1)
 like "$? $said" '^2 .*device a100.* has no fp8: expected' "a device without fp8"
+
+like "$(serve_at --weights int4 --kv-precision int8)" '^llama2-7b: 3\.889 GB of weights \(int4, 0\.519531 byte per weight of the linear layers of blocks, 2 per other parameter\), computed with in fp16, 262144 bytes of KV cache per token \(int8\)' \
+  "weights of 4 bits, a cache of 8"
+is "$(awk -v a="$(tokens --weights int4)" -v b="$(tokens)" 'BEGIN { print (a - b > 18250 && a - b < 18300) }')" 1 "which leave room for 9,587,523,584 / 524,288 more tokens"
+is "$(awk -v a="$(show --weights int8 | number linear)" -v b="$(show | number linear)" 'BEGIN { print (a / b > 0.5 && a / b < 0.65) }')" 1 "half the bytes, and conversions"
+said=$(serve_at --weights fp4 2>&1)
+like "$? $said" '^2 .*\$\.weights: expected auto, fp8, int8 or int4, found .fp4' "a format that does not exist"
+said=$(show --weights int3 2>&1)
+like "$? $said" '^2 .*--weights: expected auto, fp8, int8 or int4, found .int3' "nor in orrery model"
 
 # ---- options without effect ----
 idle=$(serve_at --set serve.swap_Bps=1e9 --set serve.kv_Bps=1e9 --set serve.queue_limit=99 --set serve.start_up=3s --set serve.think=1s \

@@ -8,3 +8,4 @@ SCRIPT_TESTS += tests/study/compare.sh tests/study/cli_figures.sh tests/study/fa
 	tests/study/figures_mdf.sh tests/study/figures_mdp.sh tests/study/figures_one_clock.sh tests/study/figures_philly.sh tests/study/figures_saec.sh tests/study/figures_spot_field.sh tests/study/figures_stanza.sh tests/study/replications.sh tests/study/study_output.sh tests/study/sweep.sh tests/study/sweep_shards.sh
 EXTRA_DIST += tests/study/figures.sh
 SCRIPT_TESTS += tests/study/figures_zero_bubble.sh tests/study/figures_long_context.sh tests/study/figures_restarts.sh
+SCRIPT_TESTS += tests/study/figures_disaggregation.sh tests/study/figures_routing.sh tests/study/figures_speculation.sh
