@@ -4,9 +4,12 @@
 #include "base/mem.h"
 #include "base/num.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 struct watch {
@@ -17,6 +20,8 @@ struct watch {
 	_Atomic(uint64_t) count;    /* number of callbacks entered */
 	_Atomic(int64_t) now;
 	_Atomic(uint64_t) job;
+	atomic_bool is_skipped;
+	uint64_t open; /* number of the current callback; 0: none */
 	uint64_t seen; /* used only by the watchdog: last count seen, and the time since then */
 	struct timespec since;
 	struct watch *next;
@@ -28,13 +33,26 @@ static struct watch *watches;
 static pthread_t thread;
 static bool is_going, must_end;
 static void (*timed_out)(const char *text);
-static struct watch *place; /* memory of the next watch, shared with another process; NULL: none */
-static bool is_placed;      /* the memory holds a watch */
+static char *place; /* memory of the next watches, shared with another process; NULL: none */
+static bool is_placed[WATCH_PLACES];
+
+static_assert(sizeof(struct watch) <= WATCH_SIZE, "a watch has its place in shared memory");
+
+static struct watch *placed(size_t i)
+{
+	return (struct watch *)(void *)(place + i * WATCH_SIZE);
+}
 
 struct watch *watch_new(const char *label, double timeout_s)
 {
-	struct watch *x = place && !is_placed ? place : mem_zalloc(1, sizeof *x);
-	is_placed |= x == place;
+	struct watch *x = NULL;
+	for (size_t i = 0; place && i < WATCH_PLACES && !x; i++)
+		if (!is_placed[i]) {
+			is_placed[i] = true;
+			x = placed(i);
+		}
+	if (!x)
+		x = mem_zalloc(1, sizeof *x);
 	x->label = label;
 	x->noun = "job";
 	x->timeout_s = timeout_s;
@@ -61,19 +79,28 @@ void watch_free(struct watch *x)
 			break;
 		}
 	pthread_mutex_unlock(&lock);
-	if (x == place)
-		is_placed = false;
-	else
-		mem_free(x);
+	for (size_t i = 0; place && i < WATCH_PLACES; i++)
+		if (x == placed(i)) {
+			is_placed[i] = false;
+			return;
+		}
+	mem_free(x);
 }
 
-void watch_enter(struct watch *x, const char *what, int64_t now, uint64_t job_number)
+uint64_t watch_enter(struct watch *x, const char *what, int64_t now, uint64_t job_number)
 {
+	x->open = atomic_load_explicit(&x->count, memory_order_relaxed) + 1;
 	atomic_store_explicit(&x->now, now, memory_order_relaxed);
 	atomic_store_explicit(&x->job, job_number, memory_order_relaxed);
-	atomic_store_explicit(&x->count, atomic_load_explicit(&x->count, memory_order_relaxed) + 1, memory_order_relaxed);
+	atomic_store_explicit(&x->count, x->open, memory_order_relaxed);
 	atomic_store_explicit(&x->last, what, memory_order_relaxed);
 	atomic_store_explicit(&x->what, what, memory_order_release);
+	return x->open;
+}
+
+void watch_again(struct watch *x)
+{
+	atomic_store_explicit(&x->count, atomic_load_explicit(&x->count, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
 void watch_job(struct watch *x, uint64_t job_number)
@@ -81,22 +108,22 @@ void watch_job(struct watch *x, uint64_t job_number)
 	atomic_store_explicit(&x->job, job_number, memory_order_relaxed);
 }
 
-void watch_leave(struct watch *x)
+void watch_leave(struct watch *x, uint64_t call)
 {
+	if (x->open != call && x->open) { /* a nested callback leaves 0 */
+		atomic_store(&x->is_skipped, true);
+		abort();
+	}
+	x->open = 0;
 	atomic_store_explicit(&x->what, NULL, memory_order_release);
 }
 
 /* ---- a watch that another process reads ---- */
 
-size_t watch_size(void)
-{
-	return sizeof(struct watch);
-}
-
 void watch_place(void *memory)
 {
 	place = memory;
-	is_placed = false;
+	memset(is_placed, 0, sizeof is_placed);
 }
 
 /* Bounds of the program, from the linker. */
@@ -114,16 +141,18 @@ static void copy_literal(char *out, size_t size, const char *text)
 	out[n] = '\0';
 }
 
-void watch_read(const void *memory, struct watch_view *out)
+bool watch_read(const void *memory, size_t at, struct watch_view *out)
 {
-	const struct watch *x = memory;
+	const struct watch *x = (const struct watch *)(const void *)((const char *)memory + at * WATCH_SIZE);
 	const char *what = atomic_load_explicit(&x->what, memory_order_acquire);
 	*out = (struct watch_view){ .is_within = what != NULL,
+		.is_skipped = atomic_load(&x->is_skipped),
 		.count = atomic_load_explicit(&x->count, memory_order_relaxed),
 		.now_ns = atomic_load_explicit(&x->now, memory_order_relaxed),
 		.number = atomic_load_explicit(&x->job, memory_order_relaxed) };
 	copy_literal(out->what, sizeof out->what, what ? what : atomic_load_explicit(&x->last, memory_order_relaxed));
 	copy_literal(out->noun, sizeof out->noun, x->noun);
+	return x->label != NULL;
 }
 
 void watch_where(char *out, size_t size, const char *label, const struct watch_view *v)
@@ -151,7 +180,7 @@ static void look(struct watch *x, const struct timespec *t)
 		return;
 	struct watch_view view;
 	char text[320], where[200];
-	watch_read(x, &view);
+	watch_read(x, 0, &view);
 	watch_where(where, sizeof where, x->label, &view);
 	snprintf(text, sizeof text, "%s%s() has not returned for %g s: expected a policy that returns, or a larger --policy-timeout", where,
 		what, x->timeout_s);

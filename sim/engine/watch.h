@@ -24,28 +24,33 @@ struct watch *watch_new(const char *label, double timeout_s);
 void watch_free(struct watch *x);
 /* Sets the noun that messages print before the number, default "job". */
 void watch_noun(struct watch *x, const char *noun);
-/* Enters a callback. number: index of the current job (iteration, ..); UINT64_MAX: none. */
-void watch_enter(struct watch *x, const char *what, int64_t now_ns, uint64_t number);
-void watch_job(struct watch *x, uint64_t number); /* sets the index of the job that the callback now handles */
-void watch_leave(struct watch *x);
+/* Enters a callback; returns its number for watch_leave(). number: of the current job (iteration, ..); UINT64_MAX: none. */
+uint64_t watch_enter(struct watch *x, const char *what, int64_t now_ns, uint64_t number);
+void watch_job(struct watch *x, uint64_t number); /* sets the number that the callback now handles */
+void watch_again(struct watch *x);                /* starts the time limit again, within a callback */
+/* Leaves the callback. If another one is still open, the policy has left it by longjmp() or an exception, and the state of the run is
+ * lost: a process of its own ends by abort(). */
+void watch_leave(struct watch *x, uint64_t call);
 
 /*
  * ---- a watch that another process reads ----
  *
- * The first watch that a process makes after watch_place() lies in the given memory, which processes share, until it is freed.
- * A process forked earlier may read it at any time; it must expect damaged contents.
+ * Watches that a process makes after watch_place() lie in the given memory, which processes share, until they are freed: as many as there
+ * are places. A process that was forked before may read it at any time, even while the contents are damaged.
  */
+enum { WATCH_PLACES = 2, WATCH_SIZE = 128 }; /* two policies may share a run */
 struct watch_view {
-	char what[24], noun[24]; /* name of the current or last callback; "": none yet */
-	bool is_within;          /* the callback is still running */
-	uint64_t count;          /* number of callbacks entered */
+	char what[24], noun[24]; /* name of the callback that runs, or ran last; "": none did */
+	bool is_within;          /* the callback has not returned */
+	bool is_skipped;         /* a callback was left without a return */
+	uint64_t count;          /* of callbacks entered */
 	int64_t now_ns;
 	uint64_t number; /* UINT64_MAX: none */
 };
-size_t watch_size(void);
-/* Sets the memory: watch_size() bytes, all zero, aligned like a pointer. */
+/* Sets the memory: WATCH_PLACES * WATCH_SIZE bytes, all zero, aligned like a pointer. */
 void watch_place(void *memory);
-void watch_read(const void *memory, struct watch_view *out);
+/* Reads the watch at a place. Returns false if none was made there. */
+bool watch_read(const void *memory, size_t at, struct watch_view *out);
 /* Writes "policy LABEL: job 3 at 12.000000000 s: ". */
 void watch_where(char *out, size_t size, const char *label, const struct watch_view *v);
 

@@ -5,19 +5,19 @@
 
 enum { NO_JOB = -1 };
 
-#define CALL(w, number, what, ...)                                                   \
-	do {                                                                         \
-		watch_enter((w)->policy.watch, #what, eng_now((w)->engine), number); \
-		(w)->policy.ops->what(__VA_ARGS__);                                  \
-		watch_leave((w)->policy.watch);                                      \
+#define CALL(w, number, what, ...)                                                                   \
+	do {                                                                                         \
+		uint64_t call = watch_enter((w)->policy.watch, #what, eng_now((w)->engine), number); \
+		(w)->policy.ops->what(__VA_ARGS__);                                                  \
+		watch_leave((w)->policy.watch, call);                                                \
 	} while (0)
 
 void calls_create(struct orr_jobs *w, const struct orr_args *args)
 {
 	struct orr_error err = { 0 };
-	watch_enter(w->policy.watch, "create", 0, (uint64_t)NO_JOB);
+	uint64_t call = watch_enter(w->policy.watch, "create", 0, (uint64_t)NO_JOB);
 	w->policy.self = w->policy.ops->create(w, args, &err);
-	watch_leave(w->policy.watch);
+	watch_leave(w->policy.watch, call);
 	if (!w->policy.self)
 		world_fail(w, err.code ? err.code : ORR_EINPUT, NULL, "%s",
 			err.text[0] ? err.text : "create() returned NULL without an error message: expected an object, or *err filled in");

@@ -18,6 +18,7 @@
 #include "mixed/mixed.h"
 #include "serve/scenario.h"
 #include "world/inputs_capacity.h"
+#include "world/isolate.h"
 #include "world/remarks.h"
 
 #include <stdio.h>
@@ -178,7 +179,6 @@ static int blame(const char *half, struct orr_error *err)
 static int open_halves(const struct scenario *s, struct mixed_state *m, struct orr_error *err)
 {
 	m->output = *s->output;
-	m->output.in_process = true; /* the policies of a pair run together */
 	if (m->of_jobs && !(m->jobs = scenario_open(m->of_jobs, &m->output, err)))
 		return blame("jobs", err);
 	if (!m->of_serve)
@@ -197,6 +197,7 @@ static void take_policies(struct scenario *s, const struct scenario *first, cons
 	for (size_t i = 0; i < first->n_policies; i++) {
 		s->policy[i] = first->policy[i];
 		s->policy[i].beside = beside ? &beside->policy[i] : NULL;
+		s->policy[i].is_isolated |= beside && isolate_has(&beside->policy[i]);
 	}
 }
 
@@ -354,16 +355,67 @@ static int run_mixed(
 	return rc;
 }
 
-static void note_mixed(const struct scenario *s, size_t i, struct run_result *r)
+/* ---- runs in processes of their own ---- */
+
+/* Lists the parts. */
+static size_t parts_of(const struct scenario *s, struct scenario **part)
 {
 	const struct mixed_state *m = s->state;
-	const struct scenario *part[2];
 	size_t n = 0;
 	if (m->jobs)
 		part[n++] = m->jobs;
 	if (m->serve)
 		part[n++] = m->serve;
-	remarks_add_parts(part, n, i, r);
+	return n;
+}
+
+static int load_mixed(struct scenario *s, size_t i, struct orr_error *err)
+{
+	struct scenario *part[2];
+	size_t n = parts_of(s, part);
+	int rc = ORR_OK;
+	for (size_t k = 0; k < n && !rc; k++)
+		rc = registry_find(part[k]->policy[i].spec, part[k]->world, &part[k]->policy[i].entry, err);
+	return rc;
+}
+
+/* Each part: the number of its bytes, and its bytes. */
+static void give_mixed(const struct scenario *s, size_t i, struct sbuf *out)
+{
+	struct scenario *part[2];
+	size_t n = parts_of(s, part);
+	for (size_t k = 0; k < n; k++) {
+		struct sbuf own = { 0 };
+		part[k]->world->give(part[k], i, &own);
+		sbuf_add(out, (const char *)&own.len, sizeof own.len);
+		sbuf_add(out, own.text, own.len);
+		sbuf_free(&own);
+	}
+}
+
+static bool take_mixed(struct scenario *s, size_t i, const char *bytes, size_t n)
+{
+	struct scenario *part[2];
+	size_t parts = parts_of(s, part), own;
+	for (size_t k = 0; k < parts; k++) {
+		if (n < sizeof own)
+			return false;
+		memcpy(&own, bytes, sizeof own);
+		bytes += sizeof own;
+		n -= sizeof own;
+		if (own > n || !part[k]->world->take(part[k], i, bytes, own))
+			return false;
+		bytes += own;
+		n -= own;
+	}
+	return true;
+}
+
+static void note_mixed(const struct scenario *s, size_t i, struct run_result *r)
+{
+	struct scenario *part[2];
+	size_t n = parts_of(s, part);
+	remarks_add_parts((const struct scenario *const *)part, n, i, r);
 }
 
 /* ---- the descriptor ---- */
@@ -414,5 +466,8 @@ const struct world world_mixed = { .name = "mixed",
 	.is_random = is_mixed_random,
 	.size = size_of_parts,
 	.run = run_mixed,
+	.load = load_mixed,
+	.give = give_mixed,
+	.take = take_mixed,
 	.note = note_mixed,
 	.close = close_mixed };

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/outfile.h"
 #include "world/gpu_types.h"
+#include "world/isolate.h"
 #include "world/run.h"
 
 #include <math.h>
@@ -307,6 +308,18 @@ static int run_plan(
 	return keep_interrupted(s, r, err);
 }
 
+static void give_plan(const struct scenario *s, size_t i, struct sbuf *out)
+{
+	isolate_give_bits(&((const struct plan_state *)s->state)->used[i], out);
+}
+
+static bool take_plan(struct scenario *s, size_t i, const char *bytes, size_t n)
+{
+	return isolate_take_bits(&((struct plan_state *)s->state)->used[i], bytes, n);
+}
+
+static const struct world_interrupt interrupt = { interrupt_begin, interrupt_end, search_is_interrupted };
+
 static bool is_plan_random(const struct scenario *s)
 {
 	(void)s;
@@ -423,6 +436,9 @@ const struct world world_plan = { .name = "plan",
 	.needs_cluster = needs_cluster,
 	.is_random = is_plan_random,
 	.run = run_plan,
+	.give = give_plan,
+	.take = take_plan,
+	.interrupt = &interrupt,
 	.effects = plan_effects,
 	.used = plan_used,
 	.finish = finish_plan,

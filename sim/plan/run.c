@@ -260,11 +260,10 @@ static int search(struct orr_plan *p, const struct orr_plan_ops *ops, const stru
 {
 	struct orr_error e = { 0 };
 	interrupt_begin();
-	if (p->watch)
-		watch_enter(p->watch, "search", 0, UINT64_MAX);
+	uint64_t call = p->watch ? watch_enter(p->watch, "search", 0, UINT64_MAX) : 0;
 	int rc = ops->search(p, args, &e);
 	if (p->watch)
-		watch_leave(p->watch);
+		watch_leave(p->watch, call);
 	interrupt_end();
 	if (!p->error.code && (rc || e.code))
 		search_fail(p, e.code ? e.code : ORR_EFAIL, "%s",

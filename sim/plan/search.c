@@ -76,10 +76,8 @@ static bool is_open(struct orr_plan *p, const char *what, const void *draft)
 			draft ? "expected calls only before search() returns" : "a pointer is NULL: expected an object");
 		return false;
 	}
-	if (p->watch) {
-		watch_leave(p->watch);
-		watch_enter(p->watch, "search", 0, UINT64_MAX);
-	}
+	if (p->watch)
+		watch_again(p->watch);
 	return true;
 }
 

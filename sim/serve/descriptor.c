@@ -477,7 +477,6 @@ const struct world world_serve = { .name = "serve",
 	.run = run_serve,
 	.give = give_serve,
 	.take = take_serve,
-	.flags_in_process = { "find-rate", "find-replicas" },
 	.finish = finish_serve,
 	.close = close_serve,
 	.instead = instead };

@@ -25,9 +25,9 @@ static void tell_runs(struct orr_serve *w)
 /* Calls finish(), which must not act, because other ended requests may not have been reported yet. */
 static void tell_finish(struct orr_serve *w, const struct req *q)
 {
-	watch_enter(w->watch, "finish", eng_now(w->host.engine), q->number);
+	uint64_t call = watch_enter(w->watch, "finish", eng_now(w->host.engine), q->number);
 	w->ops->finish(w->self, w, req_handle(w, req_slot(w, q)), (enum orr_req_end)q->how);
-	watch_leave(w->watch);
+	watch_leave(w->watch, call);
 }
 
 static void tell_ended(struct orr_serve *w)

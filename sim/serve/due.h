@@ -8,13 +8,13 @@
 #include "serve/world.h"
 
 /* Calls a function of the policy that may act. `number`: request in the message of --policy-timeout. */
-#define POLICY_CALL(w, number, what, ...)                                          \
-	do {                                                                       \
-		watch_enter((w)->watch, #what, eng_now((w)->host.engine), number); \
-		(w)->is_acting = true;                                             \
-		(w)->ops->what(__VA_ARGS__);                                       \
-		(w)->is_acting = false;                                            \
-		watch_leave((w)->watch);                                           \
+#define POLICY_CALL(w, number, what, ...)                                                          \
+	do {                                                                                       \
+		uint64_t call = watch_enter((w)->watch, #what, eng_now((w)->host.engine), number); \
+		(w)->is_acting = true;                                                             \
+		(w)->ops->what(__VA_ARGS__);                                                       \
+		(w)->is_acting = false;                                                            \
+		watch_leave((w)->watch, call);                                                     \
 	} while (0)
 
 /* Makes schedule() due for the replica. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "serve/find_fleet.h"
 
-#include "base/limits.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -23,7 +22,7 @@ struct mixes {
 };
 
 struct answer_of {
-	const struct mix *mix; /* NULL: none */
+	const struct mix *mix; /* NULL: none; processes that search have the list at the same address */
 	struct slo_tried at;
 	double most; /* largest share tried */
 	uint32_t runs;
@@ -195,41 +194,43 @@ static void put_line(struct sbuf *b, const char *label, const struct mixes *x, c
 	sbuf_printf(b, " (%u run%s)\n", f->runs, f->runs == 1 ? "" : "s");
 }
 
-static void show(
-	const struct scenario *s, const char *slo, const struct mixes *x, const struct answer_of *f, double enough, struct sbuf *out)
+static void show(const struct scenario *s, const char *slo, const struct mixes *x, const struct answer_of *f, const bool *is_found,
+	double enough, struct sbuf *out)
 {
-	size_t n = s->n_policies;
+	size_t last = slo_last_found(s, is_found);
 	if (s->output->json)
 		sbuf_printf(out, "{\n\t\"slo\": \"%s\",\n\t\"enough\": %.17g,\n\t\"fleets\": [\n", slo, enough);
-	for (size_t i = 0; i < n; i++) {
-		if (s->output->json)
-			put_json(out, s->policy[i].label, x, &f[i], i + 1 == n);
-		else if (!s->output->quiet)
+	for (size_t i = 0; i < s->n_policies; i++) {
+		if (is_found[i] && s->output->json)
+			put_json(out, s->policy[i].label, x, &f[i], i == last);
+		else if (is_found[i] && !s->output->quiet)
 			put_line(out, s->policy[i].label, x, &f[i], enough);
 	}
 	if (s->output->json)
 		sbuf_puts(out, "\t]\n}\n");
 }
 
-int find_fleet(const struct scenario *s, const char *slo, const struct slo *limits, double enough, struct sbuf *out, struct orr_error *err)
+static int search_policy(struct scenario *s, size_t i, const void *in, void *out, struct orr_error *err)
+{
+	const struct slo_search *of = in;
+	struct slo_attempt a = { s, i, of->slo, "find-replicas" };
+	return search(&a, of->space, of->enough, out, err);
+}
+
+int find_fleet(struct scenario *s, const char *slo, const struct slo_search *of, struct sbuf *out, struct orr_error *err)
 {
 	const struct serve_config *c = &((const struct serve_state *)s->state)->config;
 	struct mixes x = { 0 };
-	long n = (long)s->n_policies;
+	struct slo_search own = *of;
+	struct answer_of *found = mem_zalloc(s->n_policies, sizeof *found);
+	bool *is_found = mem_zalloc(s->n_policies, sizeof *is_found);
 	int rc = list_mixes(c, &x, err);
-	struct answer_of *found = mem_zalloc((size_t)n, sizeof *found);
-	struct orr_error *e = mem_zalloc((size_t)n, sizeof *e);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(limits_threads(world_threads(s->output), (size_t)n))
-	for (long i = 0; i < (rc ? 0 : n); i++) {
-		struct slo_attempt a = { s, (size_t)i, *limits, "find-replicas" };
-		search(&a, &x, enough, &found[i], &e[i]);
+	own.space = &x;
+	if (!rc) {
+		rc = slo_search_all(s, search_policy, &own, found, sizeof *found, is_found, err);
+		show(s, slo, &x, found, is_found, of->enough, out);
 	}
-	for (long i = 0; i < n && !rc; i++)
-		if (e[i].code)
-			rc = orr_fail(err, e[i].code, "%s", e[i].text);
-	if (!rc)
-		show(s, slo, &x, found, enough, out);
-	mem_free(e);
+	mem_free(is_found);
 	mem_free(found);
 	mem_free(x.v);
 	mem_free(x.replicas);

@@ -12,6 +12,6 @@
 #include "serve/slo_run.h"
 
 /* As find_replicas(), for an SLO that has been parsed. */
-int find_fleet(const struct scenario *s, const char *slo, const struct slo *limits, double enough, struct sbuf *out, struct orr_error *err);
+int find_fleet(struct scenario *s, const char *slo, const struct slo_search *of, struct sbuf *out, struct orr_error *err);
 
 #endif

@@ -31,6 +31,6 @@ typedef int (*rate_try)(void *ctx, double factor, struct slo_tried *out, struct 
 int rate_search(rate_try try, void *ctx, double enough, struct rate_found *out, struct orr_error *err);
 
 /* Runs the search for each policy of an open scenario; appends the results to out, as text or JSON. attainment NULL: 0.9. */
-int find_rate(const struct scenario *s, const char *slo, const char *attainment, struct sbuf *out, struct orr_error *err);
+int find_rate(struct scenario *s, const char *slo, const char *attainment, struct sbuf *out, struct orr_error *err);
 
 #endif

@@ -2,7 +2,6 @@
 #include "serve/find_replicas.h"
 #include "serve/find_fleet.h"
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "base/sbuf.h"
 
@@ -125,19 +124,20 @@ static void put_line(
 	sbuf_printf(b, " (%u run%s)\n", f->runs, f->runs == 1 ? "" : "s");
 }
 
-static void show_found(const struct scenario *s, const char *slo, const struct slo *limits, double enough, const struct fleet_found *found,
-	struct sbuf *out)
+static void show_found(const struct scenario *s, const char *slo, const struct slo_search *of, const struct fleet_found *found,
+	const bool *is_found, struct sbuf *out)
 {
-	size_t n = s->n_policies;
-	if (s->output->json) {
-		sbuf_printf(out, "{\n\t\"slo\": \"%s\",\n\t\"enough\": %.17g,\n\t\"fleets\": [\n", slo, enough);
-		for (size_t i = 0; i < n; i++)
-			put_json(out, s, s->policy[i].label, limits, &found[i], i + 1 == n);
+	bool is_json = s->output->json;
+	size_t last = slo_last_found(s, is_found);
+	if (is_json)
+		sbuf_printf(out, "{\n\t\"slo\": \"%s\",\n\t\"enough\": %.17g,\n\t\"fleets\": [\n", slo, of->enough);
+	for (size_t i = 0; i < s->n_policies; i++)
+		if (is_found[i] && is_json)
+			put_json(out, s, s->policy[i].label, &of->slo, &found[i], i == last);
+		else if (is_found[i] && !s->output->quiet)
+			put_line(out, s, s->policy[i].label, &of->slo, &found[i], of->enough);
+	if (is_json)
 		sbuf_puts(out, "\t]\n}\n");
-	} else if (!s->output->quiet) {
-		for (size_t i = 0; i < n; i++)
-			put_line(out, s, s->policy[i].label, limits, &found[i], enough);
-	}
 }
 
 /* ---- the policies of a scenario ---- */
@@ -157,31 +157,19 @@ static int check_deployment(const struct scenario *s, struct orr_error *err)
 	return ORR_OK;
 }
 
-static int search_all(const struct scenario *s, const struct slo *slo, double enough, struct fleet_found *found, struct orr_error *err)
+static int search_policy(struct scenario *s, size_t i, const void *in, void *out, struct orr_error *err)
 {
-	const struct serve_config *c = &((const struct serve_state *)s->state)->config;
-	long n = (long)s->n_policies;
-	struct orr_error *e = mem_zalloc((size_t)n, sizeof *e);
-	int rc = ORR_OK;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(limits_threads(world_threads(s->output), (size_t)n))
-	for (long i = 0; i < n; i++) {
-		struct slo_attempt a = { s, (size_t)i, *slo, flag };
-		fleet_search(try_fleet, &a, c->deployment->replicas, enough, &found[i], &e[i]);
-	}
-	for (long i = 0; i < n && !rc; i++)
-		if (e[i].code)
-			rc = orr_fail(err, e[i].code, "%s", e[i].text);
-	mem_free(e);
-	return rc;
+	const struct slo_search *of = in;
+	struct slo_attempt a = { s, i, of->slo, flag };
+	return fleet_search(try_fleet, &a, ((const struct serve_state *)s->state)->config.deployment->replicas, of->enough, out, err);
 }
 
-int find_replicas(const struct scenario *s, const char *slo, const char *attainment, struct sbuf *out, struct orr_error *err)
+int find_replicas(struct scenario *s, const char *slo, const char *attainment, struct sbuf *out, struct orr_error *err)
 {
-	struct slo limits;
-	double enough;
-	int rc = slo_parse(flag, slo, &limits, err);
+	struct slo_search of = { 0 };
+	int rc = slo_parse(flag, slo, &of.slo, err);
 	if (!rc)
-		rc = slo_parse_share(attainment, &enough, err);
+		rc = slo_parse_share(attainment, &of.enough, err);
 	if (!rc)
 		rc = slo_check_scenario(s, flag, err);
 	if (!rc)
@@ -189,11 +177,12 @@ int find_replicas(const struct scenario *s, const char *slo, const char *attainm
 	if (rc)
 		return rc;
 	if (((const struct serve_state *)s->state)->config.n_deployments > 1)
-		return find_fleet(s, slo, &limits, enough, out, err);
+		return find_fleet(s, slo, &of, out, err);
 	struct fleet_found *found = mem_zalloc(s->n_policies, sizeof *found);
-	rc = search_all(s, &limits, enough, found, err);
-	if (!rc)
-		show_found(s, slo, &limits, enough, found, out);
+	bool *is_found = mem_zalloc(s->n_policies, sizeof *is_found);
+	rc = slo_search_all(s, search_policy, &of, found, sizeof *found, is_found, err);
+	show_found(s, slo, &of, found, is_found, out);
 	mem_free(found);
+	mem_free(is_found);
 	return rc;
 }

@@ -28,6 +28,6 @@ int fleet_search(fleet_try try, void *ctx, uint32_t most, double enough, struct 
 /* Runs the search for each policy of an open scenario, up to the replicas of its deployment; appends the results to out, as text or JSON.
  * attainment NULL: 0.9. Several deployments: find_fleet.h. Errors: ORR_EINPUT: an autoscaler, or settings that slo_check_scenario()
  * refuses. */
-int find_replicas(const struct scenario *s, const char *slo, const char *attainment, struct sbuf *out, struct orr_error *err);
+int find_replicas(struct scenario *s, const char *slo, const char *attainment, struct sbuf *out, struct orr_error *err);
 
 #endif

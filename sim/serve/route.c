@@ -87,13 +87,12 @@ uint32_t route_by_rule(struct orr_serve *w, const struct req *q)
 	orr_req r = req_handle(w, req_slot(w, q));
 	bool is_plugin = *x->choice.entry.plugin_hash, may_act = w->is_acting;
 	x->copy_to = x->copy_from = 0;
-	if (is_plugin)
-		watch_enter(w->watch, "pick", eng_now(w->host.engine), q->number);
+	uint64_t call = is_plugin ? watch_enter(w->watch, "pick", eng_now(w->host.engine), q->number) : 0;
 	w->is_acting = false; /* the policy may have asked, by orr_assign() */
 	uint32_t replica = x->ops->pick(x->self, w, r);
 	w->is_acting = may_act;
 	if (is_plugin)
-		watch_leave(w->watch);
+		watch_leave(w->watch, call);
 	if (replica != ORR_ROUTER_REJECTS && !orr_is_candidate(w, q->model, replica)) {
 		serve_fail(w, ORR_EFAIL, q, "router %s: pick() returned replica %u: expected a candidate (orr_candidate())",
 			x->choice.entry.name, replica);
@@ -104,9 +103,9 @@ uint32_t route_by_rule(struct orr_serve *w, const struct req *q)
 
 static uint32_t ask_policy(struct orr_serve *w, const struct req *q)
 {
-	watch_enter(w->watch, "route", eng_now(w->host.engine), q->number);
+	uint64_t call = watch_enter(w->watch, "route", eng_now(w->host.engine), q->number);
 	uint32_t replica = w->ops->route(w->self, w, req_handle(w, req_slot(w, q)));
-	watch_leave(w->watch);
+	watch_leave(w->watch, call);
 	if (replica == ORR_NO_REPLICA)
 		return NONE;
 	if (replica == ORR_ANY_REPLICA)

@@ -74,9 +74,9 @@ void router_create(struct orr_serve *w)
 	struct router *x = w->router;
 	struct orr_error err = { 0 };
 	x->is_creating = true;
-	watch_enter(w->watch, "create", eng_now(w->host.engine), UINT64_MAX);
+	uint64_t call = watch_enter(w->watch, "create", eng_now(w->host.engine), UINT64_MAX);
 	x->self = x->ops->create(w, x->choice.args, &err);
-	watch_leave(w->watch);
+	watch_leave(w->watch, call);
 	x->is_creating = false;
 	if (!x->self)
 		serve_fail(w, err.code ? err.code : ORR_EINPUT, NULL, "router %s: %s", x->choice.entry.name,

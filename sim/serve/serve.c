@@ -225,9 +225,9 @@ static struct orr_serve *world_new(const struct serve_config *c, const struct se
 static void create_policy(struct orr_serve *w, const struct orr_args *policy_args)
 {
 	struct orr_error err = { 0 };
-	watch_enter(w->watch, "create", eng_now(w->host.engine), (uint64_t)NO_REQUEST);
+	uint64_t call = watch_enter(w->watch, "create", eng_now(w->host.engine), (uint64_t)NO_REQUEST);
 	w->self = w->ops->create(w, policy_args, &err);
-	watch_leave(w->watch);
+	watch_leave(w->watch, call);
 	if (!w->self)
 		serve_fail(w, err.code ? err.code : ORR_EINPUT, NULL, "%s",
 			err.text[0] ? err.text : "create() returned NULL without an error message: expected an object, or *err filled in");
@@ -348,9 +348,9 @@ int serve_end(struct orr_serve *w, struct orr_error *err)
 	if (w->config->used)
 		atomic_fetch_or(w->config->used, w->used | w->metrics->used | (pool_has_differed(w->host.pool) ? SERVE_USED_PLACEMENT : 0));
 	w->result->is_oracle = (w->policy->flags & ORR_NEEDS_ORACLE) || w->saw_truth;
-	watch_enter(w->watch, "destroy", eng_now(w->host.engine), (uint64_t)NO_REQUEST);
+	uint64_t call = watch_enter(w->watch, "destroy", eng_now(w->host.engine), (uint64_t)NO_REQUEST);
 	w->ops->destroy(w->self);
-	watch_leave(w->watch);
+	watch_leave(w->watch, call);
 	if (!w->error.code)
 		serve_remarks(w);
 	int rc = w->error.code;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "serve/slo_run.h"
 
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/num.h"
 
@@ -87,6 +88,34 @@ int slo_run(const struct slo_attempt *a, double factor, const uint32_t *replicas
 	for (size_t i = 0; i < sizeof mean / sizeof *mean; i++)
 		*mean[i] /= n;
 	return rc;
+}
+
+int slo_search_all(struct scenario *s, isolate_work search, const struct slo_search *in, void *found, size_t size, bool *is_found,
+	struct orr_error *err)
+{
+	long n = (long)s->n_policies;
+	struct orr_error *e = mem_zalloc((size_t)n, sizeof *e);
+	bool is_isolated = false;
+	for (long i = 0; i < n; i++)
+		is_isolated |= isolate_has(&s->policy[i]);
+	int rc = is_isolated ? isolate_start(err) : ORR_OK;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(limits_threads(world_threads(s->output), (size_t)n)) if (!rc)
+	for (long i = 0; i < n; i++)
+		is_found[i] = !rc && !isolate_call(s, (size_t)i, search, in, sizeof *in, (char *)found + (size_t)i * size, size, &e[i]);
+	isolate_stop();
+	for (long i = 0; i < n && !rc; i++)
+		if (e[i].code)
+			rc = orr_fail(err, e[i].code, "%s", e[i].text);
+	mem_free(e);
+	return rc;
+}
+
+size_t slo_last_found(const struct scenario *s, const bool *is_found)
+{
+	size_t i = s->n_policies;
+	while (i-- && !is_found[i])
+		;
+	return i;
 }
 
 int slo_parse_share(const char *text, double *enough, struct orr_error *err)

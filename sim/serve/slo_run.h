@@ -7,6 +7,7 @@
 
 #include "serve/scenario.h"
 #include "serve/slo.h"
+#include "world/isolate.h"
 
 struct slo_attempt {
 	const struct scenario *scenario;
@@ -27,6 +28,23 @@ struct slo_tried {
 /* Serves the trace with its arrival times divided by `factor`. replicas: by deployment; NULL: as in the scenario. Nothing is stored.
  * Errors: those of a run; ORR_EINPUT: fewer than two requests, too many, or all at one time. */
 int slo_run(const struct slo_attempt *a, double factor, const uint32_t *replicas, struct slo_tried *out, struct orr_error *err);
+
+/* What a search is for. */
+struct slo_search {
+	struct slo slo;
+	double enough;     /* share of the requests */
+	const void *space; /* what is searched, for the search; NULL: none */
+};
+
+/*
+ * Does a search for each policy of the scenario, in parallel; those of plugins run in processes of their own. search: reads a struct
+ * slo_search and fills in a struct of `size` bytes. found[i * size]: of policy i. Fails with the error of the first policy that has one;
+ * those without are in is_found.
+ */
+int slo_search_all(struct scenario *s, isolate_work search, const struct slo_search *in, void *found, size_t size, bool *is_found,
+	struct orr_error *err);
+/* Returns the last policy found; SIZE_MAX: none. */
+size_t slo_last_found(const struct scenario *s, const bool *is_found);
 
 /* Parses the value of --attainment; NULL: 0.9. */
 int slo_parse_share(const char *text, double *enough, struct orr_error *err);

@@ -2,23 +2,23 @@
 /* Calls to the policy. */
 #include "spot/world.h"
 
-#define CALL(w, number, what, ...)                                \
-	do {                                                      \
-		watch_enter((w)->watch, #what, (w)->now, number); \
-		(w)->is_acting = true;                            \
-		(w)->ops->what(__VA_ARGS__);                      \
-		(w)->is_acting = false;                           \
-		watch_leave((w)->watch);                          \
+#define CALL(w, number, what, ...)                                                \
+	do {                                                                      \
+		uint64_t call = watch_enter((w)->watch, #what, (w)->now, number); \
+		(w)->is_acting = true;                                            \
+		(w)->ops->what(__VA_ARGS__);                                      \
+		(w)->is_acting = false;                                           \
+		watch_leave((w)->watch, call);                                    \
 	} while (0)
 
 void tell_create(struct orr_spot *w, const struct orr_args *args)
 {
 	struct orr_error err = { 0 };
-	watch_enter(w->watch, "create", w->now, UINT64_MAX);
+	uint64_t call = watch_enter(w->watch, "create", w->now, UINT64_MAX);
 	w->is_acting = true;
 	w->self = w->ops->create(w, args, &err);
 	w->is_acting = false;
-	watch_leave(w->watch);
+	watch_leave(w->watch, call);
 	if (w->self || w->error.code)
 		return;
 	orr_fail(&w->error, err.code ? err.code : ORR_EINPUT, "policy %.100s: %s", w->label,
@@ -96,9 +96,9 @@ void tell_destroy(struct orr_spot *w)
 {
 	if (!w->self)
 		return;
-	watch_enter(w->watch, "destroy", w->now, UINT64_MAX);
+	uint64_t call = watch_enter(w->watch, "destroy", w->now, UINT64_MAX);
 	w->ops->destroy(w->self);
-	watch_leave(w->watch);
+	watch_leave(w->watch, call);
 }
 
 void tell_end(struct orr_spot *w)

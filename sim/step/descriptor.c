@@ -135,7 +135,7 @@ static int open_step(struct scenario *s, struct orr_error *err)
 	if (rc)
 		return rc;
 	describe(s, t);
-	t->result = mem_zalloc(s->n_policies, sizeof *t->result);
+	t->timeline = mem_zalloc(s->n_policies, sizeof *t->timeline);
 	t->used = mem_zalloc(s->n_policies, sizeof *t->used);
 	configure(s, t);
 	return ORR_OK;
@@ -145,14 +145,14 @@ static void close_step(struct scenario *s)
 {
 	struct step_state *t = s->state;
 	replay_close(t->replay);
-	for (size_t i = 0; t->result && i < s->n_policies; i++)
-		step_result_free(&t->result[i]);
+	for (size_t i = 0; t->timeline && i < s->n_policies; i++)
+		sbuf_free(&t->timeline[i]);
 	for (uint32_t i = 0; i < CLUSTER_MAX_TYPES; i++)
 		cost_free(t->cost[i]);
 	setting_free(&t->set);
 	dnn_free(t->dnn);
 	args_free(t->learn);
-	mem_free(t->result);
+	mem_free(t->timeline);
 	mem_free(t->used);
 	mem_free(t);
 }
@@ -226,57 +226,6 @@ static double size_of_training(const struct scenario *s)
 	return (double)orr_arg_int(t->set.options, "iterations") * s->cluster->gpus;
 }
 
-static int run_step(
-	struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err)
-{
-	struct step_state *t = s->state;
-	const struct scenario_policy *p = &s->policy[i];
-	struct step_config config = t->config;
-	unsigned used = 0;
-	struct step_result own = { 0 }, *result = k ? &own : &t->result[i];
-	(void)progress, (void)ctx;
-	if (t->replay) {
-		int rc = replay_policy(s, t->replay, i, r, err);
-		if (!rc && result_find(r, "messages")->value > 0)
-			atomic_fetch_or(&t->used[i], STEP_USED_MESSAGES | STEP_USED_NETWORK);
-		return rc;
-	}
-	config.seed = rng_seed_of(s->seed, k);
-	if (k) {
-		config.spans = 0;
-		config.paths = false;
-	}
-	if (!step_run(&config, p->entry.policy, p->args, p->label, result, err)) {
-		if (t->set.cost_samples)
-			cost_samples_say(t->set.cost_samples, result->cost_source, sizeof result->cost_source);
-		step_metrics(result, r);
-		path_parts(result->paths, r);
-		atomic_fetch_or(&t->used[i], result->used);
-		compare_plan(s, r);
-		if (isnan(result_find(r, "iteration_s")->ci_low) && !t->set.cost_samples && scenario_is_random(s))
-			result_note(r, "remark", SUMMARY_NO_INTERVAL);
-		if (t->set.cost_samples)
-			run_samples(s, p, r, err);
-	}
-	config.paths = false;
-	if (!err->code && t->learn)
-		step_learning.run(&config, t->learn, p->entry.policy, p->args, p->label, s->output->threads, r, &used, err);
-	atomic_fetch_or(&t->used[i], used);
-	if (k || !world_extra(s->output, "timeline"))
-		step_result_free(result);
-	return err->code;
-}
-
-static void give_step(const struct scenario *s, size_t i, struct sbuf *out)
-{
-	isolate_give_bits(&((const struct step_state *)s->state)->used[i], out);
-}
-
-static bool take_step(struct scenario *s, size_t i, const char *bytes, size_t n)
-{
-	return isolate_take_bits(&((struct step_state *)s->state)->used[i], bytes, n);
-}
-
 /* --export chakra:DIR. Returns the folder; NULL: not requested, or an error. */
 static const char *export_folder(const struct scenario *s, struct orr_error *err)
 {
@@ -310,22 +259,103 @@ static int write_trace(struct scenario *s, size_t i, const char *folder, struct 
 	return rc;
 }
 
+/* Exports the steps of a plugin where it is loaded: in the child that has run it. */
+static void export_here(struct scenario *s, size_t i, struct orr_error *err)
+{
+	const char *folder = s->output->in_process || !*s->policy[i].entry.plugin_hash ? NULL : export_folder(s, err);
+	if (folder)
+		write_trace(s, i, folder, err);
+}
+
+static bool is_rows(const char *path)
+{
+	size_t n = strlen(path);
+	return n > 4 && !strcmp(path + n - 4, ".csv");
+}
+
+static void keep_timeline(const struct scenario *s, size_t i, const struct step_result *r)
+{
+	const char *path = world_extra(s->output, "timeline");
+	struct sbuf *text = &((struct step_state *)s->state)->timeline[i];
+	if (path && is_rows(path))
+		trace_rows_add(text, r, s->policy[i].label);
+	else if (path)
+		trace_event_add(text, r, s->policy[i].label, (uint32_t)i);
+}
+
+static int run_step(
+	struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err)
+{
+	struct step_state *t = s->state;
+	const struct scenario_policy *p = &s->policy[i];
+	struct step_config config = t->config;
+	unsigned used = 0;
+	struct step_result result = { 0 };
+	(void)progress, (void)ctx;
+	if (t->replay) {
+		int rc = replay_policy(s, t->replay, i, r, err);
+		if (!rc && result_find(r, "messages")->value > 0)
+			atomic_fetch_or(&t->used[i], STEP_USED_MESSAGES | STEP_USED_NETWORK);
+		return rc;
+	}
+	config.seed = rng_seed_of(s->seed, k);
+	if (k) {
+		config.spans = 0;
+		config.paths = false;
+	}
+	if (!step_run(&config, p->entry.policy, p->args, p->label, &result, err)) {
+		if (t->set.cost_samples)
+			cost_samples_say(t->set.cost_samples, result.cost_source, sizeof result.cost_source);
+		step_metrics(&result, r);
+		path_parts(result.paths, r);
+		atomic_fetch_or(&t->used[i], result.used);
+		compare_plan(s, r);
+		if (isnan(result_find(r, "iteration_s")->ci_low) && !t->set.cost_samples && scenario_is_random(s))
+			result_note(r, "remark", SUMMARY_NO_INTERVAL);
+		if (t->set.cost_samples)
+			run_samples(s, p, r, err);
+	}
+	config.paths = false;
+	if (!err->code && t->learn)
+		step_learning.run(&config, t->learn, p->entry.policy, p->args, p->label, s->output->threads, r, &used, err);
+	atomic_fetch_or(&t->used[i], used);
+	if (!k && !err->code)
+		keep_timeline(s, i, &result);
+	if (!k && !err->code)
+		export_here(s, i, err);
+	step_result_free(&result);
+	return err->code;
+}
+
+static void give_step(const struct scenario *s, size_t i, struct sbuf *out)
+{
+	const struct step_state *t = s->state;
+	isolate_give_bits(&t->used[i], out);
+	sbuf_add(out, t->timeline[i].text, t->timeline[i].len);
+}
+
+static bool take_step(struct scenario *s, size_t i, const char *bytes, size_t n)
+{
+	struct step_state *t = s->state;
+	size_t bits = sizeof(unsigned);
+	if (n < bits || !isolate_take_bits(&t->used[i], bytes, bits))
+		return false;
+	sbuf_add(&t->timeline[i], bytes + bits, n - bits);
+	return true;
+}
+
 /* --timeline FILE */
 static int write_timeline(const struct scenario *s, const char *path, struct run_result *const *runs, size_t n, struct orr_error *err)
 {
 	const struct step_state *t = s->state;
 	struct sbuf text = { 0 };
-	size_t length = strlen(path);
-	if (length > 4 && !strcmp(path + length - 4, ".csv")) {
-		trace_rows_open(&text);
-		for (size_t i = 0; i < n; i++)
-			trace_rows_add(&text, &t->result[scenario_policy_of(s, runs[i])], runs[i]->label);
-	} else {
-		trace_event_open(&text);
-		for (size_t i = 0; i < n; i++)
-			trace_event_add(&text, &t->result[scenario_policy_of(s, runs[i])], runs[i]->label, (uint32_t)i);
-		trace_event_close(&text);
+	(is_rows(path) ? trace_rows_open : trace_event_open)(&text);
+	for (size_t i = 0; i < n; i++) {
+		const struct sbuf *part = &t->timeline[scenario_policy_of(s, runs[i])];
+		sbuf_add(&text, part->text, part->len);
 	}
+	if (!is_rows(path))
+		trace_event_close(&text);
 	int rc = outfile_put(path, text.text, text.len, err);
 	sbuf_free(&text);
 	return rc;
@@ -335,7 +365,8 @@ static int finish_step(struct scenario *s, struct run_result *const *runs, size_
 {
 	const char *timeline = world_extra(s->output, "timeline"), *folder = export_folder(s, err);
 	for (size_t i = 0; folder && i < s->n_policies && !err->code; i++)
-		write_trace(s, i, folder, err);
+		if (!isolate_has(&s->policy[i]))
+			write_trace(s, i, folder, err);
 	if (err->code)
 		return err->code;
 	return timeline ? write_timeline(s, timeline, runs, n, err) : ORR_OK;
@@ -464,7 +495,6 @@ const struct world world_step = { .name = "step",
 	.run = run_step,
 	.give = give_step,
 	.take = take_step,
-	.flags_in_process = { "timeline" },
 	.effects = step_effects,
 	.used = step_used,
 	.finish = finish_step,

@@ -7,24 +7,23 @@
 
 enum { MOST_LIVE = 1 << 16 }; /* limit on live iterations: a policy that exceeds it never synchronises */
 
-static void enter(struct orr_step *s, const char *what, uint64_t iteration)
+static uint64_t enter(struct orr_step *s, const char *what, uint64_t iteration)
 {
 	double now_ns = fmin(fmax(s->now_s, 0) * 1e9, 9e18);
-	if (s->watch)
-		watch_enter(s->watch, what, (int64_t)now_ns, iteration);
+	return s->watch ? watch_enter(s->watch, what, (int64_t)now_ns, iteration) : 0;
 }
 
-static void leave(struct orr_step *s)
+static void leave(struct orr_step *s, uint64_t call)
 {
 	if (s->watch)
-		watch_leave(s->watch);
+		watch_leave(s->watch, call);
 }
 
 void policy_destroy(struct orr_step *s)
 {
-	enter(s, "destroy", UINT64_MAX);
+	uint64_t call = enter(s, "destroy", UINT64_MAX);
 	s->ops->destroy(s->self);
-	leave(s);
+	leave(s, call);
 }
 
 void policy_create(struct orr_step *s, const struct orr_args *args)
@@ -34,9 +33,9 @@ void policy_create(struct orr_step *s, const struct orr_args *args)
 		s->watch = watch_new(s->label, s->config->policy_timeout_s);
 		watch_noun(s->watch, "iteration");
 	}
-	enter(s, "create", UINT64_MAX);
+	uint64_t call = enter(s, "create", UINT64_MAX);
 	s->self = s->ops->create(s, args, &e);
-	leave(s);
+	leave(s, call);
 	if (!s->self && !s->error.code)
 		step_fail(s, e.code ? e.code : ORR_EFAIL, "%s",
 			e.text[0] ? e.text : "create() failed without a message: expected a message in *err");
@@ -55,9 +54,9 @@ int policy_build(struct orr_step *s)
 	s->live[s->n_live++] = k;
 	s->building = k;
 	s->built++;
-	enter(s, "build", k->number);
+	uint64_t call = enter(s, "build", k->number);
 	int rc = s->ops->build(s->self, s, k->number, &e);
-	leave(s);
+	leave(s, call);
 	if (e.code)
 		step_fail(s, e.code, "%s", e.text);
 	else if (rc)
@@ -77,9 +76,9 @@ uint32_t policy_ended(struct orr_step *s, struct iteration *k, uint32_t op)
 	struct orr_error e = { 0 };
 	s->grown = (struct grown){ k->n_ops, k->n_deps, k->n_memory };
 	s->building = s->reacting = k;
-	enter(s, "ended", k->number);
+	uint64_t call = enter(s, "ended", k->number);
 	s->ops->ended(s->self, s, (orr_op)(k->number + 1) << 32 | (op + 1), &e);
-	leave(s);
+	leave(s, call);
 	if (e.code)
 		step_fail(s, e.code, "%s", e.text);
 	if (!s->error.code && !expand_grown(s, k, &s->grown))
@@ -92,9 +91,9 @@ void policy_describe(struct orr_step *s, char *out, size_t size)
 {
 	if (!s->ops->describe)
 		return;
-	enter(s, "describe", UINT64_MAX);
+	uint64_t call = enter(s, "describe", UINT64_MAX);
 	s->ops->describe(s->self, out, size);
-	leave(s);
+	leave(s, call);
 	out[size - 1] = '\0';
 }
 

@@ -18,8 +18,8 @@ struct step_state {
 	const struct cost *costs[CLUSTER_MAX_TYPES];
 	const struct device *device[CLUSTER_MAX_TYPES];
 	struct step_config config;
-	struct step_result *result; /* results by policy, kept only for the timeline */
-	atomic_uint *used;          /* inputs used, by policy, over all replications: enum step_use */
+	struct sbuf *timeline; /* events or rows of --timeline, by policy */
+	atomic_uint *used;     /* inputs used, by policy, over all replications: enum step_use */
 };
 
 extern const struct world_effect step_effects[];

@@ -35,9 +35,10 @@ struct child {
 	int done; /* pipe that reports the end */
 	struct isolated_page *page;
 	double timeout_s;
-	struct timespec since; /* time since which the policy has been in the same call */
+	struct timespec since[WATCH_PLACES]; /* time since which the current call of the policy is the same */
 	struct ending ending;
-	uint64_t seen;
+	uint64_t seen[WATCH_PLACES];
+	bool is_interrupted;
 	struct child *next;
 };
 static struct child *children;
@@ -74,7 +75,8 @@ static void start_child(const struct isolated_task *t, const int file[2])
 	c->done = file[1];
 	c->timeout_s = t->scenario->policy_timeout_s;
 	c->page = mmap(NULL, sizeof *c->page, PROT_READ | PROT_WRITE, MAP_SHARED, file[0], 0);
-	clock_gettime(CLOCK_MONOTONIC, &c->since);
+	for (size_t i = 0; i < WATCH_PLACES; i++)
+		clock_gettime(CLOCK_MONOTONIC, &c->since[i]);
 	c->pid = c->page == MAP_FAILED ? -1 : fork();
 	if (!c->pid)
 		isolated_main(t, file[0]);
@@ -114,25 +116,40 @@ static void reap(void)
 	}
 }
 
+/* Returns whether the policy at that place has not returned from a call for too long. */
+static bool is_late(struct child *c, size_t place, const struct timespec *now)
+{
+	struct watch_view v;
+	struct timespec *since = &c->since[place];
+	if (!watch_read(c->page->watch, place, &v) || !v.is_within || v.count != c->seen[place]) {
+		c->seen[place] = v.count;
+		*since = *now;
+		return false;
+	}
+	return (double)(now->tv_sec - since->tv_sec) + (double)(now->tv_nsec - since->tv_nsec) / 1e9 >= c->timeout_s;
+}
+
 /* Kills children in which a call of the policy exceeds the time limit. */
 static void kill_late(void)
 {
 	struct timespec now;
-	struct watch_view v;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	for (struct child *c = children; c; c = c->next) {
-		watch_read(c->page->watch, &v);
-		if (!v.is_within || v.count != c->seen) {
-			c->seen = v.count;
-			c->since = now;
-			continue;
+	for (struct child *c = children; c; c = c->next)
+		for (size_t i = 0; i < WATCH_PLACES; i++)
+			if (is_late(c, i, &now) && !c->ending.is_late) {
+				c->ending.is_late = true;
+				kill(c->pid, SIGKILL);
+			}
+}
+
+/* Interrupts the children whose run is to end. */
+static void interrupt_stopping(void)
+{
+	for (struct child *c = children; c; c = c->next)
+		if (atomic_load(&c->page->is_stopping) && !c->is_interrupted) {
+			c->is_interrupted = true;
+			kill(c->pid, SIGINT);
 		}
-		double s = (double)(now.tv_sec - c->since.tv_sec) + (double)(now.tv_nsec - c->since.tv_nsec) / 1e9;
-		if (s >= c->timeout_s && !c->ending.is_late) {
-			c->ending.is_late = true;
-			kill(c->pid, SIGKILL);
-		}
-	}
 }
 
 static void on_child(int number)
@@ -158,6 +175,7 @@ static _Noreturn void help(int from)
 		ppoll(&p, 1, children ? &look : NULL, &waiting);
 		reap();
 		kill_late();
+		interrupt_stopping();
 		if (!p.revents)
 			continue;
 		if (!receive(CHILD_FD, &t, file))
@@ -225,11 +243,14 @@ static bool ask(const struct isolated_task *t, const int file[2])
 }
 
 /* Waits for the end of the run. Returns false if the helper has ended. */
-static bool await(int done, const struct isolated_page *page, world_progress progress, void *ctx, struct ending *out)
+static bool await(
+	int done, struct isolated_page *page, const struct world_interrupt *stop, world_progress progress, void *ctx, struct ending *out)
 {
 	for (;;) {
 		struct pollfd p = { .fd = done, .events = POLLIN };
-		int rc = poll(&p, 1, progress ? 100 : -1);
+		int rc = poll(&p, 1, progress || stop ? 100 : -1);
+		if (stop && stop->is_interrupted())
+			atomic_store(&page->is_stopping, true);
 		if (rc < 0 && errno != EINTR)
 			return false;
 		if (rc > 0)
@@ -240,13 +261,23 @@ static bool await(int done, const struct isolated_page *page, world_progress pro
 	}
 }
 
+/* Finds the call that runs, or the last one. */
+static void find_call(const struct isolated_page *page, struct watch_view *out)
+{
+	struct watch_view v;
+	watch_read(page->watch, 0, out);
+	for (size_t i = 1; i < WATCH_PLACES; i++)
+		if (watch_read(page->watch, i, &v) && !out->is_within && (v.is_within || v.now_ns > out->now_ns))
+			*out = v;
+}
+
 /* Fills in the error of a process that ended without results. */
 static int explain(
 	const struct scenario_policy *p, double timeout_s, const struct isolated_page *page, const struct ending *e, struct orr_error *err)
 {
 	struct watch_view v;
 	char where[200], call[80], how[100];
-	watch_read(page->watch, &v);
+	find_call(page, &v);
 	watch_where(where, sizeof where, p->label, &v);
 	if (!*v.what)
 		snprintf(where, sizeof where, "policy %.100s: ", p->label);
@@ -259,6 +290,9 @@ static int explain(
 		return orr_fail(err, ORR_EFAIL,
 			"%s%s() has not returned for %g s: expected a policy that returns, or a larger --policy-timeout", where, v.what,
 			timeout_s);
+	if (v.is_skipped)
+		return orr_fail(
+			err, ORR_EFAIL, "%s%s() was left without a return: expected no longjmp() or exception out of it", where, v.what);
 	child_end_text(e->status, how, sizeof how);
 	return orr_fail(err, ORR_EFAIL,
 		"%s%s, the process of the policy %s%s: expected a policy that returns (--in-process, for a debugger)", where, call, how,
@@ -286,16 +320,20 @@ static int read_results(
 	return rc;
 }
 
-static int conclude(struct scenario *s, size_t i, int memory, const struct isolated_page *page, const struct ending *e,
-	struct run_result *r, struct orr_error *err)
+/* Takes the result of a call, of which r is NULL, or of a run. */
+static int conclude(const struct isolated_task *t, int memory, const struct isolated_page *page, const struct ending *e,
+	struct run_result *r, void *out, struct orr_error *err)
 {
-	const struct scenario_policy *p = &s->policy[i];
+	struct scenario *s = t->scenario;
+	const struct scenario_policy *p = &s->policy[t->policy];
 	int outcome = atomic_load(&page->outcome);
 	struct orr_error why = { 0 };
-	if (outcome == ISOLATED_RESULT && !read_results(s, i, memory, page, r, &why))
+	if (outcome == ISOLATED_RESULT && !r && pread(memory, out, t->n_out, ISOLATED_BEGIN) == (ssize_t)t->n_out)
+		return ORR_OK;
+	if (outcome == ISOLATED_RESULT && r && !read_results(s, t->policy, memory, page, r, &why))
 		return ORR_OK;
 	if (outcome == ISOLATED_RESULT)
-		return orr_fail(err, ORR_EFAIL, "policy %.100s: %s", p->label, why.text);
+		return orr_fail(err, ORR_EFAIL, "policy %.100s: %s", p->label, r ? why.text : "the results of its runs are damaged");
 	if (outcome != ISOLATED_ERROR)
 		return explain(p, s->policy_timeout_s, page, e, err);
 	why = page->error;
@@ -303,22 +341,27 @@ static int conclude(struct scenario *s, size_t i, int memory, const struct isola
 	return orr_fail(err, why.code ? why.code : ORR_EFAIL, "%s", why.text);
 }
 
-int isolate_run(struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, double *cpu_s,
+/* Does the task in a child. out: see conclude(). */
+static int do_task(const struct isolated_task *t, struct run_result *r, void *out, world_progress progress, void *ctx, double *cpu_s,
 	struct orr_error *err)
 {
-	struct isolated_task t = { s, i, k };
+	const struct world_interrupt *stop = t->scenario->world->interrupt;
 	struct ending e = { .is_unborn = true };
 	int memory = memfd_create("orrery-run", MFD_CLOEXEC), done[2] = { -1, -1 };
 	struct isolated_page *page = memory < 0 || ftruncate(memory, ISOLATED_BEGIN) || pipe2(done, O_CLOEXEC)
 					     ? MAP_FAILED
-					     : mmap(NULL, sizeof *page, PROT_READ, MAP_SHARED, memory, 0);
-	bool is_asked = page != MAP_FAILED && ask(&t, (const int[]){ memory, done[1] });
+					     : mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	if (stop)
+		stop->begin();
+	bool is_asked = page != MAP_FAILED && ask(t, (const int[]){ memory, done[1] });
 	close(done[1]);
-	bool is_told = is_asked && await(done[0], page, progress, ctx, &e);
+	bool is_told = is_asked && await(done[0], page, stop, progress, ctx, &e);
+	if (stop)
+		stop->end();
 	int rc = is_told && !e.is_unborn
-			 ? conclude(s, i, memory, page, &e, r, err)
+			 ? conclude(t, memory, page, &e, r, out, err)
 			 : orr_fail(err, ORR_EFAIL, "policy %.100s: %s: expected memory and processes for it (ulimit -v, -u)",
-				   s->policy[i].label,
+				   t->scenario->policy[t->policy].label,
 				   is_asked && !is_told ? "the process that starts its runs has ended" : "its process cannot be started");
 	*cpu_s = e.cpu_s;
 	if (page != MAP_FAILED)
@@ -326,4 +369,23 @@ int isolate_run(struct scenario *s, size_t i, uint32_t k, struct run_result *r, 
 	close(done[0]);
 	close(memory);
 	return rc;
+}
+
+int isolate_run(struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, double *cpu_s,
+	struct orr_error *err)
+{
+	struct isolated_task t = { .scenario = s, .policy = i, .replication = k };
+	return do_task(&t, r, NULL, progress, ctx, cpu_s, err);
+}
+
+int isolate_call(
+	struct scenario *s, size_t i, isolate_work work, const void *in, size_t n_in, void *out, size_t n_out, struct orr_error *err)
+{
+	struct isolated_task t = { .scenario = s, .policy = i, .work = work, .n_out = n_out };
+	double cpu_s;
+	memset(out, 0, n_out);
+	if (!isolate_has(&s->policy[i]))
+		return work(s, i, in, out, err);
+	memcpy(t.in, in, n_in);
+	return do_task(&t, NULL, out, NULL, NULL, &cpu_s, err);
 }

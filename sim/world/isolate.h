@@ -27,6 +27,16 @@ void isolate_stop(void);
 int isolate_run(struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, double *cpu_s,
 	struct orr_error *err);
 
+/*
+ * Does other work of policy i than a run, such as a search over many runs, in a child in which the plugin is loaded. in: n_in bytes, at
+ * most ISOLATE_IN, of which the child gets a copy; pointers in it must be older than isolate_start(). out: n_out bytes that the work fills
+ * in, all zero before. The work itself is done here if the policy needs no process.
+ */
+enum { ISOLATE_IN = 256 };
+typedef int (*isolate_work)(struct scenario *s, size_t i, const void *in, void *out, struct orr_error *err);
+int isolate_call(
+	struct scenario *s, size_t i, isolate_work work, const void *in, size_t n_in, void *out, size_t n_out, struct orr_error *err);
+
 /* Implementation of give() and take() for worlds whose state has bits of used inputs for each run (world.used()). */
 static inline void isolate_give_bits(const atomic_uint *used, struct sbuf *out)
 {

@@ -183,18 +183,27 @@ static int run(const struct isolated_task *t, struct orr_error *err)
 	limits_begin_input(name);
 	remember(&before);
 	watch_stack();
-	int rc = registry_find(p->spec, s->world, &p->entry, err);
+	int rc = s->world->load ? s->world->load(s, t->policy, err) : registry_find(p->spec, s->world, &p->entry, err);
+	void *out = t->work ? mem_zalloc(t->n_out + 1, 1) : NULL;
 	if (!rc)
-		rc = s->world->run(s, t->policy, t->replication, r, report, NULL, err);
+		rc = t->work ? t->work(s, t->policy, t->in, out, err) : s->world->run(s, t->policy, t->replication, r, report, NULL, err);
 	if (!rc)
 		rc = refuse_changes(&before, p->label, err);
-	return rc ? rc : hand_over(t, r, err);
+	if (rc || !t->work)
+		return rc ? rc : hand_over(t, r, err);
+	return pwrite(CHILD_FD, out, t->n_out, ISOLATED_BEGIN) == (ssize_t)t->n_out
+		       ? ORR_OK
+		       : orr_fail(err, ORR_EFAIL, "policy %.100s: its results cannot be handed over: %s", p->label, strerror(errno));
 }
 
 _Noreturn void isolated_main(const struct isolated_task *t, int memory)
 {
 	struct orr_error err = { 0 };
 	child_begin(memory);
+	if (t->scenario->world->interrupt) { /* the asking process forwards Ctrl-C of the terminal, once */
+		setpgid(0, 0);
+		signal(SIGINT, SIG_DFL);
+	}
 	page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, CHILD_FD, 0);
 	if (page == MAP_FAILED)
 		_exit(1);

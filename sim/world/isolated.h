@@ -7,7 +7,7 @@
 #define ORR_WORLD_ISOLATED_H
 
 #include "engine/watch.h"
-#include "world/scenario.h"
+#include "world/isolate.h"
 
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -21,7 +21,8 @@ struct isolated_page {
 	atomic_bool is_overflow; /* the stack overflowed */
 	uint64_t result_bytes, text_bytes, state_bytes;
 	struct orr_error error;
-	alignas(16) char watch[256];
+	atomic_bool is_stopping; /* set by the asking process: the run is to end */
+	alignas(16) char watch[WATCH_PLACES * WATCH_SIZE];
 };
 enum { ISOLATED_BEGIN = 4096 };
 
@@ -29,6 +30,9 @@ struct isolated_task {
 	struct scenario *scenario;
 	size_t policy;
 	uint32_t replication;
+	isolate_work work; /* instead of a run; NULL: a run */
+	size_t n_out;
+	alignas(16) char in[ISOLATE_IN];
 };
 
 /* Runs the task in this process, a fresh child, and ends the process. memory: file that begins with a struct isolated_page, all zero. */

@@ -229,11 +229,7 @@ static int read_cluster(struct scenario *s, struct orr_error *err)
 /* Returns whether plugins run in this process. */
 static bool runs_here(const struct scenario *s)
 {
-	const struct world *w = s->world;
-	bool is_here = s->output->in_process || !w->give;
-	for (size_t i = 0; i < sizeof w->flags_in_process / sizeof *w->flags_in_process; i++)
-		is_here |= w->flags_in_process[i] && world_extra(s->output, w->flags_in_process[i]);
-	return is_here;
+	return s->output->in_process || !s->world->give;
 }
 
 static int resolve_policy(const cJSON *o, struct scenario *s, struct orr_error *err)

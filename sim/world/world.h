@@ -129,6 +129,12 @@ struct world_effect {
 	bool is_unsure; /* the key can have an effect without the condition: the remark is "KEY may have no effect: WHY" */
 };
 
+/* How runs of a world answer SIGINT: between begin() and end() a signal makes is_interrupted() true instead of ending the program. */
+struct world_interrupt {
+	void (*begin)(void), (*end)(void);
+	bool (*is_interrupted)(void);
+};
+
 /* ---- the descriptor ---- */
 
 struct world {
@@ -187,12 +193,10 @@ struct world {
 	 * process. */
 	void (*give)(const struct scenario *s, size_t i, struct sbuf *out);
 	bool (*take)(struct scenario *s, size_t i, const char *bytes, size_t n);
-	/*
-	 * Names of the flags (struct world_extra) with which plugins run in this process nevertheless, because these flags
-	 * produce more data. NULL: none.
-	 */
-	const char *flags_in_process[2];
-	const struct world_effect *effects; /* effects; may be NULL; ends with a NULL key */
+	/* Loads the plugins of run i into this process, a child. NULL: registry_find() for the policy. */
+	int (*load)(struct scenario *s, size_t i, struct orr_error *err);
+	const struct world_interrupt *interrupt; /* of a world whose runs answer SIGINT; NULL: it ends the program */
+	const struct world_effect *effects;      /* effects; may be NULL; ends with a NULL key */
 	/* Returns the bits for the column `use` of the effects, over all replications of run i. May be NULL. */
 	unsigned (*used)(const struct scenario *s, size_t i);
 	/* Adds assumptions and remarks (world/remarks.h) to run i, which is complete, before it is stored. May be NULL. */

@@ -10,7 +10,9 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -71,8 +73,7 @@ static void stuck_beside_others(void)
 static void returned(void)
 {
 	struct watch *x = watch_new("quick", 0.3);
-	watch_enter(x, "schedule", 0, 0);
-	watch_leave(x);
+	watch_leave(x, watch_enter(x, "schedule", 0, 0));
 	wait_s(1.2);
 	watch_free(x);
 }
@@ -119,9 +120,9 @@ static void below_the_limit(void)
 		wait_s(0.01);
 		clock_gettime(CLOCK_MONOTONIC, &t);
 	} while (t.tv_nsec < 500000000 || t.tv_nsec > 600000000);
-	watch_enter(x, "schedule", 0, 0);
+	uint64_t call = watch_enter(x, "schedule", 0, 0);
 	wait_s(1);
-	watch_leave(x);
+	watch_leave(x, call);
 	watch_free(x);
 }
 
@@ -129,11 +130,84 @@ static void many_callbacks(void)
 {
 	struct watch *x = watch_new("quick", 1);
 	for (int i = 0; i < 200; i++) {
-		watch_enter(x, "schedule", i, 0);
+		watch_leave(x, watch_enter(x, "schedule", i, 0));
 		wait_s(0.01);
 	}
-	watch_leave(x);
 	watch_free(x);
+}
+
+static void many_touches(void)
+{
+	struct watch *x = watch_new("quick", 1);
+	uint64_t call = watch_enter(x, "search", 0, 0);
+	for (int i = 0; i < 200; i++) {
+		watch_again(x);
+		wait_s(0.01);
+	}
+	watch_leave(x, call);
+	watch_free(x);
+}
+
+/* ---- watches in shared memory ---- */
+
+/* Runs a case in a child and returns its status; the watches are in memory. */
+static int with_places(void *memory, void (*run)(void))
+{
+	int status = 0;
+	pid_t pid = fork();
+	if (!pid) {
+		watch_place(memory);
+		run();
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+static void within_both(void)
+{
+	struct watch *jobs = watch_new("a", 1), *serve = watch_new("b", 1), *third = watch_new("c", 1);
+	watch_noun(serve, "request");
+	watch_leave(jobs, watch_enter(jobs, "arrive", 1000, 3));
+	watch_enter(third, "destroy", 3000, 5);
+	watch_enter(serve, "schedule", 2000, 4);
+}
+
+/* schedule() calls finish(): both return, so nothing was skipped. */
+static void nested(void)
+{
+	struct watch *x = watch_new("a", 1);
+	uint64_t outer = watch_enter(x, "schedule", 0, 0);
+	watch_leave(x, watch_enter(x, "finish", 0, 0));
+	watch_leave(x, outer);
+}
+
+/* A longjmp() from schedule() to a frame of create() makes create() return again. */
+static void skipped(void)
+{
+	struct watch *x = watch_new("a", 1);
+	uint64_t create = watch_enter(x, "create", 0, 0);
+	watch_leave(x, create);
+	watch_enter(x, "schedule", 7, 0);
+	watch_leave(x, create);
+}
+
+static void shared_places(void)
+{
+	void *memory = mmap(NULL, WATCH_PLACES * WATCH_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct watch_view v;
+	int status = with_places(memory, within_both);
+	ok(!status && watch_read(memory, 0, &v) && !v.is_within && !strcmp(v.what, "arrive") && v.number == 3, "the first watch");
+	ok(watch_read(memory, 1, &v) && v.is_within && !strcmp(v.what, "schedule") && !strcmp(v.noun, "request") && v.now_ns == 2000,
+		"the second watch; the third one has no place");
+	memset(memory, 0, WATCH_PLACES * WATCH_SIZE);
+	status = with_places(memory, nested);
+	ok(!status && watch_read(memory, 0, &v) && !v.is_skipped && v.count == 2, "a callback within a callback");
+	ok(!watch_read(memory, 1, &v), "no watch was made at the second place");
+	memset(memory, 0, WATCH_PLACES * WATCH_SIZE);
+	status = with_places(memory, skipped);
+	ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && watch_read(memory, 0, &v) && v.is_skipped && !strcmp(v.what, "schedule"),
+		"a callback that is left without a return ends the process");
 }
 
 static const struct {
@@ -157,6 +231,7 @@ static const struct {
 	{ freed, "the watch of a run that is over", "" },
 	{ below_the_limit, "a callback that takes two thirds of the limit", "" },
 	{ many_callbacks, "200 callbacks that together take twice the limit", "" },
+	{ many_touches, "a callback that starts its limit again 200 times", "" },
 };
 
 int main(void)
@@ -190,5 +265,6 @@ int main(void)
 		same_text(text, cases[k].message, cases[k].what);
 		ok(WIFEXITED(status) && WEXITSTATUS(status) == (*cases[k].message != '\0'), "the watchdog ends with its message");
 	}
+	shared_places();
 	return done();
 }

@@ -82,7 +82,7 @@ try() {
 # scripts: runs the tests of hostile inputs
 scripts() {
   local t bad=0
-  for t in cli/cli_limits cli/cli_inputs cli/cli_outputs cli/cli_signals jobs/plugins; do
+  for t in cli/cli_limits cli/cli_inputs cli/cli_outputs cli/cli_signals jobs/plugins world/isolate world/isolate_all world/modes world/python world/python_harm; do
     (cd "$top" && srcdir=$tests/.. top_builddir=. ORRERY=$orrery timeout -k 5 1800 bash "$tests/$t.sh") >"$work/log" 2>&1 && continue
     bad=$((bad + 1))
     echo "# $t.sh:"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Ways in which code of a plugin harms its process; tests/world/isolate.sh puts a call of harm() into a policy of each world. The
- * environment variable HARM names the way. */
+ * environment variable HARM names the way. tests/plugins/modes.c names it by a parameter. */
 #include <fenv.h>
 #include <locale.h>
 #include <pthread.h>
@@ -29,11 +29,8 @@ __attribute__((noinline)) static int harm_deep(int n)
 	return harm_yes ? harm_deep(n + 1) + frame[0] : 0;
 }
 
-static inline void harm(void)
+static inline void harm_as(const char *how)
 {
-	const char *how = getenv("HARM");
-	if (!how || !*how)
-		return;
 	if (!strcmp(how, "exit0"))
 		exit(0);
 	if (!strcmp(how, "exit7"))
@@ -44,7 +41,7 @@ static inline void harm(void)
 		abort();
 	if (!strcmp(how, "segv"))
 		*(volatile int *)(size_t)harm_none = 1;
-	if (!strcmp(how, "division"))
+	if (!strcmp(how, "fpe"))
 		harm_yes = harm_yes / harm_none;
 	if (!strcmp(how, "deep"))
 		harm_deep(0);
@@ -56,7 +53,7 @@ static inline void harm(void)
 		raise(SIGTERM);
 	if (!strcmp(how, "pipe"))
 		raise(SIGPIPE);
-	if (!strcmp(how, "stop"))
+	if (!strcmp(how, "sigstop"))
 		raise(SIGSTOP);
 	if (!strcmp(how, "parent"))
 		kill(getppid(), SIGKILL);
@@ -88,4 +85,9 @@ static inline void harm(void)
 		pthread_t t;
 		pthread_create(&t, NULL, harm_spin, NULL);
 	}
+}
+
+static inline void harm(void)
+{
+	harm_as(getenv("HARM") ? getenv("HARM") : "");
 }

@@ -70,7 +70,7 @@ longjmp|in $function\(\), the process of the policy was ended by signal 11
 kill|in $function\(\), the process of the policy was ended by signal 9
 term|in $function\(\), the process of the policy was ended by signal 15
 pipe|in $function\(\), the process of the policy was ended by signal 13
-stop|in $function\(\), the process of the policy was stopped by signal 19
+sigstop|in $function\(\), the process of the policy was stopped by signal 19
 alarm|(in $function\(\), the process of the policy was ended by signal 14|$function\(\) has not returned for 1 s)
 spin|$function\(\) has not returned for 1 s: expected a policy that returns, or a larger --policy-timeout
 sleep|$function\(\) has not returned for 1 s

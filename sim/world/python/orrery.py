@@ -311,6 +311,12 @@ def _give_up(kind, world, text):
         print("orrery: " + text, file=_sys.stderr)
 
 
+def _stop(text):
+    """Ends the process: for functions that cannot return an error."""
+    print("orrery: " + text, file=_sys.stderr, flush=True)
+    _os.abort()
+
+
 def _callback(kind, name, names, result, objects, cls):
     """Returns the function that C calls: it finds the object of the run and catches exceptions."""
     with_error = names[-1] == "err"
@@ -355,12 +361,15 @@ def _callback(kind, name, names, result, objects, cls):
                 if hasattr(o, "destroy"):
                     o.destroy()
             except BaseException as error:
-                print("orrery: " + _where(error) + " in destroy()", file=_sys.stderr)
+                _stop(_where(error) + " in destroy()")
 
     elif name == "describe":
 
         def call(this, out, size):
-            text = str(objects[this].describe()).encode()[: size - 1]
+            try:
+                text = str(objects[this].describe()).encode()[: size - 1]
+            except BaseException as error:
+                _stop(_where(error) + " in describe()")
             _c.memmove(out, text + b"\0", len(text) + 1)
 
     elif with_error:
