@@ -13,7 +13,6 @@ enum { MAX_DEPTH = 100 };
 struct parser {
 	const char *text, *at, *end;
 	const struct expr_env *env;
-	size_t names; /* number of names and references so far */
 	struct orr_error *err;
 	int code, depth;
 	unsigned unused; /* depth of operands whose value has no effect: the other branch of ?:, && and || */
@@ -210,10 +209,8 @@ static double primary(struct parser *p)
 		double v = condition(p);
 		return take(p, ")") ? v : fail(p, "expected )");
 	}
-	if (take(p, "{")) {
-		p->names++;
+	if (take(p, "{"))
 		return reference(p);
-	}
 	size_t n = name_length(p);
 	if (!n)
 		return number(p);
@@ -222,7 +219,6 @@ static double primary(struct parser *p)
 	if (take(p, "("))
 		return call(p, name, n);
 	double v = NAN;
-	p->names++;
 	if (!p->env->name(p->env->ctx, name, n, p->unused ? NULL : &v) && !is_name(name, n, "none")) {
 		p->at = name;
 		return fail(p, "expected a known name");
@@ -253,21 +249,18 @@ static double unary(struct parser *p)
 	return v;
 }
 
-/*
- * Divides v by the next operand. A divisor of 0 is an error if it consists of numbers only. A divisor with names depends on
- * results, so 0 gives NaN or infinity.
- */
+/* Divides v by the next operand. A divisor of 0 is an error, because a gap in a figure would hide it; a missing value divided stays
+ * missing. */
 static double quotient(struct parser *p, double v)
 {
 	skip_blanks(p);
 	const char *at = p->at;
-	size_t names = p->names;
 	double w = unary(p);
-	if (w == 0 && p->names == names && !p->unused && !p->code) {
-		p->at = at;
-		return fail(p, "expected a divisor other than 0");
-	}
-	return v / w;
+	if (w != 0 || isnan(v) || p->unused || p->code)
+		return v / w;
+	p->at = at;
+	return fail(p, v != 0 ? "expected a divisor other than 0 (D != 0 ? .. / D : none leaves a gap)"
+			      : "found 0/0, expected a divisor other than 0 (D != 0 ? .. / D : none leaves a gap)");
 }
 
 static double product(struct parser *p)

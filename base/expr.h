@@ -8,9 +8,9 @@
  *
  *	max(N: ..)  min(N: ..)  sum(N: ..)  mean(N: ..)  argmax(N: ..)  argmin(N: ..)
  *
- * evaluate the expression for each value of N and ignore NaN results; argmax and argmin return the N. A constant
- * divisor of 0 (1/0, 0/0) is an error. Division by a name or reference that is 0 and logarithms of numbers <= 0 give NaN or
- * infinity as in C: a plot has a gap there.
+ * evaluate the expression for each value of N and ignore NaN results; argmax and argmin return the N. A
+ * divisor of 0 is an error, unless its value is not used ("d != 0 ? 1 / d : none") or the dividend is missing. Logarithms of
+ * numbers <= 0 give NaN or infinity as in C: a plot has a gap there.
  */
 #ifndef ORR_BASE_EXPR_H
 #define ORR_BASE_EXPR_H

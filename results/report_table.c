@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "results/form.h"
+#include "results/recorded.h"
 #include "results/report_compare.h"
 #include "results/report_rows.h"
 #include "results/report_text.h"
@@ -393,6 +394,17 @@ static void put_sentences(struct sbuf *out, const struct run_result *const *runs
 	put_assumptions_and_remarks(out, runs, n);
 }
 
+/* Appends the recorded and the simulated waits, if the runs have their metrics. */
+static void put_recorded(struct sbuf *out, const struct run_result *const *runs, size_t n, struct report_style style)
+{
+	struct grid g = recorded_grid(runs, n, style.format == GRID_TEXT);
+	if (g.rows && style.format != GRID_CSV && style.format != GRID_JSON) {
+		sbuf_putc(out, '\n');
+		grid_put(out, &g, style.format, style.width);
+	}
+	grid_free(&g);
+}
+
 void report_table(
 	struct sbuf *out, const struct run_result *const *runs, size_t n, const struct report_comparisons *x, struct report_style style)
 {
@@ -406,6 +418,7 @@ void report_table(
 	grid_put(out, &g, style.format, style.width);
 	if (listed)
 		report_rows(out, runs, n, listed, style);
+	put_recorded(out, runs, n, style);
 	put_sentences(&sentences, runs, n, x);
 	grid_put_notes(out, sbuf_text(&sentences), style.format, style.width);
 	sbuf_free(&sentences);

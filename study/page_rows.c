@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "plots/html.h"
 #include "plots/svg.h"
+#include "results/recorded.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -618,6 +619,31 @@ static void put_request_table(const struct rows_view *w, size_t most_rows)
 	html_table_put(w->out, &t);
 }
 
+/* Adds the recorded waits of a trace and those of the runs, if it records waits. */
+static void put_recorded_table(const struct rows_view *w)
+{
+	struct run_result **run = mem_zalloc(w->n + 1, sizeof *run);
+	for (size_t i = 0; i < w->n; i++) {
+		struct recorded_waits waits = recorded_of(w->run[i]);
+		run[i] = result_new();
+		run[i]->label = mem_strdup(w->name[i]);
+		recorded_metrics(run[i], &waits);
+	}
+	struct grid g = recorded_grid((const struct run_result *const *)run, w->n, false);
+	struct html_table t = { .caption = "Recorded and simulated waits" };
+	for (size_t k = 0; k < g.columns; k++)
+		html_table_column(&t, *grid_cell(&g, 0, k), !g.is_text[k], false);
+	for (size_t i = 1; i < g.rows; i++)
+		for (size_t k = 0; k < g.columns; k++)
+			html_table_cell(&t, *grid_cell(&g, i, k));
+	if (g.rows)
+		html_table_put(w->out, &t);
+	grid_free(&g);
+	for (size_t i = 0; i < w->n; i++)
+		result_free(run[i]);
+	mem_free(run);
+}
+
 /* ---- all ---- */
 
 bool page_rows(struct sbuf *out, const struct run_result *const *runs, const char *const *name, size_t n, size_t most_rows)
@@ -641,8 +667,10 @@ bool page_rows(struct sbuf *out, const struct run_result *const *runs, const cha
 	}
 	bool has_any = out->len > before || jobs || requests;
 	sbuf_puts(out, "</div>\n");
-	if (jobs)
+	if (jobs) {
+		put_recorded_table(&w);
 		put_job_table(&w, most_rows);
+	}
 	if (requests)
 		put_request_table(&w, most_rows);
 	return has_any;

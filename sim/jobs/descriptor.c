@@ -9,6 +9,7 @@
 #include "jobs/steprate.h"
 #include "jobs/type_speed.h"
 #include "results/batches.h"
+#include "results/recorded.h"
 #include "traces/status.h"
 #include "world/cost_samples.h"
 #include "world/isolate.h"
@@ -49,7 +50,7 @@ static void configure(const struct scenario *s, struct jobs_state *t)
 		.completed_only = orr_arg_bool(s->keys, "completed_only"),
 		.check = o->check,
 		.metrics_only = s->record == RECORD_METRICS,
-		.record_jobs = scenario_keeps_rows(s) && (o->db || o->out_dir || is_drawn),
+		.record_jobs = scenario_keeps_rows(s) && (o->db || o->out_dir || is_drawn || world_extra(o, "compare-recorded")),
 		.explain = s->record == RECORD_EXPLAIN && o->db,
 		.max_rows = s->record == RECORD_SAMPLE ? 10000 : MAX_ROWS,
 		.policy_timeout_s = s->policy_timeout_s };
@@ -416,9 +417,27 @@ static void say_capacity(const struct scenario *s, struct run_result *const *run
 			past / 3600);
 }
 
+/* --compare-recorded: adds the metrics of recorded and simulated waits, which are not stored. */
+static int add_recorded(struct run_result *const *runs, size_t n, struct orr_error *err)
+{
+	size_t rows = 0, known = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct recorded_waits w = recorded_of(runs[i]);
+		recorded_metrics(runs[i], &w);
+		rows += runs[i]->n_jobs;
+		known += w.jobs;
+	}
+	if (known)
+		return ORR_OK;
+	return orr_fail(err, ORR_EINPUT,
+		rows ? "--compare-recorded: the trace records no wait of a completed job: expected a trace with start times or waits"
+		     : "--compare-recorded: the runs have no rows of jobs: expected --record all");
+}
+
 static int finish_jobs(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err)
 {
-	(void)err;
+	if (world_extra(s->output, "compare-recorded") && add_recorded(runs, n, err))
+		return err->code;
 	add_differences(s, runs, n);
 	say_step_runs(s);
 	if (!s->output->quiet)
@@ -522,6 +541,7 @@ static const struct world_flag flags[] = {
 	{ "drop-unfit", NULL, WORLD_FLAG_KEY, "drop_unfit", "true", "leave out jobs that can never be placed, instead of an error" },
 	{ "completed-only", NULL, WORLD_FLAG_KEY, "completed_only", "true",
 		"exclude jobs that the trace records as failed, killed or not ended from\nall means; they still use GPUs" },
+	{ "compare-recorded", NULL, WORLD_FLAG_EXTRA, NULL, "yes", "compare the waits that the trace records with those of each policy" },
 	SCENARIO_FLAG_WARM_UP,
 	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "end of the simulation (30d, 12h, ...)" },
 	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: metrics, summary, sample, all (default: up to a million) or explain" },

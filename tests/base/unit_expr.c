@@ -79,10 +79,14 @@ int main(void)
 	gives("x < 4 && 2 >= 2 || 0", 1);
 	gives("!(x == 3)", 0);
 	gives("x != 3 ? 1 : x > 2 ? 5 : 6", 5);
-	refuses("1 / 0", "expected a divisor other than 0 at \"0\"");
-	refuses("x + 0 / 0", "expected a divisor other than 0 at \"0\"");
-	refuses("2 / (1 - 1)", "expected a divisor other than 0 at \"(1 - 1)\"");
-	gives("1 / (x - 3)", INFINITY);
+	refuses("1 / 0", "expected a divisor other than 0 (D != 0 ? .. / D : none leaves a gap) at \"0\"");
+	refuses("x + 0 / 0", "found 0/0, expected a divisor other than 0 (D != 0 ? .. / D : none leaves a gap) at \"0\"");
+	refuses("2 / (1 - 1)", "leaves a gap) at \"(1 - 1)\"");
+	refuses("1 / (x - 3)", "expected a divisor other than 0 (D != 0 ? .. / D : none leaves a gap) at \"(x - 3)\"");
+	refuses("(x - 3) / (x - 3)", "found 0/0, expected a divisor other than 0");
+	refuses("2 * {abc} / ({abc} - 3) + 1", "leaves a gap) at \"({abc} - 3) + 1\"");
+	gives("x - 3 != 0 ? 1 / (x - 3) : none", NAN);
+	gives("1 / none", NAN);
 	gives("1 + none", NAN);
 	gives("0 ? 1 / 0 : 2", 2);
 	gives("x == 3 ? 2 : 1 / (x - 3)", 2);
