@@ -36,7 +36,7 @@ docs-figures: orrery$(EXEEXT)
 # the pages; they link to one another, so installation keeps their folders
 dist_doc_DATA = docs/comparison-one-gpu.md docs/comparison-serving.md docs/comparison-collectives.md \
 	docs/comparison-steps.md docs/comparison-waits.md docs/architecture.md docs/comparison.md \
-	 docs/performance.md docs/performance-studies.md docs/policies.md docs/traces.md docs/tutorial.md \
+	 docs/performance.md docs/performance-studies.md docs/policies.md docs/traces.md docs/tutorial.md docs/tutorial-own.md \
 	docs/elastic-job.schema.json docs/flow.schema.json docs/graph.schema.json docs/model.schema.json docs/profile.schema.json \
 	docs/scenario.schema.json docs/served-model.schema.json docs/study.schema.json
 howtodir = $(docdir)/howto

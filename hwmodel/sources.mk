@@ -18,6 +18,8 @@ ORR_DEVICES = hwmodel/devices/k80.json hwmodel/devices/m40.json hwmodel/devices/
 	hwmodel/devices/v100.json hwmodel/devices/v100-32g.json hwmodel/devices/v100-pcie.json \
 	hwmodel/devices/t4.json hwmodel/devices/2080.json hwmodel/devices/2080ti.json hwmodel/devices/a10.json hwmodel/devices/a40.json hwmodel/devices/a100.json \
 	hwmodel/devices/a100-80g.json hwmodel/devices/l4.json hwmodel/devices/l40s.json hwmodel/devices/h100.json hwmodel/devices/h200.json \
+	hwmodel/devices/b200.json hwmodel/devices/gb200.json hwmodel/devices/b300.json hwmodel/devices/gb300.json hwmodel/devices/h100-pcie.json hwmodel/devices/gh200.json \
+	hwmodel/devices/rtx6000-ada.json hwmodel/devices/rtx-pro-6000.json hwmodel/devices/a10g.json hwmodel/devices/a30.json hwmodel/devices/mi300x.json \
 	hwmodel/devices/jetson-nano.json hwmodel/devices/jetson-tx2.json hwmodel/devices/jetson-nx.json hwmodel/devices/jetson-xavier.json \
 	hwmodel/devices/jetson-orin.json hwmodel/devices/cpu-epyc-zen5-2.json \
 	hwmodel/devices/c5.xlarge.json hwmodel/devices/c5.2xlarge.json hwmodel/devices/c5n.2xlarge.json \

@@ -387,8 +387,8 @@ static void check_prices(void)
 			*p.source,
 		"a V100 costs 3.06 USD per hour (AWS p3.2xlarge)");
 	ok(price_find("t4", &p, &err) && p.usd_per_gpu_hour == 0.526, "a T4 0.526 (AWS g4dn.xlarge)");
-	ok(price_find("a100", &p, &err) && fabs(8 * p.usd_per_gpu_hour - 32.77) < 1e-9, "eight A100 32.77 (AWS p4d.24xlarge)");
-	ok(price_find("h100", &p, &err) && fabs(8 * p.usd_per_gpu_hour - 98.32) < 1e-9, "eight H100 98.32 (AWS p5.48xlarge)");
+	ok(price_find("a100", &p, &err) && fabs(8 * p.usd_per_gpu_hour - 21.95764) < 1e-6, "eight A100 21.95764 (AWS p4d.24xlarge)");
+	ok(price_find("h100", &p, &err) && fabs(8 * p.usd_per_gpu_hour - 55.04) < 1e-6, "eight H100 55.04 (AWS p5.48xlarge)");
 	ok(!price_find("k80", &p, &err), "other devices have no price");
 }
 
