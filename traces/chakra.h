@@ -49,8 +49,9 @@ const char *chakra_collective_name(unsigned type);
 
 enum {
 	CHAKRA_MOST_RANKS = 1 << 20,
-	CHAKRA_MOST_NODES = 1 << 26,   /* of a rank */
-	CHAKRA_MOST_RECORD = 256 << 20 /* bytes of a record */
+	CHAKRA_MOST_NODES = 1 << 26,    /* of a rank */
+	CHAKRA_MOST_RECORD = 256 << 20, /* bytes of a record */
+	CHAKRA_STREAMS = 8              /* of orrery_slot */
 };
 /* Limits that keep sums of times and of bytes within 63 bits. */
 #define CHAKRA_MOST_BYTES (UINT64_C(1) << 53)
@@ -116,6 +117,10 @@ struct chakra_node {
 	uint8_t type;         /* enum chakra_type */
 	uint8_t collective;   /* enum chakra_collective */
 	bool is_host;         /* is_cpu_op */
+	/* Attributes of orrery's own traces, which ASTRA-sim skips. */
+	uint8_t slot;     /* orrery_slot: 0: none given; 1: the node needs no slot; s + 2: the slot of stream s */
+	bool is_instant;  /* orrery_instant: the message takes no time */
+	bool is_detached; /* orrery_detached: the end of the rank does not wait for the node */
 };
 struct chakra_rank {
 	char *path;

@@ -62,7 +62,7 @@ static int whole(const struct draft *d, const struct chakra_record *r, const str
 }
 
 struct values {
-	uint64_t comm_size, tensor_size, num_ops, comm_type, src, dst, tag, duration_ns;
+	uint64_t comm_size, tensor_size, num_ops, comm_type, src, dst, tag, duration_ns, slot, is_instant, is_detached;
 	bool has_src, has_dst, has_comm_type, is_host;
 	struct chakra_text group;
 };
@@ -96,6 +96,15 @@ static int take_value(const struct draft *d, const struct chakra_record *r, cons
 	}
 	if (IS(a, "orrery_duration_ns"))
 		return whole(d, r, a, CHAKRA_MOST_MICROS * 1000, &v->duration_ns);
+	if (IS(a, "orrery_slot")) {
+		int rc = whole(d, r, a, CHAKRA_STREAMS, &v->slot);
+		v->slot++;
+		return rc;
+	}
+	if (IS(a, "orrery_instant"))
+		return whole(d, r, a, 1, &v->is_instant);
+	if (IS(a, "orrery_detached"))
+		return whole(d, r, a, 1, &v->is_detached);
 	if (IS(a, "comm_tag"))
 		return whole(d, r, a, UINT32_MAX, &v->tag);
 	if (IS(a, "pg_name")) {
@@ -188,7 +197,10 @@ static int add_node(struct draft *d, const struct chakra_record *r)
 		.waits = (uint32_t)(r->n_ctrl + r->n_data),
 		.type = (uint8_t)r->type,
 		.collective = (uint8_t)v.comm_type,
-		.is_host = v.is_host };
+		.is_host = v.is_host,
+		.slot = (uint8_t)v.slot,
+		.is_instant = v.is_instant != 0,
+		.is_detached = v.is_detached != 0 };
 	if (r->type == CHAKRA_COLLECTIVE && !v.has_comm_type)
 		return fail(d, r->id, "a collective without comm_type: expected 0 (all-reduce) to 9 (barrier)");
 	if (r->type == CHAKRA_COLLECTIVE)

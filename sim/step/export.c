@@ -28,7 +28,8 @@ struct node {
 	int32_t priority;
 	uint64_t order; /* of creation */
 	uint8_t type, collective;
-	bool is_host;
+	uint8_t slot; /* 0: none; s + 1: stream s */
+	bool is_host, is_instant, is_detached;
 	double seconds, bytes;
 	uint64_t id;
 	uint32_t first_dep; /* list of struct wait; NONE: none */
@@ -157,7 +158,10 @@ static int add_instance(struct export *x, uint32_t at)
 {
 	const struct instance *i = &x->k->instance[at];
 	const struct op *o = &x->k->op[i->op];
-	struct node v = { .priority = o->priority, .order = at };
+	struct node v = { .priority = o->priority,
+		.order = at,
+		.slot = o->stream == NO_STREAM ? 0 : (uint8_t)(o->stream + 1),
+		.is_detached = o->is_detached };
 	uint32_t n;
 	x->first_place[at] = (uint32_t)x->n_places;
 	if (o->function || o->is_gate || o->is_watched)
@@ -186,6 +190,7 @@ static int add_instance(struct export *x, uint32_t at)
 		to.rank = v.peer;
 		to.peer = v.rank;
 		to.type = CHAKRA_RECEIVE;
+		to.slot = 0;
 		n = add_node(x, to);
 		add_place(x, to.rank, n, n);
 		return ORR_OK;
@@ -212,6 +217,8 @@ static void add_message(struct export *x, uint32_t on, uint32_t to)
 		.priority = x->node[to].priority,
 		.order = x->node[to].order,
 		.type = CHAKRA_SEND,
+		.is_instant = true,
+		.is_detached = x->node[to].is_detached,
 		.bytes = 1 };
 	uint32_t send = add_node(x, v);
 	v.rank = x->node[to].rank;
@@ -271,6 +278,7 @@ static void place_floating(struct export *x)
 		uint32_t v = add_node(x, (struct node){ .rank = rank[i],
 						 .priority = o->priority,
 						 .order = i,
+						 .is_detached = o->is_detached,
 						 .type = is_delay ? CHAKRA_COMPUTE : CHAKRA_METADATA,
 						 .is_host = is_delay,
 						 .seconds = is_delay ? o->amount : 0 });
@@ -324,7 +332,7 @@ static struct chakra_attribute number(const char *name, double v)
 
 static void put_node(struct sbuf *out, const struct export *x, const struct node *v, struct sbuf *group)
 {
-	struct chakra_attribute a[8] = { { .name = { "is_cpu_op", 9 }, .kind = CHAKRA_BOOL, .u = v->is_host } };
+	struct chakra_attribute a[12] = { { .name = { "is_cpu_op", 9 }, .kind = CHAKRA_BOOL, .u = v->is_host } };
 	uint64_t *dep = NULL;
 	size_t n = 0, cap = 0;
 	for (uint32_t w = v->first_dep; w != NONE; w = x->wait[w].next) {
@@ -342,6 +350,12 @@ static void put_node(struct sbuf *out, const struct export *x, const struct node
 	bool is_send = v->type == CHAKRA_SEND;
 	if (v->seconds > 0)
 		a[r.n_attributes++] = number("orrery_duration_ns", v->seconds * 1e9);
+	if (v->type != CHAKRA_METADATA && v->type != CHAKRA_RECEIVE)
+		a[r.n_attributes++] = number("orrery_slot", v->slot);
+	if (v->is_instant && is_send)
+		a[r.n_attributes++] = number("orrery_instant", 1);
+	if (v->is_detached)
+		a[r.n_attributes++] = number("orrery_detached", 1);
 	if (is_send || v->type == CHAKRA_RECEIVE) {
 		a[r.n_attributes++] = number("comm_src", is_send ? v->rank : v->peer);
 		a[r.n_attributes++] = number("comm_dst", is_send ? v->peer : v->rank);

@@ -24,6 +24,8 @@ HEAP(heap, uint32_t, const void, is_lower, HEAP_UNTRACKED)
 
 static enum slot slot_of(const struct chakra_node *v)
 {
+	if (v->slot)
+		return v->slot == 1 ? SLOT_NONE : (enum slot)(SLOT_STREAM + v->slot - 2);
 	if (v->is_host)
 		return SLOT_HOST;
 	switch (v->type) {
@@ -63,7 +65,7 @@ static void free_children(struct rank_state *k, uint32_t node)
 static uint32_t take_ready(struct rank_state *k, enum slot *slot)
 {
 	uint32_t best = REPLAY_NONE;
-	for (int s = 0; s < SLOTS; s++)
+	for (int s = 0; s < k->slots; s++)
 		if (k->ready[s].n && !k->is_busy[s] && k->ready[s].node[0] < best) {
 			best = k->ready[s].node[0];
 			*slot = (enum slot)s;
@@ -184,7 +186,8 @@ static void pass(struct replay *r, uint32_t rank);
 static void end_node(struct replay *r, uint32_t rank, uint32_t node)
 {
 	struct rank_state *k = &r->rank[rank];
-	k->result->finish_ns = eng_now(r->engine);
+	if (!k->trace->node[node].is_detached)
+		k->result->finish_ns = eng_now(r->engine);
 	k->is_busy[slot_of(&k->trace->node[node])] = false;
 	k->in_flight--;
 	k->ended++;
@@ -220,7 +223,10 @@ static void issue_send(struct replay *r, uint32_t rank, uint32_t node)
 	const struct chakra_node *v = &r->rank[rank].trace->node[node];
 	struct message *m = net_new(r, rank, v->peer, v->bytes);
 	m->chunk = node;
-	net_send(r, m);
+	if (v->is_instant)
+		net_arrive(r, m);
+	else
+		net_send(r, m);
 }
 
 /* Starts a node, or ends it at once. */
@@ -232,15 +238,16 @@ static void start(struct replay *r, uint32_t rank, uint32_t node, enum slot slot
 	int64_t ns = is_work ? work_ns(r, v) : -1;
 	if (v->type == CHAKRA_INVALID || v->type == CHAKRA_METADATA || (is_work && ns < 0)) {
 		k->ended++;
-		k->result->finish_ns = eng_now(r->engine);
+		if (!v->is_detached)
+			k->result->finish_ns = eng_now(r->engine);
 		free_children(k, node);
 		return;
 	}
 	k->in_flight++;
 	k->is_busy[slot] = slot != SLOT_NONE;
-	if (is_work && slot == SLOT_COMPUTE)
+	if (v->type == CHAKRA_COMPUTE && !v->is_host)
 		k->result->compute_ns += ns;
-	if (is_work && slot == SLOT_HOST)
+	if (is_work && v->is_host)
 		k->result->host_ns += ns;
 	if (is_work)
 		replay_end_at(r, ns < REPLAY_END ? eng_now(r->engine) + ns : REPLAY_END, rank, node);
@@ -291,6 +298,9 @@ static void begin(struct replay *r)
 		k->trace = &t->rank[i];
 		k->result = &r->result->rank[i];
 		k->waits = mem_alloc((k->trace->n + 1u) * sizeof *k->waits);
+		k->slots = SLOT_STREAM;
+		for (uint32_t j = 0; j < k->trace->n; j++)
+			k->slots = k->trace->node[j].slot > 1 ? SLOTS : k->slots;
 		for (uint32_t j = 0; j < k->trace->n; j++)
 			if (!(k->waits[j] = k->trace->node[j].waits))
 				make_ready(k, j);

@@ -139,3 +139,9 @@ void net_send(struct replay *r, struct message *m)
 {
 	go_on(r, (uint32_t)(m - r->message));
 }
+
+void net_arrive(struct replay *r, struct message *m)
+{
+	m->at = m->to;
+	eng_at(r->engine, eng_now(r->engine), 0, forward, r, (uint32_t)(m - r->message), 0);
+}

@@ -86,7 +86,8 @@ struct membership {
 	uint64_t issued; /* number of collectives that the rank has begun in the group */
 };
 
-enum slot { SLOT_HOST, SLOT_COMPUTE, SLOT_COMM, SLOT_NONE, SLOTS };
+/* Slots from SLOT_STREAM on belong to streams (attribute orrery_slot). */
+enum slot { SLOT_HOST, SLOT_COMPUTE, SLOT_COMM, SLOT_NONE, SLOT_STREAM, SLOTS = SLOT_STREAM + CHAKRA_STREAMS };
 struct ready {
 	uint32_t *node; /* heap of indices */
 	uint32_t n, cap;
@@ -95,6 +96,7 @@ struct rank_state {
 	const struct chakra_rank *trace;
 	struct replay_rank *result;
 	uint32_t *waits; /* by node: dependencies that have not ended */
+	int slots;       /* used: SLOT_STREAM or SLOTS */
 	struct ready ready[SLOTS];
 	bool is_busy[SLOTS];
 	uint32_t *freed; /* nodes that became ready during a pass */
@@ -160,6 +162,7 @@ void net_end(struct replay *r);
 /* Sends a message now. When it arrives, it is freed and r->node_arrived or r->coll_arrived is called. */
 struct message *net_new(struct replay *r, uint32_t from, uint32_t to, uint64_t bytes);
 void net_send(struct replay *r, struct message *m);
+void net_arrive(struct replay *r, struct message *m); /* like net_send(), for a message that takes no time */
 
 /* ---- replay_coll.c ---- */
 void coll_begin(struct replay *r);
