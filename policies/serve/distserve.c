@@ -164,6 +164,8 @@ static uint32_t pass_prompts(struct orr_serve *w, struct orr_fifo *q)
 static bool make_room(struct distserve *d, struct orr_serve *w, uint32_t replica, orr_req r)
 {
 	struct instance *x = &d->instance[replica];
+	if (orr_kv_free(w, replica))
+		return true;
 	bool needs = orr_req_done(w, r) > (uint64_t)orr_kv_held(w, r) * orr_kv_block_tokens(w, replica);
 	while (needs && !orr_kv_free(w, replica)) {
 		orr_req victim = x->worker[0].decodes.last;

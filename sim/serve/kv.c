@@ -217,9 +217,9 @@ uint32_t orr_kv_held(const struct orr_serve *w, orr_req r)
 	const struct lane *l = q ? lane_seen(w, q->replica) : NULL;
 	if (!l || (q->state != ORR_REQ_RESIDENT && q->state != ORR_REQ_MOVING))
 		return 0;
-	struct req now = *q;
 	if (q->heap_at == NONE)
 		return (uint32_t)kv_holds(l, q);
+	struct req now = *q;
 	decodes_settle(l, &now);
 	return (uint32_t)kv_holds(l, &now) + decodes_took_in_flight(l, &now);
 }
