@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* orrery goodput: evaluates the goodput of adaptive jobs and chooses their batches */
 #include "cli/cli.h"
+#include "cli/goodput_learn.h"
 
 #include "base/mem.h"
 #include "base/num.h"
@@ -16,7 +17,7 @@
 static const double MOST_GPUS = 1e6, MOST = 1e300;
 
 struct wish {
-	const char *file, *params, *points, *out, *application;
+	const char *file, *params, *points, *out, *application, *learn, *batches;
 	double nodes, gpus, sqr, var, noise_scale, atomic, accum; /* -1: not given */
 	bool is_evaluated, is_json;
 };
@@ -205,6 +206,7 @@ static int put(const struct points *all, const struct wish *w, struct orr_error 
 /* ---- arguments ---- */
 
 static const struct option longs[] = { { "params", required_argument, NULL, 'P' }, { "points", required_argument, NULL, 'p' },
+	{ "learn", required_argument, NULL, 'L' }, { "batches", required_argument, NULL, 'B' },
 	{ "application", required_argument, NULL, 'a' }, { "nodes", required_argument, NULL, 'n' },
 	{ "gpus", required_argument, NULL, 'g' }, { "grad-sqr", required_argument, NULL, 's' },
 	{ "grad-var", required_argument, NULL, 'v' }, { "noise-scale", required_argument, NULL, 'N' },
@@ -240,6 +242,12 @@ static int read_option(struct wish *w, int c, struct orr_error *err)
 	case 'P':
 		w->params = optarg;
 		break;
+	case 'L':
+		w->learn = optarg;
+		break;
+	case 'B':
+		w->batches = optarg;
+		break;
 	case 'p':
 		w->points = optarg;
 		break;
@@ -265,7 +273,13 @@ static int check_wish(const struct wish *w, struct orr_error *err)
 	bool has_pair = w->sqr >= 0 || w->var >= 0, has_point = w->gpus >= 0 || w->nodes >= 0 || has_pair || w->noise_scale >= 0 ||
 								w->application || w->atomic >= 0 || w->accum >= 0;
 	const char *wrong = NULL;
-	if (!w->file == !w->params)
+	if (w->learn && (w->file || w->params || w->points || has_point || w->is_json))
+		wrong = "--learn measures a problem of its own: expected only --batches and -o with it";
+	else if (w->learn)
+		return ORR_OK;
+	else if (w->batches)
+		wrong = "--batches has no effect: expected --learn too";
+	else if (!w->file == !w->params)
 		wrong = "expected a table of applications or --params LIST, and not both; 'orrery goodput --help' shows the forms";
 	else if (w->params && (w->points || w->application))
 		wrong = "--params describes one application: expected neither --points nor --application with it";
@@ -308,6 +322,8 @@ static int run_goodput(int argc, char **argv, struct orr_error *err)
 	int rc = parse(argc, argv, &w, err);
 	if (rc)
 		return rc;
+	if (w.learn)
+		return goodput_learn(w.learn, w.batches ? w.batches : "1,2,4,8,16,32,64,128,256,512,1024", w.out, err);
 	struct orr_error why;
 	struct applications *apps = w.file ? applications_load(w.file, err) : applications_parse(w.params, &why);
 	if (!apps)
@@ -330,6 +346,7 @@ const struct cli_command cmd_goodput = {
 		"       orrery goodput APPLICATIONS.csv [--application NAME] --gpus R [--nodes N]\n"
 		"           (--noise-scale PHI | --grad-sqr G --grad-var V) [--atomic-bsz B [--accum-steps A]]\n"
 		"       orrery goodput --params NAME=NUMBER,.. --gpus R ..\n"
+		"       orrery goodput --learn NAME=VALUE,.. [--batches N,N,..] [-o OUT.csv]\n"
 		"\n"
 		"Goodput is throughput x statistical efficiency (Pollux, OSDI 2021): useful samples per\n"
 		"second of data-parallel training with a given batch. For each point the program chooses the\n"
@@ -342,6 +359,10 @@ const struct cli_command cmd_goodput = {
 		"grad_sqr,grad_var or noise_scale; with --evaluate also atomic_bsz and accum_steps. Other\n"
 		"columns are ignored. Both files may be compressed with gzip or zstd.\n"
 		"\n"
+		"--learn measures the noise scale of real SGD on a problem of the learn options (problem, lr,\n"
+		"target, ..; batch is M0), predicts the samples to the target loss for each batch, and\n"
+		"measures them.\n"
+		"\n"
 		"options:\n"
 		"  --points FILE       the points\n"
 		"  --evaluate          take atomic_bsz and accum_steps from the points\n"
@@ -353,6 +374,8 @@ const struct cli_command cmd_goodput = {
 		"                      squared norm of the gradient, and its variance at init_batch_size\n"
 		"  --atomic-bsz B, --accum-steps A\n"
 		"                      evaluate this choice (default of A: 0)\n"
+		"  --learn LIST        parameters of learn: problem=least-squares|logistic|mlp, target=LOSS, ..\n"
+		"  --batches LIST      batches to predict and to measure (default: 1, 2, 4, .. 1024)\n"
 		"  -o FILE             file for the rows (default: standard output)\n"
 		"  --json              rows as JSON on standard output\n"
 		"\n"

@@ -69,3 +69,5 @@ nobase_dist_pkgdata_DATA += scenarios/routing/README.md scenarios/routing/chat.j
 nobase_dist_pkgdata_DATA += scenarios/speculation/README.md scenarios/speculation/drafts.json scenarios/speculation/figures.json \
 	scenarios/speculation/llama-adapt.json scenarios/speculation/llama-drafts.json scenarios/speculation/llama.json \
 	scenarios/speculation/plain.json scenarios/speculation/published.csv
+nobase_dist_pkgdata_DATA += scenarios/schedulers/figures.json scenarios/schedulers/published.csv scenarios/schedulers/README.md \
+	scenarios/schedulers/philly.json scenarios/schedulers/itp.json scenarios/schedulers/trace120.json

@@ -6,7 +6,7 @@ liborrery_a_SOURCES += traces/civil.c traces/civil.h traces/chakra_wire.c traces
 liborrery_a_SOURCES += traces/map_names.c traces/map_names.h traces/mapped.c traces/mapped.h traces/gather.c traces/gather.h \
 	traces/items.c traces/items.h traces/k8s_object.c traces/k8s_object.h
 # one file per format, and the table of them
-liborrery_a_SOURCES += traces/format.h traces/head.c traces/philly.c traces/tiresias.c traces/muri.c traces/pollux.c traces/gavel.c traces/openb.c \
+liborrery_a_SOURCES += traces/format.h traces/head.c traces/philly.c traces/tiresias.c traces/muri.c traces/pollux.c traces/shockwave.c traces/gavel.c traces/openb.c \
 	traces/openb_nodes.c traces/swf.c traces/orrery.c traces/flow.h traces/flow.c traces/flow_read.c traces/flow_unshared.c \
 	traces/flow_format.c traces/csv.c traces/job_lists.c traces/slurm.c traces/philly_raw.c traces/kubernetes.c traces/pai.c traces/req_mapped.c \
 	traces/req_format.h traces/req_azure.c traces/req_mooncake.c traces/req_burstgpt.c traces/req_splitwise.c traces/req_vidur.c \

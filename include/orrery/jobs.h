@@ -102,10 +102,12 @@ ORR_API double orr_job_rate_on(const struct orr_jobs *w, orr_job j, uint32_t gpu
 ORR_API double orr_job_rate_at(const struct orr_jobs *w, orr_job j, uint32_t gpus);
 
 /* Jobs that adapt their batch (--applications; docs/models/jobs-goodput.md). Returns the goodput in samples/s on `gpus` GPUs of `nodes`
- * nodes, with the batch that the job would choose in its present epoch, by its fitted model: useful samples, throughput x statistical
- * efficiency. 0: the job does not adapt, or cannot run there. Such a job is elastic; orr_start_at() gives it any GPUs up to
- * orr_job_most_gpus(). */
+ * nodes, with the batch that the job would choose in its present epoch, by the model that it believes (option `profiles`): useful samples,
+ * throughput x statistical efficiency. 0: the job does not adapt, or cannot run there. Such a job is elastic; orr_start_at() gives it any
+ * GPUs up to orr_job_most_gpus(). */
 ORR_API double orr_job_goodput(const struct orr_jobs *w, orr_job j, uint32_t nodes, uint32_t gpus);
+/* As above, on GPUs of one type: by the application's own model of the type, or by its first model times the type's rate. */
+ORR_API double orr_job_goodput_on(const struct orr_jobs *w, orr_job j, uint32_t gpu_type, uint32_t nodes, uint32_t gpus);
 /* Returns the largest number of GPUs on which a job that adapts can run; of another job, its request. */
 ORR_API uint32_t orr_job_most_gpus(const struct orr_jobs *w, orr_job j);
 
@@ -219,6 +221,9 @@ ORR_API void orr_stop_with_cost(struct orr_jobs *w, orr_job j, int64_t cost_ns);
 ORR_API void orr_kill(struct orr_jobs *w, orr_job j);
 /* Adds work to a job (an emulated cost); work_ns >= 0. */
 ORR_API void orr_add_work(struct orr_jobs *w, orr_job j, int64_t work_ns);
+/* Sets the remaining work of a waiting job, left_ns >= 0, and marks the run *oracle*: for a policy that restates another simulator's model
+ * of jobs, whose work changes while they run. */
+ORR_API void orr_set_left(struct orr_jobs *w, orr_job j, int64_t left_ns);
 /* Changes the size of a running elastic job by a stop and a start. Returns false, without effect, if the new size does not fit. */
 ORR_API bool orr_resize(struct orr_jobs *w, orr_job j, uint32_t gpus);
 /* Requests a schedule() call at that time; a past time counts as now. A timer does not replace another one. The number of calls at

@@ -13,7 +13,7 @@ static const struct orr_param params[] = { GAVEL_ROUND_PARAMS, ORR_PARAM_END };
 
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
 {
-	bool is_published = !strcmp(orr_arg_text(args, "rules"), "gavel");
+	bool is_published = strcmp(orr_arg_text(args, "rules"), "own") != 0;
 	return gavel_create(w, args, is_published ? GAVEL_ALLOC_EQUAL_TIME : GAVEL_ALLOC_EQUAL_USERS, err);
 }
 

@@ -28,6 +28,7 @@
  * docs/models/jobs-policies.md#gavel-rounds.
  */
 #include "gavel.h"
+#include "gavel_batches.h"
 
 #include <math.h>
 #include <string.h>
@@ -41,7 +42,7 @@ static const struct orr_param params[] = {
 	ORR_PARAM_END
 };
 
-enum { PUBLISHED_RECOMPUTE_S = 1920, PER_TYPE = 5 };
+enum { PUBLISHED_RECOMPUTE_S = 1920, SHOCKWAVE_RECOMPUTE_S = 1000, PER_TYPE = 5 };
 
 static enum gavel_allocation allocation_of(const char *text)
 {
@@ -56,8 +57,11 @@ static enum gavel_allocation allocation_of(const char *text)
 void gavel_destroy(void *self)
 {
 	struct gavel *g = self;
-	for (size_t i = 0; i < g->n; i++)
+	for (size_t i = 0; i < g->n; i++) {
 		orr_free(g->member[i].speed);
+		orr_free(g->member[i].batches);
+	}
+	gavel_batches_free(g->batches);
 	orr_free(g->member);
 	orr_free(g->shape);
 	orr_free(g->entry);
@@ -78,11 +82,12 @@ void *gavel_create(struct orr_jobs *w, const struct orr_args *args, enum gavel_a
 	}
 	struct gavel *g = orr_alloc(1, sizeof *g);
 	g->allocation = allocation;
-	g->is_published = !strcmp(orr_arg_text(args, "rules"), "gavel");
+	bool changes_batches = !strcmp(orr_arg_text(args, "rules"), "shockwave");
+	g->is_published = changes_batches || !strcmp(orr_arg_text(args, "rules"), "gavel");
 	g->round_ns = round;
 	g->recompute_ns = orr_arg_time_ns(args, "recompute");
 	if (g->is_published && !g->recompute_ns)
-		g->recompute_ns = PUBLISHED_RECOMPUTE_S * ORR_SECOND;
+		g->recompute_ns = (changes_batches ? SHOCKWAVE_RECOMPUTE_S : PUBLISHED_RECOMPUTE_S) * ORR_SECOND;
 	g->n_types = orr_gpu_types(w);
 	g->free_milli = orr_alloc(g->n_types + 1u, sizeof *g->free_milli);
 	g->worker_s = orr_alloc(g->n_types + 1u, sizeof *g->worker_s);
@@ -90,18 +95,19 @@ void *gavel_create(struct orr_jobs *w, const struct orr_args *args, enum gavel_a
 	g->place = orr_alloc(g->n_types + 1u, sizeof *g->place);
 	g->is_shuffled = orr_arg_bool(args, "type_shuffle");
 	gavel_shuffle_seed(&g->random, (uint32_t)orr_arg_int(args, "shuffle_seed"));
-	if (g->allocation == GAVEL_ALLOC_REPLAY && !(g->shares = gavel_replay_read(w, args, err))) {
-		gavel_destroy(g);
-		return NULL;
-	}
-	return g;
+	if (changes_batches && g->n_types > 1)
+		orr_fail(err, ORR_EINPUT, "rules=shockwave: expected a cluster with one GPU type");
+	else if ((g->allocation != GAVEL_ALLOC_REPLAY || (g->shares = gavel_replay_read(w, args, err))) &&
+		 (!changes_batches || (g->batches = gavel_batches_read(args, err))))
+		return g;
+	gavel_destroy(g);
+	return NULL;
 }
 
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
 {
 	return gavel_create(w, args, allocation_of(orr_arg_text(args, "allocation")), err);
 }
-
 /* ---- members ---- */
 
 /* Returns the member with that job number, or NULL; members are in ascending order of job number. */
@@ -169,6 +175,7 @@ void gavel_finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end ho
 	}
 	g->is_changed |= m->milli > 0;
 	orr_free(m->speed);
+	orr_free(m->batches);
 	g->n--;
 	memmove(m, m + 1, (size_t)(g->member + g->n - m) * sizeof *m);
 }

@@ -3,8 +3,9 @@
  * gavel.h - shared by the files of the policy gavel
  *
  * gavel.c: the policy and its own rounds; gavel_published.c: the rounds of the published simulator; gavel_shuffle.c: its order
- * of GPU types; gavel_alloc.c: the allocation X; gavel_replay.c: X from a file; gavel_select.c: the jobs of a round. X counts
- * GPUs. It is 0 on a type where the placement would refuse the job on the empty cluster, for example for lack of CPUs.
+ * of GPU types; gavel_batches.c: jobs that change their batch; gavel_alloc.c: the allocation X; gavel_replay.c: X from a file;
+ *gavel_select.c: the jobs of a round. X counts GPUs. It is 0 on a type where the placement would refuse the job on the empty cluster, for
+ *example for lack of CPUs.
  *
  * Invariants: members are in order of submission, from arrival to end. A member runs on GPU type `type` or does not run.
  * share[], owed[]
@@ -41,7 +42,9 @@ struct gavel_twister {
 	uint32_t word[GAVEL_TWISTER_WORDS], used;
 };
 
-struct gavel_shares; /* gavel_replay.c */
+struct gavel_shares;  /* gavel_replay.c */
+struct gavel_batches; /* gavel_batches.c */
+struct gavel_batch_state;
 
 struct gavel_member {
 	orr_job job;
@@ -59,8 +62,9 @@ struct gavel_member {
 	double *throughput, *share, *owed, *got; /* values by type; throughput 0: the job cannot run on the type */
 	/* published rules: */
 	bool is_admitted, has_ended, will_end; /* will_end: the job ends in this round */
-	double steps_left, round_steps, finish_s;
-	uint32_t ran_on; /* type used in this round */
+	double steps_left, round_steps, finish_s, received_s;
+	struct gavel_batch_state *batches; /* rules=shockwave */
+	uint32_t ran_on;                   /* type used in this round */
 };
 
 /* GPU types on which a shape fits on the empty cluster. */
@@ -109,16 +113,21 @@ struct gavel {
 	uint32_t *place;       /* position of each type in this round's order */
 	bool is_shuffled;      /* the order of types is redrawn in each round */
 	struct gavel_twister random;
-	struct gavel_shares *shares; /* allocation=replay */
+	struct gavel_shares *shares;   /* allocation=replay */
+	struct gavel_batches *batches; /* rules=shockwave; else NULL */
+	bool has_had_round;
 };
 
 /* ---- policies of Gavel's rounds: gavel.c, and a file each for the allocations with a name of their own ---- */
 
-#define GAVEL_ROUND_PARAMS                                                                                                    \
-	ORR_PARAM_TIME("round", "360s", "length of a round"),                                                                 \
-		ORR_PARAM_TIME("recompute", "0s", "minimum time between allocations (0 with rules=gavel: 1920s)"),            \
-		ORR_PARAM_CHOICE("rules", "own", "own|gavel", "gavel: the rules of the published simulator"),                 \
-		ORR_PARAM_BOOL("type_shuffle", false, "rules=gavel: fill the GPU types in a new random order in each round"), \
+#define GAVEL_ROUND_PARAMS                                                                                                            \
+	ORR_PARAM_TIME("round", "360s", "length of a round"),                                                                         \
+		ORR_PARAM_TIME("recompute", "0s", "minimum time between allocations (0 with rules=gavel: 1920s; shockwave: 1000s)"),  \
+		ORR_PARAM_CHOICE("rules", "own", "own|gavel|shockwave",                                                               \
+			"gavel: the rules of the published simulator; shockwave: of its fork, in which batches change (round=120s)"), \
+		ORR_PARAM_FILE("batch_throughputs", "rules=shockwave: CSV file with columns model,batch,gpus,steps_per_s"),           \
+		ORR_PARAM_FILE("batch_schedule", "rules=shockwave: CSV file with columns model,initial_batch,gpus,from_epoch,batch"), \
+		ORR_PARAM_BOOL("type_shuffle", false, "rules=gavel: fill the GPU types in a new random order in each round"),         \
 		ORR_PARAM_INT("shuffle_seed", "5", 0, UINT32_MAX, "seed of type_shuffle (Python's random.Random)")
 
 /* Reads the parameters of GAVEL_ROUND_PARAMS, and `shares` for GAVEL_ALLOC_REPLAY. */

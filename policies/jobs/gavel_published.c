@@ -20,7 +20,7 @@
  * these times runs until its end in the world, a few ns later at most. If costs or failures make the difference larger, the
  * world's time is used.
  */
-#include "gavel.h"
+#include "gavel_batches.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,10 +33,22 @@ static int64_t to_ns(double s)
 	return llrint(s * 1e9);
 }
 
+/* Takes speed and steps of a job that changes its batch. */
+static void follow(struct gavel_member *m)
+{
+	m->speed[0] = m->throughput[0] = m->batches->per_s;
+	m->steps_left = m->batches->total - m->batches->run;
+}
+
 void gavel_published_arrive(struct gavel *g, struct orr_jobs *w, struct gavel_member *m)
 {
-	(void)g;
 	m->steps_left = orr_job_iterations(w, m->job);
+	if (g->batches && m->milli) {
+		m->batches = gavel_batches_job(g->batches, w, m);
+		if (m->batches)
+			follow(m);
+		return;
+	}
 	if (m->milli && !(m->steps_left > 0))
 		orr_give_up(w, m->job, "rules=gavel: the trace gives no training iterations for this job: expected a column of iterations");
 }
@@ -72,6 +84,19 @@ static int latest_first(const void *x, const void *y)
 	return (a->member > b->member) - (a->member < b->member);
 }
 
+/* A round without result counts for nothing, and X is computed again. */
+static void take_result(struct gavel *g, struct gavel_member *m)
+{
+	if (m->batches->has_failed) {
+		m->received_s = 0;
+		g->is_changed = true;
+	}
+	if (m->has_ended)
+		return;
+	gavel_batches_result(g->batches, m->batches);
+	follow(m);
+}
+
 /* Accounts for the round and moves the clock to its end. Sums of times are in the published simulator's order of jobs, the latest
  * finish first, because their rounding decides between equal priorities. */
 static void end_round(struct gavel *g, struct orr_jobs *w)
@@ -86,10 +111,11 @@ static void end_round(struct gavel *g, struct orr_jobs *w)
 		qsort(list, n, sizeof *list, latest_first);
 	for (size_t i = 0; i < n; i++) {
 		struct gavel_member *m = &g->member[list[i].member];
-		double received_s = m->finish_s - g->now_s;
 		m->steps_left -= m->round_steps;
-		m->got[m->ran_on] += received_s;
-		g->worker_s[m->ran_on] += received_s;
+		if (m->batches)
+			take_result(g, m);
+		m->got[m->ran_on] += m->received_s;
+		g->worker_s[m->ran_on] += m->received_s;
 		m->ran_on = GAVEL_NOWHERE;
 		latest = fmax(latest, m->finish_s);
 	}
@@ -102,10 +128,12 @@ static void remove_ended(struct gavel *g)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < g->n; i++) {
-		if (g->member[i].has_ended)
+		if (g->member[i].has_ended) {
 			orr_free(g->member[i].speed);
-		else
+			orr_free(g->member[i].batches);
+		} else {
 			g->member[kept++] = g->member[i];
+		}
 	}
 	g->is_changed |= kept < g->n;
 	g->n = kept;
@@ -199,6 +227,36 @@ static void leave_out_unallocated(struct gavel *g)
 			g->member[i].chosen = GAVEL_NOWHERE;
 }
 
+/* Decides what each chosen job does in this round. The work left in the world is such that a job ends with the round exactly if these rules
+ * end it. */
+static void prepare(struct gavel *g, struct orr_jobs *w)
+{
+	double round_s = (double)g->round_ns / 1e9;
+	for (size_t i = 0; i < g->n; i++) {
+		struct gavel_member *m = &g->member[i];
+		struct gavel_batch_state *b = m->batches;
+		if (!b)
+			continue;
+		b->ran_last = b->runs;
+		b->runs = false;
+		if (m->chosen == GAVEL_NOWHERE)
+			continue;
+		m->will_end = gavel_batches_begin(b, round_s, g->now_s, !g->has_had_round, &m->finish_s);
+		m->received_s = b->received_s;
+		m->round_steps = 0; /* follow() sets the steps left */
+		m->ran_on = m->chosen;
+		g->is_in_round = true;
+		if (b->has_failed && !m->will_end) { /* its GPUs stay idle */
+			m->chosen = GAVEL_NOWHERE;
+			orr_timer(w, to_ns(m->finish_s));
+			continue;
+		}
+		int64_t span = to_ns(m->finish_s) - orr_now(w);
+		orr_set_left(w, m->job, (span > 0 ? span : 0) + (m->will_end ? 0 : ORR_SECOND));
+	}
+	g->has_had_round = true;
+}
+
 static void begin_round(struct gavel *g, struct orr_jobs *w)
 {
 	double round_s = (double)g->round_ns / 1e9;
@@ -206,15 +264,26 @@ static void begin_round(struct gavel *g, struct orr_jobs *w)
 		struct gavel_member *m = &g->member[i];
 		if (!m->milli || m->type == GAVEL_NOWHERE)
 			continue;
-		double throughput = m->throughput[m->type];
-		m->ran_on = m->type;
-		m->round_steps = fmin(fmax(1, floor(throughput * round_s)), m->steps_left);
-		m->finish_s = g->now_s + m->round_steps / throughput;
-		m->will_end = m->round_steps >= m->steps_left;
-		g->is_in_round = true;
+		if (!m->batches) {
+			double throughput = m->throughput[m->type];
+			m->ran_on = m->type;
+			m->round_steps = fmin(fmax(1, floor(throughput * round_s)), m->steps_left);
+			m->finish_s = g->now_s + m->round_steps / throughput;
+			m->received_s = m->finish_s - g->now_s;
+			m->will_end = m->round_steps >= m->steps_left;
+			g->is_in_round = true;
+		}
 		if (!m->will_end)
 			orr_timer(w, to_ns(m->finish_s));
 	}
+}
+
+/* Jobs that were admitted look at their epochs. */
+static void check_batches(struct gavel *g)
+{
+	for (size_t i = 0; g->batches && i < g->n; i++)
+		if (g->member[i].is_admitted && g->member[i].batches)
+			gavel_batches_check(g->batches, g->member[i].batches);
 }
 
 void gavel_published_schedule(struct gavel *g, struct orr_jobs *w)
@@ -227,6 +296,7 @@ void gavel_published_schedule(struct gavel *g, struct orr_jobs *w)
 		g->now_s = fmax(g->now_s, (double)orr_now(w) / 1e9);
 	}
 	remove_ended(g);
+	check_batches(g);
 	admit(g);
 	if (!recompute(g, w))
 		return;
@@ -234,6 +304,8 @@ void gavel_published_schedule(struct gavel *g, struct orr_jobs *w)
 	add_entries(g);
 	gavel_choose(g, w);
 	leave_out_unallocated(g);
+	if (g->batches)
+		prepare(g, w);
 	for (uint32_t t = 0; t < g->n_types; t++)
 		gavel_start_type(g, w, t);
 	begin_round(g, w);

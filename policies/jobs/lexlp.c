@@ -32,7 +32,7 @@ struct entries {
 };
 
 struct lexlp {
-	bool ends_after_goals;
+	bool ends_after_goals, has_integers;
 	struct ranges rows, cols;
 	struct entries matrix, goals;
 	int n_goals;
@@ -43,6 +43,11 @@ struct lexlp {
 void lexlp_end_after_goals(struct lexlp *p)
 {
 	p->ends_after_goals = true;
+}
+
+void lexlp_all_integers(struct lexlp *p)
+{
+	p->has_integers = true;
 }
 
 struct lexlp *lexlp_new(void)
@@ -256,6 +261,27 @@ static int all_goals(struct solving *s)
 	return ORR_OK;
 }
 
+/* Maximises the first goal over integers. */
+static int integer_goal(struct solving *s)
+{
+	glp_iocp how;
+	for (int i = 0; i < s->p->goals.n && s->goal[i].at == 0; i++)
+		glp_set_obj_coef(s->prob, s->goal[i].col + 1, s->goal[i].value);
+	if (optimise(s))
+		return ORR_EFAIL;
+	for (int c = 1; c <= s->p->cols.n; c++)
+		glp_set_col_kind(s->prob, c, GLP_IV);
+	glp_init_iocp(&how);
+	how.msg_lev = GLP_MSG_OFF;
+	int rc = glp_intopt(s->prob, &how);
+	if (rc || glp_mip_status(s->prob) != GLP_OPT)
+		return orr_fail(s->err, ORR_EFAIL, "an integer program of %d rows and %d columns %s", s->p->rows.n, s->p->cols.n,
+			rc ? "could not be solved (GLPK's branch and bound failed)" : "has no solution");
+	for (int c = 0; c < s->p->cols.n; c++)
+		s->x[c] = rint(glp_mip_col_val(s->prob, c + 1));
+	return ORR_OK;
+}
+
 static int solve(struct solving *s)
 {
 	glp_term_out(GLP_OFF);
@@ -263,7 +289,7 @@ static int solve(struct solving *s)
 	glp_init_smcp(&s->simplex);
 	s->simplex.msg_lev = GLP_MSG_OFF;
 	s->simplex.tol_bnd = s->simplex.tol_dj = TOLERANCE;
-	return all_goals(s);
+	return s->p->has_integers ? integer_goal(s) : all_goals(s);
 }
 
 static int guarded_solve(struct solving *s)

@@ -2,11 +2,12 @@
 /*
  * Another scheduler's decisions, replayed from a file with the rows
  *
- *	time_s,job,nodes
+ *	time_s,job,nodes[,cost_s]
  *
- * in order of time. From that time on, the job runs on these nodes: one number (from 0) per GPU, separated by blanks, equal numbers
- *together; an empty field: the job waits. `nodes_one_per_gpu` is another name of the third column. All rows of an instant are one decision:
- *first all their jobs stop, then they start. Rows of jobs that have ended are skipped. A job that no row starts never runs.
+ * in order of time, as --decisions writes them. From that time on, the job runs on these nodes: one number (from 0) per GPU, separated by
+ * blanks, equal numbers together; an empty field: the job waits; "kill": the job is killed. job: its name, or #NUMBER in order of
+ * submission. cost_s: work that is added to the job. `nodes_one_per_gpu` is another name of the third column. All rows of an instant are
+ *one decision: first all their jobs stop, then they start. Rows of jobs that have ended are skipped. A job that no row starts never runs.
  */
 #include <orrery/jobs.h>
 
@@ -17,7 +18,7 @@
 static const struct orr_param params[] = { ORR_PARAM_FILE("decisions", "CSV file with columns time_s, job and nodes"), ORR_PARAM_END };
 
 struct row {
-	int64_t at_ns;
+	int64_t at_ns, cost_ns;
 	const char *job, *nodes; /* in text */
 	size_t line;
 };
@@ -29,6 +30,7 @@ struct name {
 
 struct replay {
 	char *text;
+	bool has_costs; /* the file has the column cost_s */
 	struct row *row;
 	size_t n, cap, at;
 	struct name *name; /* of the file, sorted */
@@ -69,22 +71,45 @@ static char *part(char **rest, char separator)
 	return start;
 }
 
+/* Reads seconds with at most nine decimals exactly, other numbers as a double. */
+static bool read_time(const char *text, int64_t *ns)
+{
+	char *end;
+	int64_t whole = 0, part = 0, unit = ORR_SECOND;
+	const char *at = text;
+	for (; *at >= '0' && *at <= '9' && at - text < 9; at++)
+		whole = 10 * whole + (*at - '0');
+	if (at > text && *at == '.')
+		for (at++; *at >= '0' && *at <= '9' && unit > 1; at++)
+			part += (unit /= 10) * (*at - '0');
+	if (at > text && !*at) {
+		*ns = whole * ORR_SECOND + part;
+		return whole < INT64_C(4000000000);
+	}
+	double s = strtod(text, &end);
+	*ns = s >= 0 && s < 4e9 ? llrint(s * 1e9) : 0;
+	return *text && !*end && s >= 0 && s < 4e9;
+}
+
 static int read_row(struct replay *r, char *text, size_t line, struct orr_error *err)
 {
-	char *rest = text, *end;
-	const char *time = part(&rest, ','), *job = part(&rest, ','), *nodes = rest;
-	double at_s = strtod(time, &end);
-	if (!*time || *end || !(at_s >= 0 && at_s < 4e9))
+	char *rest = text;
+	const char *time = part(&rest, ','), *job = part(&rest, ','), *nodes = part(&rest, ','), *cost = r->has_costs ? rest : NULL;
+	int64_t at_ns, cost_ns = 0;
+	if (!read_time(time, &at_ns))
 		return orr_fail(err, ORR_EINPUT, "time_s: expected a number of seconds from 0, found \"%.60s\"", time);
 	if (!job || !*job || !nodes)
 		return orr_fail(err, ORR_EINPUT, "expected three columns: time_s, job, nodes");
-	if (nodes[strspn(nodes, "0123456789 ")])
+	if (!r->has_costs && rest) /* a comma among the nodes */
+		rest[-1] = ',';
+	if (nodes[strspn(nodes, "0123456789 ")] && strcmp(nodes, "kill"))
 		return orr_fail(err, ORR_EINPUT, "nodes: expected numbers of nodes separated by blanks, found \"%.60s\"", nodes);
-	int64_t at_ns = llrint(at_s * 1e9);
+	if (cost && *cost && !read_time(cost, &cost_ns))
+		return orr_fail(err, ORR_EINPUT, "cost_s: expected a number of seconds from 0, found \"%.60s\"", cost);
 	if (r->n && at_ns < r->row[r->n - 1].at_ns)
 		return orr_fail(err, ORR_EINPUT, "time_s: expected at least that of the row before");
 	ORR_GROW(r->row, r->n, r->cap);
-	r->row[r->n++] = (struct row){ at_ns, job, nodes, line };
+	r->row[r->n++] = (struct row){ at_ns, cost_ns, job, nodes, line };
 	return ORR_OK;
 }
 
@@ -98,7 +123,8 @@ static int read_rows(struct replay *r, const char *file, struct orr_error *err)
 		if (len && text[len - 1] == '\r')
 			text[len - 1] = 0;
 		if (!line++) {
-			if (strcmp(text, "time_s,job,nodes") && strcmp(text, "time_s,job,nodes_one_per_gpu"))
+			r->has_costs = !strcmp(text, "time_s,job,nodes,cost_s");
+			if (!r->has_costs && strcmp(text, "time_s,job,nodes") && strcmp(text, "time_s,job,nodes_one_per_gpu"))
 				return orr_fail(err, ORR_EINPUT, "%.200s:1: expected the header time_s,job,nodes", file);
 		} else if (*text && read_row(r, text, line, &why)) {
 			return orr_fail(err, ORR_EINPUT, "%.200s:%zu: %.300s", file, line, why.text);
@@ -142,19 +168,27 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	return r;
 }
 
+/* Rows name a job by #NUMBER or by its name. */
+static void know(struct replay *r, struct orr_jobs *w, orr_job j, orr_job value)
+{
+	struct orr_error number;
+	orr_fail(&number, ORR_OK, "#%llu", (unsigned long long)orr_job_number(w, j));
+	struct name *name = find(r, number.text);
+	if (!name)
+		name = find(r, orr_job_name(w, j));
+	if (name)
+		name->job = value;
+}
+
 static void arrive(void *self, struct orr_jobs *w, orr_job j)
 {
-	struct name *name = find(self, orr_job_name(w, j));
-	if (name)
-		name->job = j;
+	know(self, w, j, j);
 }
 
 static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
 {
 	(void)how;
-	struct name *name = find(self, orr_job_name(w, j));
-	if (name)
-		name->job = 0;
+	know(self, w, j, 0);
 }
 
 static void evict(void *self, struct orr_jobs *w, orr_job j)
@@ -204,12 +238,18 @@ static void schedule(void *self, struct orr_jobs *w)
 		r->at++;
 	for (size_t i = first; i < r->at; i++) {
 		orr_job j = find(r, r->row[i].job)->job;
-		if (j && orr_job_is_running(w, j))
-			orr_stop(w, j);
+		if (!j)
+			continue;
+		if (!strcmp(r->row[i].nodes, "kill"))
+			orr_kill(w, j);
+		else if (orr_job_is_running(w, j))
+			orr_stop_with_cost(w, j, r->row[i].cost_ns);
+		else if (r->row[i].cost_ns)
+			orr_add_work(w, j, r->row[i].cost_ns);
 	}
 	for (size_t i = first; i < r->at; i++) {
 		orr_job j = find(r, r->row[i].job)->job;
-		if (j && *r->row[i].nodes)
+		if (j && *r->row[i].nodes && *r->row[i].nodes != 'k')
 			start(r, w, &r->row[i], j);
 	}
 	if (r->at > first && r->at < r->n)

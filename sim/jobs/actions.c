@@ -7,6 +7,7 @@
 #include "jobs/bill.h"
 #include "jobs/causes.h"
 #include "jobs/group.h"
+#include "jobs/decisions.h"
 #include "jobs/life.h"
 
 /* Returns the job if the policy may act now and the job has this state; else fails the run and returns NULL. */
@@ -234,6 +235,7 @@ void orr_stop_with_cost(struct orr_jobs *w, orr_job j, int64_t cost_ns)
 		world_fail(w, ORR_EFAIL, job, "stop with a negative cost: expected a cost of at least 0");
 		return;
 	}
+	decisions_stop(w, job, cost_ns);
 	job->preemptions++;
 	w->totals.preemptions++;
 	life_stop(w, job, num_add_sat(cost_ns, w->options.preempt_cost), "stop");
@@ -251,8 +253,10 @@ void orr_kill(struct orr_jobs *w, orr_job j)
 		job = acting_on(w, j, ORR_JOB_WAITING, "kill");
 	else
 		job = acting_on(w, j, ORR_JOB_RUNNING, "kill");
-	if (job)
-		life_end(w, job, ORR_END_KILLED);
+	if (!job)
+		return;
+	decisions_kill(w, job);
+	life_end(w, job, ORR_END_KILLED);
 }
 
 void orr_add_work(struct orr_jobs *w, orr_job j, int64_t work_ns)
@@ -266,8 +270,23 @@ void orr_add_work(struct orr_jobs *w, orr_job j, int64_t work_ns)
 	}
 	job->work.left = num_add_sat(job->work.left, work_ns);
 	job->work.asked = num_add_sat(job->work.asked, work_ns);
+	decisions_work(w, job, work_ns);
 	bill_owe(w, job, work_ns);
 	causes_adds_work(w, job, work_ns);
+}
+
+void orr_set_left(struct orr_jobs *w, orr_job j, int64_t left_ns)
+{
+	struct job *job = acting_on(w, j, ORR_JOB_WAITING, "setting the work left");
+	if (!job)
+		return;
+	if (left_ns < 0) {
+		world_fail(w, ORR_EFAIL, job, "negative work left: expected work of at least 0");
+		return;
+	}
+	job->work.asked = num_add_sat(job->work.asked, left_ns - job->work.left);
+	job->work.left = left_ns;
+	w->policy.saw_truth = true;
 }
 
 bool orr_resize(struct orr_jobs *w, orr_job j, uint32_t gpus)
@@ -291,6 +310,7 @@ bool orr_resize(struct orr_jobs *w, orr_job j, uint32_t gpus)
 	r.types = UINT64_C(1) << job->alloc.type;
 	if (!pool_fits_without(w->pool, &r, &held, 1))
 		return false;
+	decisions_stop(w, job, 0);
 	life_stop(w, job, w->options.preempt_cost, "stop");
 	return start_as(w, job, &r);
 }

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/rng.h"
 #include "base/strtab.h"
 #include "jobs/application.h"
 #include "jobs/world.h"
@@ -152,7 +153,7 @@ static int index_noise(struct adapt *a, struct orr_error *err)
 		a->epoch[r->app][(*n)++] = e;
 	}
 	for (size_t i = 0; i < a->apps->n; i++)
-		if (!a->n_epochs[i])
+		if (!a->n_epochs[i] && applications_find(a->apps, a->apps->app[i].name, err) == &a->apps->app[i])
 			return orr_fail(err, ORR_EINPUT, "%s: application %s has no rows: expected one per epoch and batch", a->files.noise,
 				a->apps->app[i].name);
 	return ORR_OK;
@@ -259,7 +260,8 @@ static struct goodput_noise noise_at(const struct adapt *a, uint32_t app, uint32
 
 /* A way to run: GPUs by node, samples per GPU and pass, passes before the last. */
 struct way {
-	const char *placement; /* NULL: the fitted model */
+	const struct goodput_model *model; /* of the GPU type */
+	const char *placement;             /* NULL: the fitted model */
 	double nodes, gpus, atomic, accum;
 };
 
@@ -289,7 +291,7 @@ static bool time_in_table(const struct adapt *a, uint32_t app, const struct way 
 /* Returns progress per second: steps of batch M0. */
 static double speed(const struct adapt *a, uint32_t app, uint32_t epoch, const struct way *x, bool *is_modelled)
 {
-	const struct goodput_model *m = &a->apps->app[app].model;
+	const struct goodput_model *m = x->model;
 	double batch = x->gpus * x->atomic * (x->accum + 1), step_s, sync_s;
 	struct goodput_noise g = noise_at(a, app, epoch, batch);
 	double gain = goodput_efficiency(m, &g, batch) * batch / m->init_batch;
@@ -331,18 +333,27 @@ static double fewest_nodes(const struct orr_jobs *w, uint32_t gpus)
 	return ceil((double)gpus / most_gpus_per_node(w));
 }
 
-static void split(const struct adapt *a, uint32_t app, double batch, struct way *x)
+/* Returns the application's model on a GPU type: that of its first row unless it has a row for the type. */
+static const struct goodput_model *model_on(const struct orr_jobs *w, uint32_t app, uint32_t type)
 {
-	goodput_split(&a->apps->app[app].model, batch, x->gpus, &x->atomic, &x->accum);
+	const struct applications *all = w->config->adapt->apps;
+	const struct cluster *c = w->config->cluster;
+	const struct application *own = type < c->n_types ? applications_on(all, &all->app[app], c->type_name[type]) : NULL;
+	return own ? &own->model : &all->app[app].model;
+}
+
+static void split(double batch, struct way *x)
+{
+	goodput_split(x->model, batch, x->gpus, &x->atomic, &x->accum);
 }
 
 static void fill_kind(const struct orr_jobs *w, struct adapt_kind *k)
 {
 	const struct adapt *a = w->config->adapt;
-	struct way x = { .nodes = fewest_nodes(w, k->gpus), .gpus = k->gpus };
+	struct way x = { .model = &a->apps->app[k->app].model, .nodes = fewest_nodes(w, k->gpus), .gpus = k->gpus };
 	bool is_modelled;
 	double done_s = 0;
-	split(a, k->app, k->batch, &x);
+	split(k->batch, &x);
 	x.atomic = fmax(1, x.atomic);
 	k->n = a->n_epochs[k->app];
 	k->speed = mem_alloc(k->n * sizeof *k->speed);
@@ -417,22 +428,37 @@ static uint32_t epoch_of(const struct orr_jobs *w, const struct job *job, int64_
 	return low;
 }
 
-/* Chooses the batch on x's GPUs; returns false if none is valid. */
-static bool choose_batch(const struct orr_jobs *w, const struct adapt_kind *k, uint32_t epoch, struct way *x)
+static struct adapt_belief belief_of(const struct orr_jobs *w, const struct job *job)
+{
+	const struct adapt_files *f = &w->config->adapt->files;
+	return (struct adapt_belief){ f->profiles, f->profile_error, rng_seed_of(w->config->seed, w->config->replication), job->number,
+		&job->seen };
+}
+
+/* Chooses the batch on x's GPUs by what the job believes, and returns the goodput there; 0: none is valid. A job without a model has the
+ * batch M0, and believes in perfect scaling. */
+static double choose_batch(const struct orr_jobs *w, const struct job *job, uint32_t epoch, struct way *x)
 {
 	const struct adapt *a = w->config->adapt;
-	const struct goodput_model *m = &a->apps->app[k->app].model;
-	struct goodput_noise g = noise_at(a, k->app, epoch, m->init_batch);
-	if (x->gpus * m->min_local > m->max_batch)
-		return false;
-	if (a->files.batches == ADAPT_BATCHES_FIXED) {
-		split(a, k->app, k->batch, x);
-		return x->atomic >= 1;
+	const struct adapt_kind *k = kind_of(w, job);
+	const struct adapt_belief b = belief_of(w, job);
+	struct goodput_model m;
+	struct goodput_noise g = belief_noise(&b, noise_at(a, k->app, epoch, x->model->init_batch));
+	bool has_model = belief_model(&b, x->model, &m);
+	if (x->gpus * m.min_local > m.max_batch)
+		return 0;
+	if (!has_model || a->files.batches == ADAPT_BATCHES_FIXED) {
+		split(has_model ? k->batch : m.init_batch, x);
+		if (has_model || x->atomic < 1)
+			return x->atomic >= 1 ? goodput_at(&m, &g, x->nodes, x->gpus, x->atomic, x->accum).goodput : 0;
+		struct way one = { .model = x->model, .nodes = 1, .gpus = 1 };
+		split(m.init_batch, &one);
+		return x->gpus * goodput_at(x->model, &g, 1, 1, one.atomic, one.accum).goodput;
 	}
-	struct goodput_choice c = goodput_optimize(m, &g, x->nodes, x->gpus);
+	struct goodput_choice c = goodput_optimize(&m, &g, x->nodes, x->gpus);
 	x->atomic = c.atomic;
 	x->accum = c.accum;
-	return c.goodput > 0;
+	return c.goodput;
 }
 
 static void put_placement(const struct job *job, char *text)
@@ -445,6 +471,28 @@ static void put_placement(const struct job *job, char *text)
 	normalise(text);
 }
 
+/* Returns the progress per second on the requested GPUs, at the batch of the trace, if they are of this type. */
+static double speed_requested(const struct orr_jobs *w, const struct adapt_kind *k, uint32_t epoch, const struct goodput_model *m)
+{
+	struct way x = { .model = m, .nodes = fewest_nodes(w, k->gpus), .gpus = k->gpus };
+	bool is_modelled;
+	if (m == &w->config->adapt->apps->app[k->app].model)
+		return k->speed[epoch];
+	split(k->batch, &x);
+	return speed(w->config->adapt, k->app, epoch, &x, &is_modelled);
+}
+
+double adapt_type_rate(const struct orr_jobs *w, const struct job *job, uint32_t gpu_type)
+{
+	const struct adapt_kind *k = kind_of(w, job);
+	const struct applications *all = w->config->adapt->apps;
+	const struct cluster *c = w->config->cluster;
+	if (gpu_type >= c->n_types || !applications_on(all, &all->app[k->app], c->type_name[gpu_type]))
+		return 0;
+	uint32_t epoch = epoch_of(w, job, left_of(job));
+	return speed_requested(w, k, epoch, model_on(w, k->app, gpu_type)) / k->speed[epoch];
+}
+
 double adapt_rate(struct orr_jobs *w, struct job *job)
 {
 	const struct adapt_kind *k = kind_of(w, job);
@@ -453,13 +501,14 @@ double adapt_rate(struct orr_jobs *w, struct job *job)
 	bool is_modelled = false;
 	for (uint32_t i = 0; i < job->alloc.n; i++)
 		gpus += pool_pieces(&job->alloc)[i].gpus;
-	struct way x = { .nodes = job->alloc.n, .gpus = gpus };
-	if (!choose_batch(w, k, epoch, &x)) /* the requested size, whatever the limits */
+	struct way x = { .model = model_on(w, k->app, job->alloc.type), .nodes = job->alloc.n, .gpus = gpus };
+	if (!(choose_batch(w, job, epoch, &x) > 0)) /* the requested size, whatever the limits */
 		x.atomic = fmax(1, x.atomic);
 	put_placement(job, placement);
 	x.placement = w->config->adapt->times.n ? placement : NULL;
-	double rate = speed(w->config->adapt, k->app, epoch, &x, &is_modelled) / k->speed[epoch];
+	double rate = speed(w->config->adapt, k->app, epoch, &x, &is_modelled) / speed_requested(w, k, epoch, x.model);
 	w->totals.untimed_starts += is_modelled && x.placement;
+	belief_note(&job->seen, x.nodes, x.gpus, x.atomic);
 	return rate;
 }
 
@@ -467,25 +516,21 @@ double adapt_rate_at(const struct orr_jobs *w, const struct job *job, uint32_t g
 {
 	const struct adapt_kind *k = kind_of(w, job);
 	uint32_t epoch = epoch_of(w, job, left_of(job));
-	struct way x = { .nodes = fewest_nodes(w, gpus), .gpus = gpus };
+	struct way x = { .model = &w->config->adapt->apps->app[k->app].model, .nodes = fewest_nodes(w, gpus), .gpus = gpus };
 	bool is_modelled;
-	if (!gpus || !choose_batch(w, k, epoch, &x))
+	double believed = gpus ? choose_batch(w, job, epoch, &x) : 0;
+	if (!(believed > 0))
 		return gpus == job->gpus;
-	return speed(w->config->adapt, k->app, epoch, &x, &is_modelled) / k->speed[epoch];
+	if (w->config->adapt->files.profiles == ADAPT_PROFILES_KNOWN)
+		return speed(w->config->adapt, k->app, epoch, &x, &is_modelled) / k->speed[epoch];
+	return believed / (k->speed[epoch] * x.model->init_batch);
 }
 
-double adapt_goodput(const struct orr_jobs *w, const struct job *job, uint32_t nodes, uint32_t gpus)
+double adapt_goodput(const struct orr_jobs *w, const struct job *job, uint32_t gpu_type, uint32_t nodes, uint32_t gpus)
 {
 	const struct adapt_kind *k = kind_of(w, job);
-	const struct goodput_model *m = &w->config->adapt->apps->app[k->app].model;
-	uint32_t epoch = epoch_of(w, job, left_of(job));
-	struct goodput_noise g = noise_at(w->config->adapt, k->app, epoch, m->init_batch);
-	if (!gpus || !nodes || nodes > gpus)
-		return 0;
-	if (w->config->adapt->files.batches == ADAPT_BATCHES_ADAPT)
-		return goodput_optimize(m, &g, nodes, gpus).goodput;
-	struct way x = { .nodes = nodes, .gpus = gpus };
-	return choose_batch(w, k, epoch, &x) ? goodput_at(m, &g, nodes, gpus, x.atomic, x.accum).goodput : 0;
+	struct way x = { .model = model_on(w, k->app, gpu_type), .nodes = nodes, .gpus = gpus };
+	return gpus && nodes && nodes <= gpus ? choose_batch(w, job, epoch_of(w, job, left_of(job)), &x) : 0;
 }
 
 uint32_t adapt_most_gpus(const struct orr_jobs *w, const struct job *job)

@@ -22,6 +22,8 @@ struct adapt_files {
 	const char *applications, *noise, *step_times; /* step_times: "" or NULL: the fitted model gives all times */
 	enum adapt_batches batches;
 	enum adapt_epochs epochs;
+	enum adapt_profiles profiles;
+	double profile_error; /* profiles=wrong: standard deviation of the logarithm of each parameter's factor */
 };
 
 /* Reads the files; NULL on error. The result is read-only: threads may share it. */
@@ -46,8 +48,12 @@ int64_t adapt_work(struct orr_jobs *w, uint32_t kind, const struct job_rec *r);
 double adapt_rate(struct orr_jobs *w, struct job *job);
 /* Returns the rate on this number of GPUs of the fewest nodes, by the fitted model, in the present epoch; 0: the job does not offer it. */
 double adapt_rate_at(const struct orr_jobs *w, const struct job *job, uint32_t gpus);
-/* Returns the greatest goodput, samples/s, by the fitted model in the present epoch; 0: the job cannot run there. */
-double adapt_goodput(const struct orr_jobs *w, const struct job *job, uint32_t nodes, uint32_t gpus);
+/* Returns the greatest goodput, samples/s, that the job believes in the present epoch; 0: the job cannot run there. gpu_type NONE: the type
+ * of the application's first row. */
+double adapt_goodput(const struct orr_jobs *w, const struct job *job, uint32_t gpu_type, uint32_t nodes, uint32_t gpus);
+/* Returns the speed of the requested GPUs, if they were of this type, over their speed on the type of the application's first row; 0: the
+ * application has no row for the type, so the world's rate of the type holds. */
+double adapt_type_rate(const struct orr_jobs *w, const struct job *job, uint32_t gpu_type);
 /* Returns the most GPUs that the job can use: max_batch_size / min_local_bsz. */
 uint32_t adapt_most_gpus(const struct orr_jobs *w, const struct job *job);
 /* Returns the time at which the present epoch of a running job ends, ns, and the work that is then left. */

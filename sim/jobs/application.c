@@ -8,11 +8,12 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <strings.h>
 
 static const struct table_column columns[] = { { "application", true }, { "init_batch_size", true }, { "max_batch_size", true },
 	{ "min_local_bsz", true }, { "max_local_bsz", true }, { "alpha_c", true }, { "beta_c", true }, { "alpha_n", true },
-	{ "beta_n", true }, { "alpha_r", true }, { "beta_r", true }, { "gamma", true }, { NULL, false } };
-enum { N_VALUES = 11 };
+	{ "beta_n", true }, { "alpha_r", true }, { "beta_r", true }, { "gamma", true }, { "gpu_type", false }, { NULL, false } };
+enum { N_VALUES = 11, C_GPU_TYPE = N_VALUES + 1 };
 
 /* Returns the value of column i + 1. */
 static double *value_of(struct goodput_model *m, size_t i)
@@ -24,8 +25,10 @@ static double *value_of(struct goodput_model *m, size_t i)
 
 void applications_free(struct applications *a)
 {
-	for (size_t i = 0; a && i < a->n; i++)
+	for (size_t i = 0; a && i < a->n; i++) {
 		mem_free(a->app[i].name);
+		mem_free(a->app[i].gpu_type);
+	}
 	if (a)
 		mem_free(a->app);
 	mem_free(a);
@@ -39,11 +42,25 @@ static const struct application *find(const struct applications *a, const char *
 	return NULL;
 }
 
-static struct application *add(struct applications *a, const char *name)
+const struct application *applications_on(const struct applications *a, const struct application *x, const char *gpu_type)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (!strcasecmp(a->app[i].gpu_type, gpu_type) && !strcmp(a->app[i].name, x->name))
+			return &a->app[i];
+	return NULL;
+}
+
+static struct application *add(struct applications *a, const char *name, const char *gpu_type)
 {
 	MEM_GROW(a->app, a->n, a->cap);
-	a->app[a->n] = (struct application){ .name = mem_strndup(name, strlen(name)) };
+	a->app[a->n] = (struct application){ .name = mem_strndup(name, strlen(name)), .gpu_type = mem_strndup(gpu_type, strlen(gpu_type)) };
 	return &a->app[a->n++];
+}
+
+/* A row of another GPU type has the same batches, because the progress of a job is counted in steps of init_batch_size. */
+static bool has_batches_of(const struct goodput_model *a, const struct goodput_model *b)
+{
+	return a->init_batch == b->init_batch && a->max_batch == b->max_batch && a->min_local == b->min_local;
 }
 
 static int read_row(struct applications *a, struct table *t, struct lines *in, struct orr_error *err)
@@ -55,11 +72,24 @@ static int read_row(struct applications *a, struct table *t, struct lines *in, s
 	if (table_status(t) < 0)
 		return ORR_EINPUT;
 	struct orr_error why;
-	if (!*name || find(a, name))
+	size_t n;
+	char type[64] = "";
+	const char *text = table_has(t, C_GPU_TYPE) ? table_text(t, C_GPU_TYPE, &n) : "";
+	if (strlen(text) >= sizeof type)
+		return lines_fail(in, err, "gpu_type: expected at most %zu characters", sizeof type - 1);
+	memcpy(type, text, strlen(text) + 1);
+	const struct application *first = *name ? find(a, name) : NULL;
+	if (first && *type && *first->gpu_type && !applications_on(a, first, type)) {
+		if (!has_batches_of(&first->model, &m))
+			return lines_fail(in, err,
+				"%s on %s: init_batch_size, max_batch_size, min_local_bsz: expected those of the first row of the "
+				"application",
+				name, type);
+	} else if (!*name || first)
 		return lines_fail(in, err, "application: expected a name that no earlier row has, found \"%.60s\"", name);
 	if (goodput_check(&m, name, &why))
 		return lines_fail(in, err, "%s", why.text);
-	add(a, name)->model = m;
+	add(a, name, type)->model = m;
 	return ORR_OK;
 }
 
@@ -134,7 +164,7 @@ struct applications *applications_parse(const char *list, struct orr_error *err)
 	if (goodput_check(&m, "parameters", err))
 		return NULL;
 	struct applications *a = mem_zalloc(1, sizeof *a);
-	add(a, "")->model = m;
+	add(a, "", "")->model = m;
 	return a;
 }
 

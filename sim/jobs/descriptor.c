@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/strtab.h"
 #include "base/utf8.h"
+#include "jobs/adapt_belief.h"
 #include "jobs/effects.h"
 #include "jobs/steprate.h"
 #include "jobs/type_speed.h"
@@ -269,8 +270,8 @@ static void note_draws(const struct jobs_state *t, struct run_result *r)
 static bool are_jobs_random(const struct scenario *s)
 {
 	const struct jobs_state *t = s->state;
-	return !jobset_is_loaded(t->jobs) || jobset_blocks(t->jobs) || failures_are_random(t->failures) ||
-	       inputs_capacity_is_random(&t->capacity);
+	return !jobset_is_loaded(t->jobs) || orr_arg_int(s->keys, "profiles") == ADAPT_PROFILES_WRONG || jobset_blocks(t->jobs) ||
+	       failures_are_random(t->failures) || inputs_capacity_is_random(&t->capacity);
 }
 
 static double size_of_jobs(const struct scenario *s)
@@ -304,6 +305,7 @@ static int run_jobs(
 	config.replication = capacity.replication = k;
 	config.record_jobs &= !k;
 	config.explain &= !k;
+	config.decisions = world_extra(s->output, "decisions");
 	if (config.capacity)
 		config.capacity = &capacity;
 	int rc = jobs_run(&config, p->entry.policy, p->args, p->label, r, blocks, err);
@@ -477,6 +479,8 @@ static const struct orr_param keys[] = {
 	ORR_PARAM_CHOICE("interference", "auto", "auto|table|stages|occupancy|slices",
 		"speed of jobs that share GPUs: from --throughputs, from their stages, from their occupancy, equal slices of time, or the first "
 		"of these that has data"),
+	ORR_PARAM_CHOICE("profiles", "known", "known|learned|wrong", "their belief about their times: the model, learned while they run, or wrong by profile_error"),
+	ORR_PARAM_REAL("profile_error", "0", 0, 3, "profiles=wrong: standard deviation of the logarithm of each parameter's factor"),
 	ORR_PARAM_CHOICE("memory", "none", "none|amm|lru|touch-count",
 		"rule that selects data sets of flows to spill to disk; none: unlimited memory"),
 	ORR_PARAM_CHOICE("sharing", "analytic", "off|analytic|simulated", "method by which jobs that name a strategy share links"),
@@ -542,6 +546,7 @@ static const struct world_flag flags[] = {
 	{ "completed-only", NULL, WORLD_FLAG_KEY, "completed_only", "true",
 		"exclude jobs that the trace records as failed, killed or not ended from\nall means; they still use GPUs" },
 	{ "compare-recorded", NULL, WORLD_FLAG_EXTRA, NULL, "yes", "compare the waits that the trace records with those of each policy" },
+	{ "decisions", "FILE", WORLD_FLAG_EXTRA, NULL, NULL, "write the decisions of the policy, which the policy replay reads" },
 	SCENARIO_FLAG_WARM_UP,
 	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "end of the simulation (30d, 12h, ...)" },
 	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: metrics, summary, sample, all (default: up to a million) or explain" },

@@ -12,6 +12,7 @@
 
 #include "cluster/pool.h"
 #include "engine/engine.h"
+#include "jobs/adapt_belief.h"
 #include "results/timeline.h"
 
 #define NONE UINT32_MAX
@@ -57,6 +58,7 @@ struct job {
 	int64_t submit, limit, duration, recorded_wait;
 	double priority, iterations;
 	uint32_t adapt;              /* kind of a job that adapts its batch (adapt.h); NONE: it does not */
+	struct adapt_seen seen;      /* points at which it has run */
 	uint32_t training, strategy; /* training: NONE if the job does not train */
 	uint32_t class_model;        /* of type_speed_of() */
 	bool is_on_own_type;         /* the job accepts only one type, to which its duration refers if jobs.reference_type is not set */
@@ -88,6 +90,7 @@ struct job {
 	struct eng_event end;
 	uint32_t prev, next; /* links of the list of live jobs; NONE at its ends */
 	uint32_t running_at; /* index in slots.running */
+	uint32_t decision;   /* its row of this instant, if it has one (decisions.h) */
 };
 
 /* ---- progress.c ---- */

@@ -84,6 +84,7 @@ struct jobs_config {
 	bool check;            /* check the conservation laws at run time */
 	bool metrics_only;     /* no events of jobs and nodes, no series: the result keeps metrics and notes only */
 	bool record_jobs;      /* fill in result->jobs: all rows up to max_rows, then a sample */
+	const char *decisions; /* file that receives the policy's decisions (decisions.h); NULL: none */
 	bool explain;          /* fill in result->parts (--record explain) */
 	uint64_t max_rows;     /* default a million; tests lower it */
 	double policy_timeout_s;

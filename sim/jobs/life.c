@@ -5,10 +5,12 @@
 #include "base/num.h"
 #include "jobs/bill.h"
 #include "jobs/causes.h"
+#include "jobs/decisions.h"
 #include "jobs/flows.h"
 #include "jobs/group.h"
 #include "jobs/life.h"
 #include "jobs/places.h"
+#include "jobs/tenants.h"
 #include "jobs/training.h"
 #include "traces/status.h"
 
@@ -80,6 +82,7 @@ void life_arrive(struct orr_jobs *w, const struct job_rec *r)
 	w->slots.waiting++;
 	w->policy.is_due = true;
 	causes_arrives(w, job);
+	tenants_arrive(w, job);
 	if (w->totals.first_submit < 0)
 		metrics_first(w, job->submit);
 	if (job->submit - w->totals.first_submit < w->config->warm_up.time_ns)
@@ -169,6 +172,7 @@ void life_start(struct orr_jobs *w, struct job *job)
 	causes_starts(w, job);
 	if (job->work.has_rate)
 		set_end(w, job);
+	decisions_start(w, job);
 	metrics_event(w, "start", job, NULL);
 }
 
@@ -206,6 +210,7 @@ static void leave_gpus(struct orr_jobs *w, struct job *job, int64_t done, int64_
 {
 	int64_t ran = eng_now(w->engine) - job->last_start;
 	job->attained += ran;
+	tenants_leave(w, job, ran);
 	job->work.booked = num_add_sat(job->work.booked, done);
 	job->work.overhead += ran < job->start_cost ? ran : job->start_cost;
 	group_book(w, job);
@@ -291,6 +296,7 @@ void life_end(struct orr_jobs *w, struct job *job, enum orr_job_end how)
 	w->totals.last_end = eng_now(w->engine);
 	bill_ended(w, job, is_done);
 	causes_ends(w, job, was_waiting);
+	tenants_end(w, job);
 	metrics_job(w, job, is_done ? JOB_COMPLETED : how == ORR_END_NODE_FAILED ? JOB_FAILED : JOB_KILLED);
 	MEM_GROW(w->slots.ended, w->slots.n_ended, w->slots.cap_ended);
 	w->slots.ended[w->slots.n_ended++] = slot_of(w, job);

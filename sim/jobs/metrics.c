@@ -6,6 +6,7 @@
 #include "base/sbuf.h"
 #include "jobs/flows.h"
 #include "jobs/places.h"
+#include "jobs/tenants.h"
 #include "results/batches.h"
 #include "results/summary.h"
 
@@ -138,6 +139,7 @@ static void measure(struct orr_jobs *w, const struct job *job, int64_t end)
 	w->totals.jain_sum2 += 1 / (slowdown * slowdown);
 	w->totals.jain_n++;
 	measure_fairness(w, job, ready, duration);
+	tenants_complete(w, ready, duration);
 }
 
 /* A job that was killed did less work than requested. The means exclude such jobs; otherwise policies that lose jobs early would appear
@@ -332,6 +334,7 @@ void metrics_end(struct orr_jobs *w)
 	put(w, "jain_slowdown", t->jain_n ? t->jain_sum * t->jain_sum / ((double)t->jain_n * t->jain_sum2) : NAN);
 	put(w, "ftf_mean", t->ftf_n ? t->ftf_sum / (double)t->ftf_n : NAN);
 	put(w, "ftf_max", t->ftf_max);
+	tenants_metrics(w);
 	put_counts(w, unfinished);
 	put_training(w);
 	if (w->flows)

@@ -202,7 +202,16 @@ double orr_job_rate_at(const struct orr_jobs *w, orr_job j, uint32_t gpus)
 double orr_job_goodput(const struct orr_jobs *w, orr_job j, uint32_t nodes, uint32_t gpus)
 {
 	const struct job *job = job_of(w, j);
-	return job && job->adapt != NONE ? adapt_goodput(w, job, nodes, gpus) : 0;
+	return job && job->adapt != NONE ? adapt_goodput(w, job, NONE, nodes, gpus) : 0;
+}
+
+double orr_job_goodput_on(const struct orr_jobs *w, orr_job j, uint32_t gpu_type, uint32_t nodes, uint32_t gpus)
+{
+	const struct job *job = job_of(w, j);
+	if (!job || job->adapt == NONE || gpu_type >= w->config->cluster->n_types)
+		return 0;
+	double own = adapt_type_rate(w, job, gpu_type);
+	return adapt_goodput(w, job, gpu_type, nodes, gpus) * (own > 0 ? 1 : rate_on_type(w, job, gpu_type));
 }
 
 uint32_t orr_job_most_gpus(const struct orr_jobs *w, orr_job j)

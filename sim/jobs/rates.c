@@ -73,6 +73,9 @@ double rate_on_type(const struct orr_jobs *w, const struct job *job, uint32_t ty
 		return type < w->config->cluster->n_types ? training_rate_on(w, job->training, type) : 0;
 	if (type >= w->config->cluster->n_types)
 		return 1;
+	double own = job->adapt != NONE ? adapt_type_rate(w, job, type) : 0;
+	if (own > 0)
+		return own;
 	if (job->adapt != NONE || !has_table(w, job->model))
 		return w->config->speeds && !job->is_on_own_type ? type_speed_of(w->config->speeds, w->config->draw, job->class_model, type)
 								 : 1;

@@ -4,6 +4,8 @@
 #include "jobs/bill.h"
 #include "jobs/depend.h"
 #include "jobs/causes.h"
+#include "jobs/decisions.h"
+#include "jobs/tenants.h"
 #include "jobs/flows.h"
 #include "jobs/life.h"
 #include "jobs/notes.h"
@@ -123,6 +125,7 @@ void jobs_end_instant(struct orr_jobs *w)
 {
 	if (w->slots.live || w->slots.n_ended) /* an instant in which all jobs are refused is not counted */
 		metrics_state(w);
+	decisions_instant(w);
 	bill_instant(w);
 	causes_instant(w);
 	if (w->config->check)
@@ -316,6 +319,7 @@ static void world_free(struct orr_jobs *w)
 	node_events_free(w);
 	bill_free(w);
 	causes_free(w);
+	tenants_free(w->tenants);
 	flows_free(w);
 	depend_free(w);
 	jobcursor_close(w->arrivals.cursor);
@@ -344,7 +348,10 @@ struct orr_jobs *jobs_begin(const struct jobs_config *c, const struct jobs_host 
 	if (c->capacity && w->owns_host)
 		bill_begin(w);
 	causes_begin(w);
-	calls_create(w, policy_args);
+	if (c->decisions && !(w->decisions = decisions_new(c->decisions, &w->error)))
+		w->is_over = true;
+	else
+		calls_create(w, policy_args);
 	return w;
 }
 
@@ -363,6 +370,8 @@ int jobs_end(struct orr_jobs *w, struct orr_error *err)
 		check_end(w);
 	calls_destroy(w);
 	w->result->is_oracle |= (w->policy.declared->flags & ORR_NEEDS_ORACLE) || w->policy.saw_truth;
+	if (w->decisions && decisions_end(w->decisions, w->error.code, &w->error) && !w->error.code)
+		w->error.code = ORR_EFAIL;
 	int rc = w->error.code;
 	if (rc && err)
 		*err = w->error;

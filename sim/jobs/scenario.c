@@ -68,6 +68,18 @@ static int check_memory(const struct scenario *s, const struct jobs_state *t, st
 	return ORR_OK;
 }
 
+/* The file of --decisions receives those of one run, in terms that the policy replay can repeat. */
+static int check_decisions(const struct scenario *s, const struct jobs_state *t, struct orr_error *err)
+{
+	if (!world_extra(s->output, "decisions"))
+		return ORR_OK;
+	if (s->n_policies != 1 || s->replications > 1)
+		return orr_fail(err, ORR_EINPUT, "--decisions: expected one policy and one replication");
+	if (t->failures || t->capacity.is_given || jobset_flows(t->jobs))
+		return orr_fail(err, ORR_EINPUT, "--decisions: expected a run without failures, without lent nodes and without flows");
+	return ORR_OK;
+}
+
 static int check_dependencies(const struct scenario *s, const struct jobs_state *t, struct orr_error *err)
 {
 	if (strcmp(orr_arg_text(s->options, "dependencies"), "on"))
@@ -300,6 +312,8 @@ static void describe(struct scenario *s, const struct jobs_state *t)
 		}
 		cJSON_AddStringToObject(o, "batches", orr_arg_text(s->keys, "batches"));
 		cJSON_AddStringToObject(o, "epoch_ends", orr_arg_text(s->keys, "epoch_ends"));
+		cJSON_AddStringToObject(o, "profiles", orr_arg_text(s->keys, "profiles"));
+		cJSON_AddNumberToObject(o, "profile_error", orr_arg_real(s->keys, "profile_error"));
 	}
 	if (strcmp(orr_arg_text(s->keys, "interference"), "auto"))
 		cJSON_AddStringToObject(o, "interference", orr_arg_text(s->keys, "interference"));
@@ -326,18 +340,22 @@ static void describe(struct scenario *s, const struct jobs_state *t)
 
 static int resolve_adapt(const struct scenario *s, struct jobs_state *t, struct orr_error *err)
 {
-	static const char *const needs[] = { "noise", "step_times", "batches", "epoch_ends" };
+	static const char *const needs[] = { "noise", "step_times", "batches", "epoch_ends", "profiles", "profile_error" };
 	struct adapt_files f = { .applications = orr_arg_text(s->keys, "applications"),
 		.noise = orr_arg_text(s->keys, "noise"),
 		.step_times = orr_arg_text(s->keys, "step_times"),
 		.batches = (enum adapt_batches)orr_arg_int(s->keys, "batches"),
-		.epochs = (enum adapt_epochs)orr_arg_int(s->keys, "epoch_ends") };
+		.epochs = (enum adapt_epochs)orr_arg_int(s->keys, "epoch_ends"),
+		.profiles = (enum adapt_profiles)orr_arg_int(s->keys, "profiles"),
+		.profile_error = orr_arg_real(s->keys, "profile_error") };
 	for (size_t i = 0; !*f.applications && i < sizeof needs / sizeof *needs; i++)
 		if (cJSON_GetObjectItemCaseSensitive(s->given, needs[i]))
 			return orr_fail(err, ORR_EINPUT, "%s: this option has no effect: expected applications (--applications FILE) too",
 				needs[i]);
 	if (!*f.applications)
 		return ORR_OK;
+	if (f.profile_error > 0 && f.profiles != ADAPT_PROFILES_WRONG)
+		return orr_fail(err, ORR_EINPUT, "profile_error: this option has no effect: expected profiles=wrong too");
 	if (!*f.noise)
 		return orr_fail(err, ORR_EINPUT, "applications: expected noise (--noise FILE) too: the gradient by epoch and batch");
 	t->adapt = adapt_load(&f, err);
@@ -363,6 +381,8 @@ int jobs_state_load(struct scenario *s, struct jobs_state *t, struct orr_error *
 		rc = check_memory(s, t, err);
 	if (!rc)
 		rc = check_dependencies(s, t, err);
+	if (!rc)
+		rc = check_decisions(s, t, err);
 	if (!rc)
 		rc = check_gpu_types(s, t, err);
 	if (!rc)

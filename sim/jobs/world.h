@@ -38,6 +38,8 @@ struct places;
 struct bill;
 struct capacity;
 struct causes;
+struct decisions;
+struct tenants;
 
 struct orr_jobs {
 	const struct jobs_config *config;
@@ -60,9 +62,11 @@ struct orr_jobs {
 	struct flows *flows;   /* NULL: the trace has no flows */
 	struct policy_calls policy;
 	struct node_events nodes;
-	struct capacity *capacity; /* lent nodes; NULL: all nodes are always present */
-	struct bill *bill;         /* NULL with capacity */
-	struct causes *causes;     /* NULL: the run records no parts */
+	struct capacity *capacity;   /* lent nodes; NULL: all nodes are always present */
+	struct bill *bill;           /* NULL with capacity */
+	struct causes *causes;       /* NULL: the run records no parts */
+	struct decisions *decisions; /* NULL: they are not recorded */
+	struct tenants *tenants;     /* NULL until the first job arrives */
 	struct totals totals;
 	unsigned *use; /* address of totals.used, which queries change too */
 	struct measures measures;

@@ -47,7 +47,7 @@ serve.replica_hours=0.0111111111 serve.gpu_hours=0.0111111111 serve.memory_use_m
 serve.replicas_lost=0 serve.usd=0.04 serve.usd_per_million_samples=20000 jobs.jct_mean=85 jobs.jct_p50=85 jobs.jct_p95=116.5 jobs.jct_p99=119.3
 jobs.jct_max=120 jobs.wait_mean=10 jobs.wait_p50=10 jobs.wait_p99=19.8 jobs.slowdown_mean=1.1 jobs.slowdown_p99=1.198 jobs.makespan=120
 jobs.utilisation=0.520833333 jobs.gpu_hours=0.0694444444 jobs.queue_length_mean=0.166666667 jobs.queue_length_max=1 jobs.stranded_gpus=0
-jobs.fragmentation=0.0625 jobs.jain_slowdown=0.991803279 jobs.ftf_mean=1.1 jobs.ftf_max=1.2 jobs.jobs=2 jobs.jobs_completed=2 jobs.jobs_killed=0
+jobs.fragmentation=0.0625 jobs.jain_slowdown=0.991803279 jobs.ftf_mean=1.1 jobs.ftf_max=1.2 jobs.ftf_static_mean=1.1 jobs.ftf_static_max=1.2 jobs.ftf_unfair=0.5 jobs.jobs=2 jobs.jobs_completed=2 jobs.jobs_killed=0
 jobs.jobs_failed=0 jobs.jobs_unfinished=0 jobs.jobs_refused=0 jobs.preemptions=0 jobs.migrations=0 jobs.restarts=1
 jobs.lost_gpu_hours=0")" "all metrics"
 is "$(series o ^gpus | tr '\n' ' ')" "gpus_jobs@0=2 gpus_jobs@10=3 gpus_jobs@20=1 gpus_jobs@40=3 gpus_jobs@60=2 gpus_serve@0=1 gpus_serve@40=0 gpus_idle@0=1 gpus_idle@10=0 gpus_idle@40=1 gpus_idle@60=2 " \

@@ -81,7 +81,7 @@ bad 'nope.csv: No such file or directory' info nope.csv
 bad '.: Is a directory' info .
 gzip -c jobs.csv | head -c 40 >cut.gz
 bad 'cut.gz:1: truncated gzip data' info cut.gz --format tiresias
-bad 'unknown trace format "filly": expected one of flow, philly, muri, pollux, tiresias, openb, openb-nodes, orrery, azure-llm, bailian, mooncake, burstgpt, splitwise, vidur, requests, bamboo, gcp-polls, parcae-counts, step-curve, parcae-segment, skypilot, availability, prices, gavel, swf, acme, helios, itp, dlrm, spot-gpu, slurm, philly-raw, pai, kubernetes, aws-prices, csv, csv-requests, auto' info jobs.csv --format filly
+bad 'unknown trace format "filly": expected one of flow, philly, muri, pollux, shockwave, tiresias, openb, openb-nodes, orrery, azure-llm, bailian, mooncake, burstgpt, splitwise, vidur, requests, bamboo, gcp-polls, parcae-counts, step-curve, parcae-segment, skypilot, availability, prices, gavel, swf, acme, helios, itp, dlrm, spot-gpu, slurm, philly-raw, pai, kubernetes, aws-prices, csv, csv-requests, auto' info jobs.csv --format filly
 bad 'trace format swf: unknown parameter "extra_field": did you mean "extra_fields"?' info jobs.csv --format swf -O extra_field=1
 bad 'trace info: unknown or incomplete option "--jsn": did you mean "--json"?' info --jsn jobs.csv
 bad 'trace: unknown verb "inf": did you mean "info"?' inf jobs.csv

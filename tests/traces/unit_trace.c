@@ -155,7 +155,8 @@ static void errors(void)
 		"t:1: unknown trace format: expected a file of a format in 'orrery trace list' or --format, found \"something\"",
 		"an unknown format");
 	same_text(error_of("phily", "", NULL),
-		"unknown trace format \"phily\": expected one of flow, philly, muri, pollux, tiresias, openb, openb-nodes, orrery, "
+		"unknown trace format \"phily\": expected one of flow, philly, muri, pollux, shockwave, tiresias, openb, openb-nodes, "
+		"orrery, "
 		"azure-llm, bailian, mooncake, burstgpt, splitwise, vidur, requests, bamboo, gcp-polls, "
 		"parcae-counts, step-curve, parcae-segment, skypilot, availability, prices, gavel, swf, acme, helios, "
 		"itp, dlrm, spot-gpu, slurm, philly-raw, pai, kubernetes, aws-prices, csv, csv-requests, auto",

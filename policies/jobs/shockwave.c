@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Shockwave (Zheng et al., "Shockwave: Fair and Efficient Cluster Scheduling for Dynamic Adaptation in Machine Learning", NSDI 2023): a
+ *market over the next `window` rounds. A plan gives each job a number of rounds n so that
+ *
+ *	maximise  sum w log(U + offset) / sum w - lambda H / H0
+ *
+ *	U   share of the job's work that is done at the end of the window
+ *	w   max(1, rho)^k: rho = (age + time left x contention) / (run time alone x mean contention so far), its expected finish-time
+ *fairness H   longest remaining run time after the window, and the GPU time left over all GPUs; H0: the same before the window
+ *
+ * under sum g n <= GPUs x window. The published code solves an integer program over rounds with Gurobi. All rounds of the window are
+ * alike, so here n is the variable: a concave program, made linear by `pieces` chords of each logarithm, and solved by GLPK (lexlp.h).
+ *
+ * Each round runs the jobs that need all rounds left of their plan, then the others with rounds left, shortest time left first. GPUs left
+ * over go to the other jobs in order of w. A new plan is made if jobs arrived or ended, or the window is over. Run times are estimates that
+ *include batch changes.
+ */
+#include "lexlp.h"
+
+#include <orrery/jobs.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct orr_param params[] = { ORR_PARAM_TIME("round", "120s", "length of a round"),
+	ORR_PARAM_INT("window", "20", 1, 1000, "rounds of a plan"),
+	ORR_PARAM_REAL("k", "10", 0, 100, "power of the finish-time fairness in the weights"),
+	ORR_PARAM_REAL("lambda", "12", 0, 1e6, "weight of the makespan"),
+	ORR_PARAM_REAL("offset", "1", 1e-6, 1000, "share added in each logarithm: small values favour jobs that have done little"),
+	ORR_PARAM_INT("pieces", "5", 1, 50, "chords of each logarithm"),
+	ORR_PARAM_CHOICE("estimate", "exact", "exact|limit", "run times: the truth (an oracle) times error, or the users' limits"),
+	ORR_PARAM_REAL("error", "1", 0.01, 100, "estimate=exact: factor of every estimate"), ORR_PARAM_END };
+
+struct member {
+	orr_job job;
+	uint64_t number;
+	double submit_s, gpus;
+	double present; /* integral of the contention at the arrival */
+	double alone_s, left_s, weight;
+	double open; /* rounds of the plan that the job has not had */
+	bool is_chosen;
+};
+
+struct shockwave {
+	int64_t round, next;
+	double k, lambda, offset, factor, gpus;
+	int window, pieces, left; /* left: rounds of the present plan */
+	enum orr_estimate estimate;
+	bool is_changed;
+	struct member *member;
+	size_t n, cap;
+	double present, since_s; /* integral of the contention over time, up to since_s */
+	size_t *order;
+	size_t cap_order;
+};
+
+static void destroy(void *self)
+{
+	struct shockwave *s = self;
+	orr_free(s->member);
+	orr_free(s->order);
+	orr_free(s);
+}
+
+static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
+{
+	int64_t round = orr_arg_time_ns(args, "round");
+	if (round <= 0 || orr_gpu_types(w) > 1) {
+		orr_fail(err, ORR_EINPUT, "%s",
+			round <= 0 ? "round: expected a time above 0"
+				   : "shockwave: expected a cluster with one GPU type: all GPUs are equal");
+		return NULL;
+	}
+	struct shockwave *s = orr_alloc(1, sizeof *s);
+	s->round = round;
+	s->window = (int)orr_arg_int(args, "window");
+	s->pieces = (int)orr_arg_int(args, "pieces");
+	s->k = orr_arg_real(args, "k");
+	s->lambda = orr_arg_real(args, "lambda");
+	s->offset = orr_arg_real(args, "offset");
+	s->factor = orr_arg_real(args, "error");
+	s->estimate = !strcmp(orr_arg_text(args, "estimate"), "limit") ? ORR_ESTIMATE_LIMIT : ORR_ESTIMATE_EXACT;
+	return s;
+}
+
+/* ---- members ---- */
+
+/* Returns GPUs requested over GPUs, at least 1. */
+static double contention(const struct shockwave *s)
+{
+	double asked = 0;
+	for (size_t i = 0; i < s->n; i++)
+		asked += s->member[i].gpus;
+	return s->gpus > 0 ? fmax(1, asked / s->gpus) : 1;
+}
+
+/* Accounts for the time up to now, with the jobs that were present. */
+static void pass(struct shockwave *s, struct orr_jobs *w)
+{
+	double now_s = (double)orr_now(w) / 1e9;
+	s->present += contention(s) * (now_s - s->since_s);
+	s->since_s = now_s;
+	s->gpus = orr_total_gpus(w);
+}
+
+static void arrive(void *self, struct orr_jobs *w, orr_job j)
+{
+	struct shockwave *s = self;
+	struct orr_job_info info;
+	if (!orr_job_get(w, j, &info))
+		return;
+	pass(s, w);
+	ORR_GROW(s->member, s->n, s->cap);
+	size_t at = s->n++; /* sorted by number, because stages of flows do not arrive in this order */
+	for (; at && s->member[at - 1].number > info.number; at--)
+		s->member[at] = s->member[at - 1];
+	s->member[at] = (struct member){ .job = j,
+		.number = info.number,
+		.submit_s = (double)info.submit_ns / 1e9,
+		.gpus = (double)info.gpus * info.gpu_milli / 1000,
+		.present = s->present };
+	s->is_changed = true;
+}
+
+static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
+{
+	struct shockwave *s = self;
+	uint64_t number = orr_job_number(w, j);
+	size_t low = 0, high = s->n;
+	(void)how;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (s->member[middle].number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == s->n || s->member[low].number != number)
+		return;
+	pass(s, w);
+	s->n--;
+	memmove(s->member + low, s->member + low + 1, (s->n - low) * sizeof *s->member);
+	s->is_changed = true;
+}
+
+static void evict(void *self, struct orr_jobs *w, orr_job j)
+{
+	(void)self, (void)w, (void)j;
+}
+
+static void weigh(struct shockwave *s, struct orr_jobs *w)
+{
+	double now = contention(s);
+	for (size_t i = 0; i < s->n; i++) {
+		struct member *m = &s->member[i];
+		double age_s = s->since_s - m->submit_s, ran_s = (double)orr_job_attained_ns(w, m->job) / 1e9;
+		m->alone_s = fmax(1, (double)orr_job_estimate_ns(w, m->job, s->estimate, s->factor) / 1e9);
+		m->left_s = fmax(1, m->alone_s - ran_s);
+		double mean = age_s > 0 ? (s->present - m->present) / age_s : now;
+		double rho = (age_s + m->left_s * now) / (m->alone_s * mean);
+		m->weight = pow(fmax(1, rho), s->k);
+	}
+}
+
+/* ---- the plan ---- */
+
+/* Adds a job's columns: n in pieces of equal length, each with the slope of its chord. Returns the first column. */
+static int add_job(struct lexlp *lp, const struct shockwave *s, const struct member *m, int goal, double scale, double rounds)
+{
+	int first = -1;
+	double round_s = (double)s->round / 1e9, done = m->alone_s - m->left_s, width = rounds / s->pieces;
+	for (int p = 0; p < s->pieces; p++) {
+		double from = (done + p * width * round_s) / m->alone_s, to = (done + (p + 1) * width * round_s) / m->alone_s;
+		int col = lexlp_col(lp, 0, width);
+		first = first < 0 ? col : first;
+		lexlp_goal_set(lp, goal, col, m->weight * scale * log((fmin(to, 1) + s->offset) / (fmin(from, 1) + s->offset)) / width);
+	}
+	return first;
+}
+
+/* Sets `open` of every member. */
+static bool plan(struct shockwave *s, struct orr_jobs *w)
+{
+	struct lexlp *lp = lexlp_new();
+	struct orr_error err = { 0 };
+	double round_s = (double)s->round / 1e9, sum = 0, longest = 0, gpu_rounds = 0;
+	for (size_t i = 0; i < s->n; i++) {
+		sum += s->member[i].weight;
+		longest = fmax(longest, s->member[i].left_s / round_s);
+		gpu_rounds += s->member[i].gpus * s->member[i].left_s / round_s;
+	}
+	double before = fmax(longest, gpu_rounds / fmax(1, s->gpus));
+	int goal = lexlp_goal(lp), room = lexlp_row(lp, -INFINITY, s->gpus * s->window),
+	    total = lexlp_row(lp, gpu_rounds / fmax(1, s->gpus), INFINITY);
+	int end = lexlp_col(lp, 0, before), n_cols = 1;
+	lexlp_goal_set(lp, goal, end, -s->lambda / before);
+	lexlp_set(lp, total, end, 1);
+	for (size_t i = 0; i < s->n; i++) {
+		const struct member *m = &s->member[i];
+		double left = m->left_s / round_s, rounds = fmin(s->window, ceil(left));
+		int first = add_job(lp, s, m, goal, 1 / sum, rounds), row = lexlp_row(lp, left, INFINITY);
+		lexlp_set(lp, row, end, 1);
+		for (int p = 0; p < s->pieces; p++, n_cols++) {
+			lexlp_set(lp, row, first + p, 1);
+			lexlp_set(lp, room, first + p, m->gpus);
+			lexlp_set(lp, total, first + p, m->gpus / fmax(1, s->gpus));
+		}
+	}
+	lexlp_end_after_goals(lp);
+	double *x = orr_alloc((size_t)n_cols + 1, sizeof *x);
+	int rc = lexlp_solve(lp, x, &err);
+	for (size_t i = 0; i < s->n && !rc; i++) {
+		s->member[i].open = 0;
+		for (int p = 0; p < s->pieces; p++)
+			s->member[i].open += x[1 + (int)i * s->pieces + p];
+	}
+	if (rc)
+		orr_give_up(w, 0, err.text);
+	lexlp_free(lp);
+	orr_free(x);
+	s->left = s->window;
+	s->is_changed = false;
+	return !rc;
+}
+
+/* ---- rounds ---- */
+
+/* Order of a round: 0: the plan needs every round that is left; 1: the plan has rounds for the job; 2: others. */
+struct ranked {
+	int class;
+	double key; /* class 2: -weight; else the time left, s */
+	size_t at;
+};
+
+static int by_rank(const void *x, const void *y)
+{
+	const struct ranked *a = x, *b = y;
+	if (a->class != b->class)
+		return a->class - b->class;
+	if (a->key != b->key)
+		return a->key < b->key ? -1 : 1;
+	return (a->at > b->at) - (a->at < b->at);
+}
+
+static void choose(struct shockwave *s)
+{
+	struct ranked *r = orr_alloc(s->n + 1, sizeof *r);
+	double left = s->gpus;
+	for (size_t i = 0; i < s->n; i++) {
+		struct member *m = &s->member[i];
+		int class = m->open >= fmax(1, s->left) - 0.5 ? 0 : m->open >= 0.5 ? 1 : 2;
+		r[i] = (struct ranked){ class, class == 2 ? -m->weight : m->left_s, i };
+		m->is_chosen = false;
+	}
+	if (s->n)
+		qsort(r, s->n, sizeof *r, by_rank);
+	for (size_t i = 0; i < s->n; i++) {
+		struct member *m = &s->member[r[i].at];
+		if (m->gpus > left)
+			continue;
+		left -= m->gpus;
+		m->is_chosen = true;
+		m->open -= 1;
+	}
+	orr_free(r);
+}
+
+static void apply(struct shockwave *s, struct orr_jobs *w)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (!s->member[i].is_chosen && orr_job_is_running(w, s->member[i].job))
+			orr_stop(w, s->member[i].job);
+	for (int chosen = 1; chosen >= 0; chosen--) /* where the placement refuses one, others use the GPUs */
+		for (size_t i = 0; i < s->n; i++)
+			if (s->member[i].is_chosen == chosen && !orr_job_is_running(w, s->member[i].job))
+				orr_try_start(w, s->member[i].job);
+}
+
+static void schedule(void *self, struct orr_jobs *w)
+{
+	struct shockwave *s = self;
+	int64_t now = orr_now(w);
+	bool runs = false;
+	orr_why(w, ORR_WHY_HELD, 0, "next round");
+	for (size_t i = 0; i < s->n; i++)
+		runs |= orr_job_is_running(w, s->member[i].job);
+	if (!s->n || (now < s->next && runs))
+		return;
+	pass(s, w);
+	weigh(s, w);
+	if ((s->is_changed || !s->left) && !plan(s, w))
+		return;
+	choose(s);
+	apply(s, w);
+	s->left--;
+	s->next = now + s->round;
+	orr_timer(w, s->next);
+}
+
+static const struct orr_jobs_ops ops = {
+	.create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule
+};
+
+ORR_POLICY_JOBS(shockwave,
+	"a market over the next rounds: proportional fairness of progress, finish-time fairness and makespan by LP (Shockwave)", params,
+	ops);

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Sia (Jayaram Subramanya et al., "Sia: Heterogeneity-aware, goodput-optimized ML-cluster scheduling", SOSP 2023): each `interval`, an
+ * integer program (sia_choose.h) chooses for every job GPUs of one type, or none.
+ *
+ * A job's options on a type are 1, 2, 4, .. GPUs of one node, and then whole nodes. It starts on one GPU and at most doubles its largest
+ * number so far. A job that does not adapt has the sizes that it offers. A job that has started less than `restart` ago keeps its GPUs.
+ *
+ * The chosen GPUs are placed type by type: jobs whose option is unchanged remain; the others go, largest first, to the fullest node with
+ * room. If one finds no room, all jobs of the type are placed again, largest first, which succeeds if nodes are equal and have a power of
+ * two GPUs.
+ *
+ * rules=own: costs are exact. rules=sia: costs are rounded to 2 decimals, as in the published code, where ties result.
+ */
+#include "sia_choose.h"
+
+#include <orrery/jobs.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct orr_param params[] = { ORR_PARAM_TIME("interval", "60s", "time between decisions"),
+	ORR_PARAM_TIME("restart", "30s", "time that a new allocation costs a job, as the program assumes (the run's: jobs.start_cost)"),
+	ORR_PARAM_REAL("p", "-0.5", -10, -0.01, "exponent of the goodputs: lower values favour jobs that gain little"),
+	ORR_PARAM_REAL("lambda", "1.1", 0, 1000, "cost of a job without GPUs"),
+	ORR_PARAM_CHOICE("rules", "own", "own|sia", "sia: costs rounded as in the published code"), ORR_PARAM_END };
+
+struct type {
+	uint32_t node_gpus, nodes; /* GPUs of its largest nodes, and their number */
+	uint32_t n;                /* all its nodes: node[first .. first + n) */
+	uint32_t first;
+};
+
+struct member {
+	orr_job job;
+	uint64_t number;
+	double submit_s;
+	int64_t started_ns;
+	uint32_t starts, largest;
+	struct sia_option option; /* present: type, GPUs; gpus 0: none */
+	struct sia_option wanted;
+};
+
+struct sia {
+	int64_t interval, next, restart_ns;
+	double power, lambda;
+	bool is_rounded;
+	uint32_t n_types;
+	struct type *type;
+	uint32_t *node, *room; /* nodes by type; free GPUs while jobs are placed */
+	double *gpus_of_type;
+	struct member *member;
+	size_t n, cap;
+	struct sia_option *option; /* of all jobs, while a program is built */
+	size_t n_options, cap_options;
+	uint32_t *on, *gpus; /* scratch: one allocation */
+};
+
+static void destroy(void *self)
+{
+	struct sia *s = self;
+	orr_free(s->type);
+	orr_free(s->node);
+	orr_free(s->room);
+	orr_free(s->gpus_of_type);
+	orr_free(s->member);
+	orr_free(s->option);
+	orr_free(s->on);
+	orr_free(s->gpus);
+	orr_free(s);
+}
+
+static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
+{
+	int64_t interval = orr_arg_time_ns(args, "interval");
+	if (interval <= 0) {
+		orr_fail(err, ORR_EINPUT, "interval: expected a time above 0");
+		return NULL;
+	}
+	struct sia *s = orr_alloc(1, sizeof *s);
+	s->interval = interval;
+	s->restart_ns = orr_arg_time_ns(args, "restart");
+	s->power = orr_arg_real(args, "p");
+	s->lambda = orr_arg_real(args, "lambda");
+	s->is_rounded = !strcmp(orr_arg_text(args, "rules"), "sia");
+	s->n_types = orr_gpu_types(w);
+	s->type = orr_alloc(s->n_types + 1u, sizeof *s->type);
+	s->gpus_of_type = orr_alloc(s->n_types + 1u, sizeof *s->gpus_of_type);
+	s->node = orr_alloc(orr_nodes(w) + 1u, sizeof *s->node);
+	s->room = orr_alloc(orr_nodes(w) + 1u, sizeof *s->room);
+	s->on = orr_alloc(orr_nodes(w) + 1u, sizeof *s->on);
+	s->gpus = orr_alloc(orr_nodes(w) + 1u, sizeof *s->gpus);
+	return s;
+}
+
+static void arrive(void *self, struct orr_jobs *w, orr_job j)
+{
+	struct sia *s = self;
+	struct orr_job_info info;
+	if (!orr_job_get(w, j, &info))
+		return;
+	if (info.gpu_milli != 1000 || !info.gpus) {
+		orr_give_up(w, j, "sia: expected a job that requests whole GPUs");
+		return;
+	}
+	ORR_GROW(s->member, s->n, s->cap);
+	size_t at = s->n++; /* sorted by number, because stages of flows do not arrive in this order */
+	for (; at && s->member[at - 1].number > info.number; at--)
+		s->member[at] = s->member[at - 1];
+	s->member[at] = (struct member){ .job = j, .number = info.number, .submit_s = (double)info.submit_ns / 1e9 };
+}
+
+/* Members are in ascending order of their numbers. */
+static struct member *find(struct sia *s, uint64_t number)
+{
+	size_t low = 0, high = s->n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (s->member[middle].number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < s->n && s->member[low].number == number ? &s->member[low] : NULL;
+}
+
+static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
+{
+	struct sia *s = self;
+	struct member *m = find(s, orr_job_number(w, j));
+	(void)how;
+	if (!m)
+		return;
+	s->n--;
+	memmove(m, m + 1, (size_t)(s->member + s->n - m) * sizeof *m);
+}
+
+static void evict(void *self, struct orr_jobs *w, orr_job j)
+{
+	struct member *m = find(self, orr_job_number(w, j));
+	if (m)
+		m->option.gpus = 0;
+}
+
+/* ---- options ---- */
+
+/* Lists the nodes that are up by type, and the size of each type's largest nodes. */
+static void observe(struct sia *s, struct orr_jobs *w)
+{
+	struct orr_node_info info;
+	uint32_t n = 0;
+	for (uint32_t t = 0; t < s->n_types; t++) {
+		struct type *type = &s->type[t];
+		*type = (struct type){ .first = n };
+		s->gpus_of_type[t] = 0;
+		for (uint32_t i = 0; i < orr_nodes(w); i++) {
+			if (!orr_node_get(w, i, &info) || !info.is_up || info.gpu_type != t)
+				continue;
+			s->node[n++] = i;
+			s->gpus_of_type[t] += info.gpus;
+			type->nodes = info.gpus > type->node_gpus ? 1 : type->nodes + (info.gpus == type->node_gpus);
+			type->node_gpus = info.gpus > type->node_gpus ? info.gpus : type->node_gpus;
+		}
+		type->n = n - type->first;
+	}
+}
+
+static double value_of(struct orr_jobs *w, orr_job j, uint32_t type, uint32_t nodes, uint32_t gpus)
+{
+	double goodput = orr_job_goodput_on(w, j, type, nodes, gpus);
+	return goodput > 0 || orr_job_goodput(w, j, 1, 1) > 0 ? goodput : orr_job_rate_at(w, j, gpus) * orr_job_rate_on(w, j, type);
+}
+
+static void add_option(struct sia *s, uint32_t type, uint32_t gpus, double value)
+{
+	if (!(value > 0))
+		return;
+	ORR_GROW(s->option, s->n_options, s->cap_options);
+	s->option[s->n_options++] = (struct sia_option){ .type = type, .gpus = gpus, .s = value };
+}
+
+/* Adds the options of a job on a type: powers of two within a node, then whole nodes. */
+static void add_options(struct sia *s, struct orr_jobs *w, const struct member *m, uint32_t t, uint32_t most)
+{
+	const struct type *type = &s->type[t];
+	for (uint32_t g = 1; g < type->node_gpus && g <= most; g *= 2)
+		add_option(s, t, g, value_of(w, m->job, t, 1, g));
+	for (uint32_t k = 1; k <= type->nodes && k * type->node_gpus <= most; k++)
+		add_option(s, t, k * type->node_gpus, value_of(w, m->job, t, k, k * type->node_gpus));
+}
+
+/* Adds the size that a rigid job requests, which need not be a power of two. */
+static void add_request(struct sia *s, struct orr_jobs *w, const struct member *m, uint32_t t, uint32_t gpus)
+{
+	const struct type *type = &s->type[t];
+	if (!type->node_gpus)
+		return;
+	uint32_t nodes = (gpus + type->node_gpus - 1) / type->node_gpus;
+	add_option(s, t, gpus, value_of(w, m->job, t, nodes, gpus));
+}
+
+static void fill_job(struct sia *s, struct orr_jobs *w, struct sia_job *to, const struct member *m, size_t *first)
+{
+	struct orr_job_info info;
+	double age_s = (double)orr_now(w) / 1e9 - m->submit_s, restart_s = (double)s->restart_ns / 1e9;
+	double restarts = m->starts ? m->starts - 1 : 0;
+	*first = s->n_options;
+	*to = (struct sia_job){ .present = SIZE_MAX, .chosen = SIZE_MAX };
+	if (!orr_job_get(w, m->job, &info))
+		return;
+	uint32_t limit = m->largest ? 2 * m->largest : 1, can = orr_job_most_gpus(w, m->job);
+	for (uint32_t t = 0; t < s->n_types; t++) {
+		if (info.is_elastic)
+			add_options(s, w, m, t, limit < can ? limit : can);
+		else
+			add_request(s, w, m, t, info.gpus);
+	}
+	to->n = s->n_options - *first;
+	for (size_t i = 0; i < to->n && m->option.gpus; i++) {
+		const struct sia_option *o = &s->option[*first + i];
+		if (o->type == m->option.type && o->gpus == m->option.gpus)
+			to->present = i;
+	}
+	to->restart_factor = age_s < restart_s ? 1 : fmax(age_s - restarts * restart_s, 0) / (age_s + restart_s);
+	to->is_pinned = to->present != SIZE_MAX && m->started_ns + s->restart_ns > orr_now(w);
+}
+
+/* Solves the program; sets `wanted` of every member. */
+static bool choose(struct sia *s, struct orr_jobs *w)
+{
+	struct sia_problem p = { .n_jobs = s->n,
+		.gpus_of_type = s->gpus_of_type,
+		.n_types = s->n_types,
+		.power = s->power,
+		.lambda = s->lambda,
+		.is_rounded = s->is_rounded };
+	struct orr_error err = { 0 };
+	size_t *first = orr_alloc(s->n + 1, sizeof *first);
+	p.job = orr_alloc(s->n + 1, sizeof *p.job);
+	s->n_options = 0;
+	for (size_t i = 0; i < s->n; i++)
+		fill_job(s, w, &p.job[i], &s->member[i], &first[i]);
+	for (size_t i = 0; i < s->n; i++) { /* the array of options no longer moves */
+		p.job[i].option = s->option + first[i];
+		sia_normalise(&p, &p.job[i]);
+		sia_costs(&p, &p.job[i]);
+	}
+	int rc = sia_choose(&p, NULL, &err);
+	for (size_t i = 0; i < s->n && !rc; i++)
+		s->member[i].wanted = p.job[i].chosen == SIZE_MAX ? (struct sia_option){ 0 } : p.job[i].option[p.job[i].chosen];
+	if (rc)
+		orr_give_up(w, 0, err.text);
+	orr_free(p.job);
+	orr_free(first);
+	return !rc;
+}
+
+/* ---- placement ---- */
+
+static bool is_kept(const struct member *m)
+{
+	return m->option.gpus && m->option.gpus == m->wanted.gpus && m->option.type == m->wanted.type;
+}
+
+static void stop(struct orr_jobs *w, struct member *m)
+{
+	if (orr_job_is_running(w, m->job))
+		orr_stop(w, m->job);
+	m->option.gpus = 0;
+}
+
+/* Writes an allocation into on[] and gpus[]; returns its number of nodes, 0: no room. Whole nodes first, then the fullest node that has
+ * room for the rest. */
+static size_t find_room(struct sia *s, const struct type *type, uint32_t gpus)
+{
+	size_t n = 0;
+	for (uint32_t i = 0; i < type->n && gpus >= type->node_gpus && gpus; i++) {
+		uint32_t node = s->node[type->first + i];
+		if (s->room[node] < type->node_gpus)
+			continue;
+		s->on[n] = node;
+		s->gpus[n++] = type->node_gpus;
+		s->room[node] -= type->node_gpus;
+		gpus -= type->node_gpus;
+	}
+	uint32_t best = UINT32_MAX;
+	for (uint32_t i = 0; i < type->n && gpus; i++) {
+		uint32_t node = s->node[type->first + i];
+		if (s->room[node] >= gpus && (best == UINT32_MAX || s->room[node] < s->room[best]))
+			best = node;
+	}
+	if (!gpus || best != UINT32_MAX) {
+		if (gpus) {
+			s->on[n] = best;
+			s->gpus[n++] = gpus;
+			s->room[best] -= gpus;
+		}
+		return n;
+	}
+	for (size_t i = 0; i < n; i++) /* not enough room: undoes the whole nodes */
+		s->room[s->on[i]] += s->gpus[i];
+	return 0;
+}
+
+static bool start(struct sia *s, struct orr_jobs *w, struct member *m)
+{
+	size_t n = find_room(s, &s->type[m->wanted.type], m->wanted.gpus);
+	if (!n)
+		return false;
+	orr_start_at(w, m->job, s->on, s->gpus, n);
+	m->option = m->wanted;
+	m->started_ns = orr_now(w);
+	m->starts++;
+	m->largest = m->wanted.gpus > m->largest ? m->wanted.gpus : m->largest;
+	return true;
+}
+
+struct order {
+	uint32_t gpus;
+	size_t member;
+};
+
+static int largest_first(const void *x, const void *y)
+{
+	const struct order *a = x, *b = y;
+	if (a->gpus != b->gpus)
+		return a->gpus > b->gpus ? -1 : 1;
+	return (a->member > b->member) - (a->member < b->member);
+}
+
+static void read_room(struct sia *s, struct orr_jobs *w, uint32_t t)
+{
+	struct orr_node_info info;
+	for (uint32_t i = 0; i < s->type[t].n; i++)
+		if (orr_node_get(w, s->node[s->type[t].first + i], &info))
+			s->room[s->node[s->type[t].first + i]] = info.gpus_free;
+}
+
+/* Starts the waiting members that want the type, largest first; returns whether all have room. */
+static bool start_all(struct sia *s, struct orr_jobs *w, uint32_t t, struct order *order)
+{
+	size_t n = 0;
+	bool all = true;
+	read_room(s, w, t);
+	for (size_t i = 0; i < s->n; i++)
+		if (s->member[i].wanted.gpus && s->member[i].wanted.type == t && !s->member[i].option.gpus)
+			order[n++] = (struct order){ s->member[i].wanted.gpus, i };
+	if (n)
+		qsort(order, n, sizeof *order, largest_first);
+	for (size_t i = 0; i < n; i++)
+		all &= start(s, w, &s->member[order[i].member]);
+	return all;
+}
+
+static void place(struct sia *s, struct orr_jobs *w)
+{
+	struct order *order = orr_alloc(s->n + 1, sizeof *order);
+	for (size_t i = 0; i < s->n; i++)
+		if (s->member[i].option.gpus && !is_kept(&s->member[i]))
+			stop(w, &s->member[i]);
+	for (uint32_t t = 0; t < s->n_types; t++) {
+		if (start_all(s, w, t, order))
+			continue;
+		for (size_t i = 0; i < s->n; i++)
+			if (s->member[i].option.gpus && s->member[i].option.type == t)
+				stop(w, &s->member[i]);
+		start_all(s, w, t, order);
+	}
+	orr_free(order);
+}
+
+static void schedule(void *self, struct orr_jobs *w)
+{
+	struct sia *s = self;
+	int64_t now = orr_now(w), due = (now + s->interval - 1) / s->interval * s->interval;
+	orr_why(w, ORR_WHY_HELD, 0, "next round");
+	if (!s->n)
+		return;
+	if (due > now || s->next > now) {
+		if (s->next <= now) {
+			s->next = due;
+			orr_timer(w, due);
+		}
+		return;
+	}
+	observe(s, w);
+	if (choose(s, w))
+		place(s, w);
+	s->next = now + s->interval;
+	orr_timer(w, s->next);
+}
+
+static const struct orr_jobs_ops ops = {
+	.create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule
+};
+
+ORR_POLICY_JOBS(sia, "jobs that adapt, on several GPU types: GPUs by an integer program over normalised goodputs (Sia)", params, ops);

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "jobs/tenants.h"
+
+#include "base/mem.h"
+#include "jobs/world.h"
+#include "results/summary.h"
+
+#include <math.h>
+
+/* A job is called unfair if it takes 5 % longer than its fair share would (Zheng et al., NSDI 2023). */
+static const double UNFAIR = 1.05;
+
+struct tenant {
+	uint64_t live;
+	int64_t since_ns;
+	double active_ns, asked_ns, gpus; /* asked_ns: GPUs x time; gpus: of all its jobs */
+	double *held_ns, *speed;          /* by type; speed: sum of GPUs x rate */
+};
+
+struct tenants {
+	struct tenant **of; /* by user; NULL: none yet */
+	uint32_t n, users;  /* entries; tenants */
+	double *stretch;    /* of completed jobs: JCT over duration */
+	size_t n_stretches, cap_stretches;
+};
+
+static struct tenants *all_of(struct orr_jobs *w)
+{
+	if (!w->tenants)
+		w->tenants = mem_zalloc(1, sizeof *w->tenants);
+	return w->tenants;
+}
+
+void tenants_free(struct tenants *t)
+{
+	for (uint32_t i = 0; t && i < t->n; i++)
+		if (t->of[i]) {
+			mem_free(t->of[i]->held_ns);
+			mem_free(t->of[i]);
+		}
+	if (t) {
+		mem_free(t->of);
+		mem_free(t->stretch);
+	}
+	mem_free(t);
+}
+
+/* Returns the tenant of a job; NULL: the job has no user. */
+static struct tenant *tenant_of(struct orr_jobs *w, const struct job *job)
+{
+	struct tenants *t = all_of(w);
+	if (!job->user)
+		return NULL;
+	if (job->user >= t->n) {
+		uint32_t n = 2 * job->user + 16;
+		t->of = mem_realloc(t->of, n, sizeof(struct tenant *));
+		for (uint32_t i = t->n; i < n; i++)
+			t->of[i] = NULL;
+		t->n = n;
+	}
+	struct tenant **at = &t->of[job->user];
+	if (!*at) {
+		uint32_t types = w->config->cluster->n_types;
+		*at = mem_zalloc(1, sizeof **at);
+		(*at)->held_ns = mem_zalloc(2 * (size_t)types + 1, sizeof(double));
+		(*at)->speed = (*at)->held_ns + types;
+		t->users++;
+	}
+	return *at;
+}
+
+static double gpus_of(const struct job *job)
+{
+	return (double)gpu_milli_of(job, job->gpus) / 1000;
+}
+
+void tenants_arrive(struct orr_jobs *w, const struct job *job)
+{
+	struct tenant *t = tenant_of(w, job);
+	uint32_t types = w->config->cluster->n_types;
+	if (!t || !job->gpus)
+		return;
+	if (!t->live++)
+		t->since_ns = eng_now(w->engine);
+	t->gpus += gpus_of(job);
+	for (uint32_t i = 0; i < types; i++)
+		t->speed[i] += gpus_of(job) * (types > 1 ? rate_on_type(w, job, i) : 1);
+}
+
+void tenants_leave(struct orr_jobs *w, const struct job *job, int64_t ran_ns)
+{
+	struct tenant *t = tenant_of(w, job);
+	if (t && job->gpus && job->alloc.type < w->config->cluster->n_types)
+		t->held_ns[job->alloc.type] += (double)ran_ns * (double)gpu_milli_of(job, job->held) / 1000;
+}
+
+void tenants_end(struct orr_jobs *w, const struct job *job)
+{
+	struct tenant *t = tenant_of(w, job);
+	if (!t || !job->gpus)
+		return;
+	t->asked_ns += gpus_of(job) * (double)(eng_now(w->engine) - job->submit);
+	if (!--t->live)
+		t->active_ns += (double)(eng_now(w->engine) - t->since_ns);
+}
+
+void tenants_complete(struct orr_jobs *w, double jct_s, double duration_s)
+{
+	struct tenants *t = all_of(w);
+	if (!(duration_s > 0))
+		return;
+	MEM_GROW(t->stretch, t->n_stretches, t->cap_stretches);
+	t->stretch[t->n_stretches++] = jct_s / duration_s;
+}
+
+/* ---- at the end ---- */
+
+/* Finish-time fairness with a share that is the same for all: 1/N of the cluster, N all jobs of the run. */
+static void put_static(struct orr_jobs *w, const struct tenants *t)
+{
+	double sum = 0, most = 0, unfair = 0, gpus = w->config->cluster->gpus;
+	double share = fmax(1, gpus > 0 ? (double)(w->totals.arrived - w->totals.refused) / gpus : 1);
+	for (size_t i = 0; i < t->n_stretches; i++) {
+		double rho = t->stretch[i] / share;
+		sum += rho;
+		most = fmax(most, rho);
+		unfair += rho > UNFAIR;
+	}
+	double n = (double)t->n_stretches;
+	summary_put(w->result, "ftf_static_mean", n > 0 ? sum / n : NAN);
+	summary_put(w->result, "ftf_static_max", most);
+	summary_put(w->result, "ftf_unfair", n > 0 ? unfair / n : NAN);
+}
+
+/* GPUs held by type and requested, means over the time in which the tenant has jobs. */
+struct bundle {
+	double *held, *speed, asked, best;
+};
+
+/* Returns what a tenant makes of a bundle, relative to all that it asks for on its best type. */
+static double value(const struct bundle *mine, const struct bundle *of, uint32_t types)
+{
+	double sum = 0, most = mine->asked * mine->best;
+	for (uint32_t i = 0; i < types; i++)
+		sum += mine->speed[i] * of->held[i];
+	return most > 0 ? fmin(1, sum / most) : 0;
+}
+
+static uint32_t list_bundles(const struct tenants *t, struct bundle *b, uint32_t types)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < t->n; i++) {
+		const struct tenant *x = t->of[i];
+		if (!x || !(x->active_ns > 0) || !(x->asked_ns > 0))
+			continue;
+		struct bundle *to = &b[n++];
+		*to = (struct bundle){ .held = x->held_ns, .speed = x->speed, .asked = x->asked_ns / x->active_ns };
+		for (uint32_t k = 0; k < types; k++) {
+			to->held[k] /= x->active_ns;
+			to->speed[k] /= x->gpus;
+			to->best = fmax(to->best, to->speed[k]);
+		}
+	}
+	return n;
+}
+
+static void put_users(struct orr_jobs *w, const struct tenants *t)
+{
+	uint32_t types = w->config->cluster->n_types;
+	struct bundle *b = mem_zalloc(t->users + 1u, sizeof *b);
+	uint32_t n = list_bundles(t, b, types);
+	double sum = 0, sum2 = 0, envies = 0, most = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		double own = value(&b[i], &b[i], types), envy = 0;
+		for (uint32_t k = 0; k < n; k++)
+			envy = fmax(envy, value(&b[i], &b[k], types) - own);
+		sum += own;
+		sum2 += own * own;
+		envies += envy;
+		most = fmax(most, envy);
+	}
+	if (n > 1) {
+		summary_put(w->result, "tenants", n);
+		summary_put(w->result, "jain_tenants", sum2 > 0 ? sum * sum / (n * sum2) : NAN);
+		summary_put(w->result, "envy_mean", envies / n);
+		summary_put(w->result, "envy_max", most);
+	}
+	mem_free(b);
+}
+
+void tenants_metrics(struct orr_jobs *w)
+{
+	const struct tenants *t = all_of(w);
+	int64_t now = eng_now(w->engine);
+	for (uint32_t i = w->slots.first_live; i != NONE; i = w->slots.job[i].next) {
+		const struct job *job = &w->slots.job[i];
+		if (job->state == ORR_JOB_ENDED)
+			continue;
+		if (job->state == ORR_JOB_RUNNING)
+			tenants_leave(w, job, now - job->last_start);
+		tenants_end(w, job);
+	}
+	put_static(w, t);
+	put_users(w, t);
+}

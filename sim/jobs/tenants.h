@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * tenants.h - fairness among users and among jobs (docs/models/jobs-fair.md#measures-of-fairness)
+ *
+ * Jobs without a user belong to no tenant. O(1) per arrival, stop and end; O(tenants^2) at the end of the run.
+ */
+#ifndef ORR_JOBS_TENANTS_H
+#define ORR_JOBS_TENANTS_H
+
+#include "jobs/job.h"
+
+struct tenants;
+
+void tenants_free(struct tenants *t);
+void tenants_arrive(struct orr_jobs *w, const struct job *job);
+/* A run of the job ends after ran_ns. The job must still have its GPUs. */
+void tenants_leave(struct orr_jobs *w, const struct job *job, int64_t ran_ns);
+void tenants_end(struct orr_jobs *w, const struct job *job);
+/* A job has completed: jct_s over its duration counts for finish-time fairness. */
+void tenants_complete(struct orr_jobs *w, double jct_s, double duration_s);
+/* Adds the metrics. Jobs that are still live count up to now. */
+void tenants_metrics(struct orr_jobs *w);
+
+#endif

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# --decisions: the decisions of each policy of the jobs world, replayed by the policy replay, give the same jobs.
+. "${srcdir:-.}/tests/tap.sh"
+orrery=$(realpath "$ORRERY")
+cd "$work" || exit 1
+# Jobs with users, iterations and limits, on two nodes; one job has no length.
+{
+  echo submit_s,duration_s,gpus,user,iterations,limit_s
+  awk 'BEGIN { srand(7); for (i = 0; i < 40; i++) { d = i == 9 ? 0 : int(60 + 3000 * rand()); printf "%d,%d,%d,u%d,%d,%d\n", t += int(150 * rand()), d, 2 ^ int(3 * rand()), i % 3, d * 2 + 1, d + 100 } }'
+} >trace.csv
+rows() { cut -d, -f "1-7,9" "out/$1.jobs.csv" | sed 's/killed/killed/'; }
+same=0 policies=0
+for p in $("$orrery" policy list --kind jobs | awk '/^  [a-z]/ { print $1 }'); do
+  case $p in
+  replay | pollux | mdf | branch-* | *halving | asha | spot-market) continue ;; # jobs that adapt: below; flows; lent nodes
+  esac
+  policies=$((policies + 1))
+  "$orrery" jobs trace.csv --cluster 2x4 --policy "$p" --set jobs.start_cost=7s --decisions "$p.csv" --no-figures -q --out out >/dev/null 2>err || cat err
+  "$orrery" jobs trace.csv --cluster 2x4 --policy replay --set "policy.replay.decisions=$p.csv" --set jobs.start_cost=7s --check --no-figures -q \
+    --out out >/dev/null 2>err || cat err
+  if cmp -s <(rows "$p") <(rows replay); then same=$((same + 1)); else echo "# $p differs: $(diff <(rows "$p") <(rows replay) | head -n 3)"; fi
+done
+ok $((policies < 18)) "$policies policies take part"
+is "$same" "$policies" "every job of every policy is the same under its replayed decisions"
+like "$(head -n 2 fifo.csv | tr '\n' ';')" '^time_s,job,nodes,cost_s;[0-9.]+,#0,0[0-9 ]*,;$' "rows: time, number of the job, a node for each GPU, added work"
+"$orrery" jobs trace.csv --cluster 2x4 --policy fifo --decisions two.csv --no-figures -q >/dev/null
+is "$(md5sum <two.csv)" "$("$orrery" jobs trace.csv --cluster 2x4 --policy fifo --decisions /dev/stdout --no-figures -q | grep '^[t0-9][^ ]*,' | md5sum)" "the same bytes again"
+refused() { "$orrery" jobs trace.csv --cluster 2x4 "$@" --decisions d.csv 2>&1 >/dev/null | tail -n 1; }
+is "$(refused --policy fifo,srtf)" "orrery: --decisions: expected one policy and one replication" "two policies are refused"
+like "$(refused --policy fifo --set failures.mtbf=1d)" "--decisions: expected a run without failures" "failures are refused"
+printf 'time_s,job,nodes,cost_s\n1,#0,0,x\n' >bad.csv
+like "$("$orrery" jobs trace.csv --cluster 2x4 --policy replay --set policy.replay.decisions=bad.csv 2>&1)" 'bad.csv:2: cost_s: expected a number of seconds from 0, found "x"' "a wrong cost"
+tap_done

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Policy shockwave: the plan of two jobs by hand, all jobs end under --check, equal bytes; its shipped JCTs beside ours.
+. "${srcdir:-.}/tests/tap.sh"
+orrery=$(realpath "$ORRERY")
+cd "$work" || exit 1
+# ends TRACE CLUSTER [SETTING..]
+ends() {
+  local set=() s
+  for s in "${@:3}"; do set+=(--set "$s"); done
+  "$orrery" jobs "$1" --cluster "$2" --policy shockwave "${set[@]}" --check --no-figures -q --out out >/dev/null 2>err || cat err
+  awk -F, 'NR > 1 { printf "%s%g", sep, $5; sep = " " } END { print "" }' out/shockwave.jobs.csv
+}
+# One GPU, lambda 0, k 0, a window of one round of 100 s: the job of 100 s ends, that of 1000 s would have a tenth of its work: both
+# have done nothing, so the gain is log(2 / 1) against log(1.1 / 1).
+printf 'submit_s,duration_s,gpus\n0,1000,1\n0,100,1\n' >two.csv
+is "$(ends two.csv 1x1 policy.shockwave.round=100s policy.shockwave.window=1 policy.shockwave.k=0 policy.shockwave.lambda=0)" "1100 100" "the job that progresses most runs first"
+# Two GPUs, lambda large: the longest job runs throughout, and the others share the other GPU.
+printf 'submit_s,duration_s,gpus\n0,100,1\n0,100,1\n0,300,1\n' >long.csv
+is "$(ends long.csv 1x2 policy.shockwave.round=100s policy.shockwave.window=3 policy.shockwave.k=0 policy.shockwave.lambda=1000 | cut -d' ' -f 3)" 300 "a large lambda keeps the makespan"
+{
+  echo submit_s,duration_s,gpus
+  awk 'BEGIN { srand(3); for (i = 0; i < 60; i++) printf "%d,%d,%d\n", t += int(200 * rand()), 60 + int(4000 * rand()), 2 ^ int(3 * rand()) }'
+} >many.csv
+first=$(ends many.csv 2x4)
+is "$(wc -w <<<"$first")" 60 "all jobs end"
+is "$(ends many.csv 2x4)" "$first" "the same times again"
+is "$(ends many.csv 2x4 policy.shockwave.error=2 | wc -w)" 60 "estimates that are wrong by a factor of 2"
+like "$("$orrery" jobs two.csv --cluster 1x1:v100,1x1:t4 --policy shockwave 2>&1)" "shockwave: expected a cluster with one GPU type" "two types"
+tap_done

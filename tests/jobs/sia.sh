@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Policy sia, applications with times for each GPU type, and profiles that are learned or wrong: times by hand, constraints of each
+# decision, and messages. The integer program itself: tests/oracle/oracle_sia.c.
+. "${srcdir:-.}/tests/tap.sh"
+orrery=$(realpath "$ORRERY")
+cd "$work" || exit 1
+header=application,init_batch_size,max_batch_size,min_local_bsz,max_local_bsz,alpha_c,beta_c,alpha_n,beta_n,alpha_r,beta_r,gamma,gpu_type
+# An update of 100 samples takes 1 s on type a and 0.5 s on type b; there is no gain from a second GPU (100 samples at least per GPU).
+printf '%s\n' $header net,100,100,100,100,0.5,0.005,0.15,0,0.05,0,1,a net,100,100,100,100,0.25,0.0025,0.15,0,0.05,0,1,b \
+  wide,100,1600,10,100,0.5,0.005,0.15,0,0.05,0,1,a wide,100,1600,10,100,0.25,0.0025,0.15,0,0.05,0,1,b >apps.csv
+printf 'application,batch_size,epoch,grad_sqr,grad_var,progress\n' >noise.csv
+for b in 100 1600; do printf '%s\n' net,$b,0,1,100,100 net,$b,1,1,100,300 wide,$b,0,1,100,100 wide,$b,1,1,100,6000; done >>noise.csv
+# ends TRACE CLUSTER POLICY [OPTION..]: ends of the jobs, s
+ends() {
+  "$orrery" jobs "$1" --cluster "$2" --policy "$3" --applications apps.csv --noise noise.csv --set jobs.start_cost=30s "${@:4}" \
+    --check --no-figures -q --out out >/dev/null 2>err || cat err
+  awk -F, 'NR > 1 { printf "%s%.4f", sep, $5; sep = " " } END { print "" }' "out/$3.jobs.csv"
+}
+printf 'name,time,application,num_replicas,batch_size\ni,0,net,1,100\n' >one.csv
+is "$(ends one.csv 1x1:b:speed=1 fifo)" 180.0000 "300 updates of 0.5 s on type b, after a start of 30 s"
+is "$(ends one.csv 1x1:a:speed=1,1x1:b:speed=1 sia)" 180.0000 "the type with twice the goodput"
+# Both want b. Minimum of 1 + 0.7071: one job on each; the second moves to b at 240 s, because the first ends just after 180 s (one GPU has
+# a network time of 1e-8 s).
+printf 'name,time,application,num_replicas,batch_size\ni,0,net,1,100\nj,0,net,1,100\n' >two.csv
+# j: 210 updates from 30 to 240 s on a; a move at 240 s: age 240 s, factor 240 / 270, (2 x 0.889)^-0.5 = 0.75 < 1; 90 updates of 0.5 s
+is "$(ends two.csv 1x1:a:speed=1,1x1:b:speed=1 sia)" "180.0000 315.0000" "a job moves to the faster type when it is free"
+is "$(ends two.csv 1x1:b:speed=1 sia | tr ' ' '\n' | sort -n | tr '\n' ' ')" "180.0000 420.0000 " "one GPU: one after the other"
+printf 'submit_s,duration_s,gpus\n0,100,3\n0,100,1\n0,100,2\n' >rigid.csv
+"$orrery" jobs rigid.csv --cluster 1x4 --policy sia --check --no-figures -q --out out >/dev/null 2>err || cat err
+# The most jobs, with the fewest GPUs: 1 + 2 first.
+is "$(awk -F, 'NR > 1 { printf "%g ", $5 }' out/sia.jobs.csv)" "220 100 100 " "jobs that do not adapt have the size that they request"
+
+for i in 0 1 2 3 4 5 6 7 8 9; do printf 'j%s,%s,%s,%s,100\n' $i $((i * 40)) "$([ $((i % 2)) = 0 ] && echo wide || echo net)" $((i % 3 + 1)); done >rows
+{ printf 'name,time,application,num_replicas,batch_size\n'; cat rows; } >many.csv
+mixed=2x4:a:speed=1,2x4:b:speed=1
+first=$(ends many.csv $mixed sia)
+like "$first" '^[0-9.]+( [0-9.]+){9}$' "all jobs end"
+is "$(ends many.csv $mixed sia)" "$first" "the same times again"
+like "$(ends many.csv $mixed sia --set policy.sia.rules=sia)" '^[0-9.]+( [0-9.]+){9}$' "rules=sia: all jobs end"
+# Every start: one type; a power of two on one node, or whole nodes; at most twice the largest number before.
+"$orrery" jobs many.csv --cluster $mixed --policy sia --applications apps.csv --noise noise.csv --set jobs.start_cost=30s --decisions d.csv -q >/dev/null
+is "$(awk -F, 'NR > 1 && $3 != "" { n = split($3, g, " "); split("", on); k = 0; for (i = 1; i <= n; i++) if (!on[g[i]]++) k++
+  for (x in on) { if (k > 1 && on[x] != 4) print $2 ": part of a node"; if ((x < 2) != (g[1] < 2)) print $2 ": two types" }
+  if (k == 1 && n != 1 && n != 2 && n != 4) print $2 ": " n " GPUs"
+  if (n > (most[$2] ? 2 * most[$2] : 1)) print $2 ": " n " GPUs after " most[$2]
+  if (n > most[$2]) most[$2] = n; starts++; wide += k > 1 } END { print (starts > 12 && wide > 0) ? "enough" : starts " starts, " wide " on several nodes" }' d.csv)" \
+  enough "constraints of every decision"
+
+# ---- profiles ----
+is "$(ends many.csv $mixed sia --set profiles=wrong)" "$first" "wrong by an error of 0: as known"
+wrong=$(ends many.csv $mixed sia --set profiles=wrong --set profile_error=0.7)
+is "$wrong" "$(ends many.csv $mixed sia --set profiles=wrong --set profile_error=0.7)" "a wrong profile is drawn by the seed"
+ok "$([ "$wrong" != "$first" ]; echo $?)" "and changes decisions"
+like "$(ends many.csv $mixed sia --set profiles=learned)" '^[0-9.]+( [0-9.]+){9}$' "learned profiles: all jobs end"
+refused() { out=$("$orrery" jobs one.csv --cluster 1x1:a --applications apps.csv --noise noise.csv --policy sia "$@" 2>&1 >/dev/null); echo "$? $out"; }
+is "$(refused --set profile_error=0.1)" "2 orrery: profile_error: this option has no effect: expected profiles=wrong too" "an error without profiles=wrong"
+sed -i 's/^net,100,100,100,100,0.25/net,50,100,50,100,0.25/' apps.csv
+is "$(refused)" "2 orrery: apps.csv:3: net on b: init_batch_size, max_batch_size, min_local_bsz: expected those of the first row of the application" "batches of another type"
+tap_done
