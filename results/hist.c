@@ -224,6 +224,16 @@ void hist_add_at(struct hist *h, uint64_t index, double value)
 		h->last_index = (uint32_t)index;
 }
 
+uint64_t hist_above(const struct hist *h, double limit)
+{
+	uint64_t n = 0;
+	for (uint64_t i = 0; !h->bucket && i < h->n; i++)
+		n += h->value[i] > limit;
+	for (size_t k = 0; h->bucket && k < KEYS; k++)
+		n += h->bucket[k] && fmin(fmax(middle_of(k), h->min), h->max) > limit ? h->bucket[k] : 0;
+	return n;
+}
+
 size_t hist_count_above(const struct hist *h, double limit, double *above, double *all)
 {
 	int shift = 0;

@@ -102,7 +102,7 @@ ORR_API double orr_job_rate_on(const struct orr_jobs *w, orr_job j, uint32_t gpu
 ORR_API double orr_job_rate_at(const struct orr_jobs *w, orr_job j, uint32_t gpus);
 
 /* Jobs that adapt their batch (--applications; docs/models/jobs-goodput.md). Returns the goodput in samples/s on `gpus` GPUs of `nodes`
- * nodes, with the batch that the job would choose in its present epoch, by the model that it believes (option `profiles`): useful samples,
+ * nodes, with the batch that the job would choose in its present epoch, by the model that it believes (option `belief`): useful samples,
  * throughput x statistical efficiency. 0: the job does not adapt, or cannot run there. Such a job is elastic; orr_start_at() gives it any
  * GPUs up to orr_job_most_gpus(). */
 ORR_API double orr_job_goodput(const struct orr_jobs *w, orr_job j, uint32_t nodes, uint32_t gpus);

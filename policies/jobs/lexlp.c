@@ -33,6 +33,7 @@ struct entries {
 
 struct lexlp {
 	bool ends_after_goals, has_integers;
+	double gap; /* of integers */
 	struct ranges rows, cols;
 	struct entries matrix, goals;
 	int n_goals;
@@ -45,9 +46,10 @@ void lexlp_end_after_goals(struct lexlp *p)
 	p->ends_after_goals = true;
 }
 
-void lexlp_all_integers(struct lexlp *p)
+void lexlp_all_integers(struct lexlp *p, double gap)
 {
 	p->has_integers = true;
+	p->gap = gap;
 }
 
 struct lexlp *lexlp_new(void)
@@ -261,6 +263,79 @@ static int all_goals(struct solving *s)
 	return ORR_OK;
 }
 
+/* ---- integers ---- */
+
+/* Nodes of the tree of branch and bound after which the best solution so far is taken, if a gap is allowed. */
+enum { MOST_NODES = 2000 };
+
+/* A column's coefficient of the goal and of the rows, by which a solution is filled. */
+struct filler {
+	double value;
+	int col;
+};
+
+static int most_valuable_first(const void *x, const void *y)
+{
+	const struct filler *a = x, *b = y;
+	if (a->value != b->value)
+		return a->value > b->value ? -1 : 1;
+	return (a->col > b->col) - (a->col < b->col);
+}
+
+/* Adds `by` of column c to the left sides if all rows keep their upper bounds. */
+static bool add_to_rows(const struct solving *s, double *left, int c, double by, int *row, double *value)
+{
+	int n = glp_get_mat_col(s->prob, c, row, value);
+	for (int i = 1; i <= n; i++)
+		if (left[row[i]] + value[i] * by > s->p->rows.v[row[i] - 1].upper + TOLERANCE)
+			return false;
+	for (int i = 1; i <= n; i++)
+		left[row[i]] += value[i] * by;
+	return true;
+}
+
+/* Offers a solution of a packing program (coefficients of at least 0): the relaxation's at this node, rounded down, then filled with the
+ * most valuable columns that have room. */
+static void round_and_fill(struct solving *s, glp_tree *tree)
+{
+	glp_prob *node = glp_ios_get_prob(tree);
+	int n_rows = s->p->rows.n, n = s->p->cols.n;
+	double *x = orr_alloc((size_t)n + 1, sizeof *x), *left = orr_alloc((size_t)n_rows + 1, sizeof *left);
+	int *row = orr_alloc((size_t)n_rows + 1, sizeof *row);
+	double *value = orr_alloc((size_t)n_rows + 1, sizeof *value);
+	struct filler *by = orr_alloc((size_t)n + 1, sizeof *by);
+	bool is_feasible = true;
+	for (int c = 1; c <= n; c++) {
+		x[c] = floor(glp_get_col_prim(node, c) + TOLERANCE);
+		by[c - 1] = (struct filler){ glp_get_obj_coef(s->prob, c), c };
+		is_feasible &= x[c] == 0 || add_to_rows(s, left, c, x[c], row, value);
+	}
+	qsort(by, (size_t)n, sizeof *by, most_valuable_first);
+	for (int i = 0; i < n && is_feasible; i++)
+		if (by[i].value > 0 && x[by[i].col] + 1 <= s->p->cols.v[by[i].col - 1].upper && add_to_rows(s, left, by[i].col, 1, row, value))
+			x[by[i].col]++;
+	for (int r = 1; r <= n_rows; r++)
+		is_feasible &= left[r] >= s->p->rows.v[r - 1].lower - TOLERANCE;
+	if (is_feasible)
+		glp_ios_heur_sol(tree, x);
+	orr_free(x);
+	orr_free(left);
+	orr_free(row);
+	orr_free(value);
+	orr_free(by);
+}
+
+static void at_node(glp_tree *tree, void *data)
+{
+	struct solving *s = data;
+	int nodes = 0;
+	glp_ios_tree_size(tree, NULL, NULL, &nodes);
+	if (glp_ios_reason(tree) == GLP_IHEUR && nodes == 1)
+		round_and_fill(s, tree);
+	else if (nodes > MOST_NODES)
+		glp_ios_terminate(tree);
+}
+
 /* Maximises the first goal over integers. */
 static int integer_goal(struct solving *s)
 {
@@ -273,8 +348,12 @@ static int integer_goal(struct solving *s)
 		glp_set_col_kind(s->prob, c, GLP_IV);
 	glp_init_iocp(&how);
 	how.msg_lev = GLP_MSG_OFF;
-	int rc = glp_intopt(s->prob, &how);
-	if (rc || glp_mip_status(s->prob) != GLP_OPT)
+	how.mip_gap = s->p->gap;
+	how.cb_func = s->p->gap > 0 ? at_node : NULL;
+	how.cb_info = s;
+	int rc = glp_intopt(s->prob, &how), status = glp_mip_status(s->prob);
+	bool is_stopped = (rc == GLP_ESTOP || rc == GLP_EMIPGAP) && status == GLP_FEAS;
+	if (!is_stopped && (rc || status != GLP_OPT))
 		return orr_fail(s->err, ORR_EFAIL, "an integer program of %d rows and %d columns %s", s->p->rows.n, s->p->cols.n,
 			rc ? "could not be solved (GLPK's branch and bound failed)" : "has no solution");
 	for (int c = 0; c < s->p->cols.n; c++)

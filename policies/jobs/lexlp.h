@@ -37,9 +37,10 @@ void lexlp_goal_set(struct lexlp *p, int goal, int col, double value);
 
 /* Leaves the columns out: x is then some optimum of the goals, for callers that use the goals' values only. */
 void lexlp_end_after_goals(struct lexlp *p);
-/* Makes all columns integers. Only the first goal is maximised, exactly, by branch and bound (GLPK's intopt) from the optimum of the
- * relaxation. x is some optimum: a caller that needs a unique one has a goal without ties. */
-void lexlp_all_integers(struct lexlp *p);
+/* Makes all columns integers. Only the first goal is maximised, by branch and bound (GLPK's intopt) from the optimum of the relaxation.
+ * gap 0: exactly. Above 0: to within this relative distance, or until the tree has 2,000 nodes; the search starts from the relaxation's
+ * solution, rounded down and filled. x is some optimum: a caller that needs a unique one has a goal without ties, and no gap. */
+void lexlp_all_integers(struct lexlp *p, double gap);
 
 /* Fills in x[col]. Returns ORR_EFAIL if there is no optimum, or the solver fails. */
 int lexlp_solve(const struct lexlp *p, double *x, struct orr_error *err);

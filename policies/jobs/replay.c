@@ -5,9 +5,10 @@
  *	time_s,job,nodes[,cost_s]
  *
  * in order of time, as --decisions writes them. From that time on, the job runs on these nodes: one number (from 0) per GPU, separated by
- * blanks, equal numbers together; an empty field: the job waits; "kill": the job is killed. job: its name, or #NUMBER in order of
- * submission. cost_s: work that is added to the job. `nodes_one_per_gpu` is another name of the third column. All rows of an instant are
- *one decision: first all their jobs stop, then they start. Rows of jobs that have ended are skipped. A job that no row starts never runs.
+ * blanks, equal numbers together; an empty field: the job waits; "beside JOB": on the GPUs of that job; "kill": the job is killed. job: its
+ * name, or #NUMBER in order of submission. cost_s: work that is added to the job. `nodes_one_per_gpu` is another name of the third column.
+ * All rows of an instant are one decision: first all their jobs stop, then they start on nodes, then beside others. Rows of jobs that have
+ * ended are skipped. A job that no row starts never runs.
  */
 #include <orrery/jobs.h>
 
@@ -91,6 +92,11 @@ static bool read_time(const char *text, int64_t *ns)
 	return *text && !*end && s >= 0 && s < 4e9;
 }
 
+static bool is_beside(const char *nodes)
+{
+	return !strncmp(nodes, "beside ", 7);
+}
+
 static int read_row(struct replay *r, char *text, size_t line, struct orr_error *err)
 {
 	char *rest = text;
@@ -102,8 +108,8 @@ static int read_row(struct replay *r, char *text, size_t line, struct orr_error 
 		return orr_fail(err, ORR_EINPUT, "expected three columns: time_s, job, nodes");
 	if (!r->has_costs && rest) /* a comma among the nodes */
 		rest[-1] = ',';
-	if (nodes[strspn(nodes, "0123456789 ")] && strcmp(nodes, "kill"))
-		return orr_fail(err, ORR_EINPUT, "nodes: expected numbers of nodes separated by blanks, found \"%.60s\"", nodes);
+	if (nodes[strspn(nodes, "0123456789 ")] && strcmp(nodes, "kill") && !is_beside(nodes))
+		return orr_fail(err, ORR_EINPUT, "nodes: expected numbers of nodes separated by blanks, beside JOB, or kill, found \"%.60s\"", nodes);
 	if (cost && *cost && !read_time(cost, &cost_ns))
 		return orr_fail(err, ORR_EINPUT, "cost_s: expected a number of seconds from 0, found \"%.60s\"", cost);
 	if (r->n && at_ns < r->row[r->n - 1].at_ns)
@@ -135,12 +141,16 @@ static int read_rows(struct replay *r, const char *file, struct orr_error *err)
 
 static void list_names(struct replay *r)
 {
-	r->name = orr_alloc(r->n + 1, sizeof *r->name);
-	for (size_t i = 0; i < r->n; i++)
-		r->name[i].text = r->row[i].job;
-	if (r->n)
-		qsort(r->name, r->n, sizeof *r->name, by_text);
-	for (size_t i = 0; i < r->n; i++)
+	size_t n = 0;
+	r->name = orr_alloc(2 * r->n + 1, sizeof *r->name);
+	for (size_t i = 0; i < r->n; i++) {
+		r->name[n++].text = r->row[i].job;
+		if (is_beside(r->row[i].nodes))
+			r->name[n++].text = r->row[i].nodes + 7;
+	}
+	if (n)
+		qsort(r->name, n, sizeof *r->name, by_text);
+	for (size_t i = 0; i < n; i++)
 		if (!i || strcmp(r->name[i].text, r->name[r->n_names - 1].text))
 			r->name[r->n_names++] = r->name[i];
 }
@@ -249,8 +259,13 @@ static void schedule(void *self, struct orr_jobs *w)
 	}
 	for (size_t i = first; i < r->at; i++) {
 		orr_job j = find(r, r->row[i].job)->job;
-		if (j && *r->row[i].nodes && *r->row[i].nodes != 'k')
+		if (j && *r->row[i].nodes && *r->row[i].nodes != 'k' && !is_beside(r->row[i].nodes))
 			start(r, w, &r->row[i], j);
+	}
+	for (size_t i = first; i < r->at; i++) {
+		orr_job j = find(r, r->row[i].job)->job;
+		if (j && is_beside(r->row[i].nodes))
+			orr_start_beside(w, j, find(r, r->row[i].nodes + 7)->job);
 	}
 	if (r->at > first && r->at < r->n)
 		orr_timer(w, r->row[r->at].at_ns);

@@ -24,7 +24,8 @@ static const struct orr_param params[] = { ORR_PARAM_TIME("interval", "60s", "ti
 	ORR_PARAM_TIME("restart", "30s", "time that a new allocation costs a job, as the program assumes (the run's: jobs.start_cost)"),
 	ORR_PARAM_REAL("p", "-0.5", -10, -0.01, "exponent of the goodputs: lower values favour jobs that gain little"),
 	ORR_PARAM_REAL("lambda", "1.1", 0, 1000, "cost of a job without GPUs"),
-	ORR_PARAM_CHOICE("rules", "own", "own|sia", "sia: costs rounded as in the published code"), ORR_PARAM_END };
+	ORR_PARAM_CHOICE("rules", "own", "own|sia", "sia: costs rounded as in the published code"),
+	ORR_PARAM_REAL("gap", "0.0001", 0, 0.1, "relative distance from the optimum at which the integer program may end"), ORR_PARAM_END };
 
 struct type {
 	uint32_t node_gpus, nodes; /* GPUs of its largest nodes, and their number */
@@ -44,7 +45,7 @@ struct member {
 
 struct sia {
 	int64_t interval, next, restart_ns;
-	double power, lambda;
+	double power, lambda, gap;
 	bool is_rounded;
 	uint32_t n_types;
 	struct type *type;
@@ -83,6 +84,7 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	s->restart_ns = orr_arg_time_ns(args, "restart");
 	s->power = orr_arg_real(args, "p");
 	s->lambda = orr_arg_real(args, "lambda");
+	s->gap = orr_arg_real(args, "gap");
 	s->is_rounded = !strcmp(orr_arg_text(args, "rules"), "sia");
 	s->n_types = orr_gpu_types(w);
 	s->type = orr_alloc(s->n_types + 1u, sizeof *s->type);
@@ -180,7 +182,7 @@ static void add_option(struct sia *s, uint32_t type, uint32_t gpus, double value
 	s->option[s->n_options++] = (struct sia_option){ .type = type, .gpus = gpus, .s = value };
 }
 
-/* Adds the options of a job on a type: powers of two within a node, then whole nodes. */
+/* Adds the options of a job that adapts on a type: powers of two within a node, then whole nodes. */
 static void add_options(struct sia *s, struct orr_jobs *w, const struct member *m, uint32_t t, uint32_t most)
 {
 	const struct type *type = &s->type[t];
@@ -190,7 +192,7 @@ static void add_options(struct sia *s, struct orr_jobs *w, const struct member *
 		add_option(s, t, k * type->node_gpus, value_of(w, m->job, t, k, k * type->node_gpus));
 }
 
-/* Adds the size that a rigid job requests, which need not be a power of two. */
+/* Adds a size that the job requests or offers, which need not be a power of two. */
 static void add_request(struct sia *s, struct orr_jobs *w, const struct member *m, uint32_t t, uint32_t gpus)
 {
 	const struct type *type = &s->type[t];
@@ -198,6 +200,30 @@ static void add_request(struct sia *s, struct orr_jobs *w, const struct member *
 		return;
 	uint32_t nodes = (gpus + type->node_gpus - 1) / type->node_gpus;
 	add_option(s, t, gpus, value_of(w, m->job, t, nodes, gpus));
+}
+
+/* Returns the smallest size above `after` that an elastic job offers, which need not be a power of two; 0: none. */
+static uint32_t next_size(const struct sia *s, struct orr_jobs *w, orr_job j, uint32_t after)
+{
+	uint32_t best = 0;
+	for (uint32_t t = 0; t < s->n_types; t++)
+		for (uint32_t g = after + 1; g <= s->gpus_of_type[t] && (!best || g < best); g++) {
+			uint32_t per_node = s->type[t].node_gpus;
+			if (value_of(w, j, t, (g + per_node - 1) / per_node, g) > 0)
+				best = g;
+		}
+	return best;
+}
+
+/* Returns the largest size that an elastic job may have now: at first its smallest, then twice its largest so far or its next size. */
+static uint32_t size_limit(const struct sia *s, struct orr_jobs *w, const struct member *m, bool adapts)
+{
+	uint32_t most = adapts ? orr_job_most_gpus(w, m->job) : UINT32_MAX, limit = m->largest ? 2 * m->largest : 1;
+	if (!adapts) {
+		uint32_t next = next_size(s, w, m->job, m->largest);
+		limit = next > limit ? next : limit;
+	}
+	return limit < most ? limit : most;
 }
 
 static void fill_job(struct sia *s, struct orr_jobs *w, struct sia_job *to, const struct member *m, size_t *first)
@@ -209,12 +235,14 @@ static void fill_job(struct sia *s, struct orr_jobs *w, struct sia_job *to, cons
 	*to = (struct sia_job){ .present = SIZE_MAX, .chosen = SIZE_MAX };
 	if (!orr_job_get(w, m->job, &info))
 		return;
-	uint32_t limit = m->largest ? 2 * m->largest : 1, can = orr_job_most_gpus(w, m->job);
+	bool adapts = orr_job_goodput(w, m->job, 1, 1) > 0;
+	uint32_t limit = info.is_elastic ? size_limit(s, w, m, adapts) : info.gpus;
 	for (uint32_t t = 0; t < s->n_types; t++) {
-		if (info.is_elastic)
-			add_options(s, w, m, t, limit < can ? limit : can);
+		if (adapts)
+			add_options(s, w, m, t, limit);
 		else
-			add_request(s, w, m, t, info.gpus);
+			for (uint32_t g = info.is_elastic ? 1 : info.gpus; g <= limit && g <= s->gpus_of_type[t]; g++)
+				add_request(s, w, m, t, g);
 	}
 	to->n = s->n_options - *first;
 	for (size_t i = 0; i < to->n && m->option.gpus; i++) {
@@ -234,6 +262,7 @@ static bool choose(struct sia *s, struct orr_jobs *w)
 		.n_types = s->n_types,
 		.power = s->power,
 		.lambda = s->lambda,
+		.gap = s->gap,
 		.is_rounded = s->is_rounded };
 	struct orr_error err = { 0 };
 	size_t *first = orr_alloc(s->n + 1, sizeof *first);

@@ -62,7 +62,7 @@ static struct lexlp *program(const struct sia_problem *p, size_t *n_cols)
 	int goal = lexlp_goal(lp);
 	for (size_t t = 0; t < p->n_types; t++)
 		lexlp_row(lp, -INFINITY, p->gpus_of_type[t]);
-	lexlp_all_integers(lp);
+	lexlp_all_integers(lp, p->gap);
 	for (size_t j = 0; j < p->n_jobs; j++) {
 		const struct sia_job *job = &p->job[j];
 		int row = lexlp_row(lp, job->is_pinned ? 1 : 0, 1);

@@ -23,7 +23,7 @@ struct adapt_files {
 	enum adapt_batches batches;
 	enum adapt_epochs epochs;
 	enum adapt_profiles profiles;
-	double profile_error; /* profiles=wrong: standard deviation of the logarithm of each parameter's factor */
+	double profile_error; /* belief=wrong: standard deviation of the logarithm of each parameter's factor */
 };
 
 /* Reads the files; NULL on error. The result is read-only: threads may share it. */

@@ -5,6 +5,7 @@
 #include "base/num.h"
 #include "base/outfile.h"
 #include "base/sbuf.h"
+#include "jobs/group.h"
 #include "jobs/world.h"
 
 /* What the policy decided about a job at this instant. */
@@ -13,7 +14,7 @@ struct decision {
 	uint64_t number;
 	int64_t cost_ns;
 	bool is_killed;
-	struct sbuf nodes;
+	struct sbuf nodes; /* where it starts */
 };
 
 struct decisions {
@@ -100,6 +101,26 @@ void decisions_work(struct orr_jobs *w, struct job *job, int64_t work_ns)
 		row->cost_ns = num_add_sat(row->cost_ns, work_ns);
 }
 
+/* Returns whether the job starts in one of the first n rows. */
+static bool starts_in(const struct decisions *d, const struct job *job, size_t n)
+{
+	return job->decision < n && d->row[job->decision].number == job->number && d->row[job->decision].nodes.len;
+}
+
+/* Of jobs that share GPUs, the first to start names the nodes; the others start beside it, or beside one that runs already. */
+static const struct job *starts_beside(struct orr_jobs *w, const struct decisions *d, size_t row)
+{
+	struct job *job = &w->slots.job[d->row[row].slot], *member[ORR_MOST_SHARING], *with = NULL;
+	uint32_t n = job->state == ORR_JOB_RUNNING && d->row[row].nodes.len ? group_of(w, job, member) : 0;
+	for (uint32_t i = 1; i < n; i++) {
+		if (!starts_in(d, member[i], d->n))
+			return member[i];
+		if (starts_in(d, member[i], row) && (!with || member[i]->decision < with->decision))
+			with = member[i];
+	}
+	return with;
+}
+
 void decisions_instant(struct orr_jobs *w)
 {
 	struct decisions *d = w->decisions;
@@ -108,6 +129,11 @@ void decisions_instant(struct orr_jobs *w)
 		const struct decision *row = &d->row[i];
 		num_put_seconds(time, eng_now(w->engine));
 		num_put_seconds(cost, row->cost_ns);
+		const struct job *with = starts_beside(w, d, i);
+		if (with) {
+			d->row[i].nodes.len = 0;
+			sbuf_printf(&d->row[i].nodes, "beside #%llu", (unsigned long long)with->number);
+		}
 		fprintf(d->out.file, "%s,#%llu,%s,%s\n", time, (unsigned long long)row->number,
 			row->is_killed   ? "kill"
 			: row->nodes.len ? row->nodes.text

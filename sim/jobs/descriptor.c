@@ -270,7 +270,7 @@ static void note_draws(const struct jobs_state *t, struct run_result *r)
 static bool are_jobs_random(const struct scenario *s)
 {
 	const struct jobs_state *t = s->state;
-	return !jobset_is_loaded(t->jobs) || orr_arg_int(s->keys, "profiles") == ADAPT_PROFILES_WRONG || jobset_blocks(t->jobs) ||
+	return !jobset_is_loaded(t->jobs) || orr_arg_int(s->keys, "belief") == ADAPT_PROFILES_WRONG || jobset_blocks(t->jobs) ||
 	       failures_are_random(t->failures) || inputs_capacity_is_random(&t->capacity);
 }
 
@@ -479,8 +479,8 @@ static const struct orr_param keys[] = {
 	ORR_PARAM_CHOICE("interference", "auto", "auto|table|stages|occupancy|slices",
 		"speed of jobs that share GPUs: from --throughputs, from their stages, from their occupancy, equal slices of time, or the first "
 		"of these that has data"),
-	ORR_PARAM_CHOICE("profiles", "known", "known|learned|wrong", "their belief about their times: the model, learned while they run, or wrong by profile_error"),
-	ORR_PARAM_REAL("profile_error", "0", 0, 3, "profiles=wrong: standard deviation of the logarithm of each parameter's factor"),
+	ORR_PARAM_CHOICE("belief", "known", "known|learned|wrong", "their belief about their times: the model, learned while they run, or wrong by belief_error"),
+	ORR_PARAM_REAL("belief_error", "0", 0, 3, "belief=wrong: standard deviation of the logarithm of each parameter's factor"),
 	ORR_PARAM_CHOICE("memory", "none", "none|amm|lru|touch-count",
 		"rule that selects data sets of flows to spill to disk; none: unlimited memory"),
 	ORR_PARAM_CHOICE("sharing", "analytic", "off|analytic|simulated", "method by which jobs that name a strategy share links"),

@@ -27,6 +27,7 @@ struct totals {
 	uint64_t recorded[TRACE_STATUSES];                  /* arrived jobs by recorded status */
 	unsigned used;                                      /* enum jobs_use, step_use */
 	uint64_t split; /* number of jobs that could not start although enough GPUs were free on several types together */
+	bool kept_apart; /* the policy asked whether jobs on lent nodes may share GPUs */
 };
 
 struct measures {

@@ -105,6 +105,15 @@ static void say_split(struct orr_jobs *w)
 	take(w, "remark", &b);
 }
 
+/* Adds a remark if a policy that shares GPUs runs on lent nodes. */
+static void say_apart(struct orr_jobs *w)
+{
+	struct sbuf b = { 0 };
+	if (w->totals.kept_apart)
+		sbuf_puts(&b, "jobs on lent nodes (--capacity) do not share GPUs: the policy ran each job by itself");
+	take(w, "remark", &b);
+}
+
 void notes_put(struct orr_jobs *w)
 {
 	if (!w->config->cluster->n_types || !w->totals.arrived)
@@ -114,4 +123,5 @@ void notes_put(struct orr_jobs *w)
 	say_no_effect(w);
 	say_order(w);
 	say_split(w);
+	say_apart(w);
 }

@@ -245,6 +245,7 @@ static bool find_all(const struct orr_jobs *w, const orr_job *of, size_t n, stru
 double orr_job_rate_beside(struct orr_jobs *w, orr_job j, const orr_job *others, size_t n, uint32_t gpu_type)
 {
 	struct job *job[ORR_MOST_SHARING + 1];
+	w->totals.kept_apart |= n && w->bill;
 	if (!(orr_job_rate_on(w, j, gpu_type) > 0) || n >= ORR_MOST_SHARING || !find_all(w, others, n, job + 1))
 		return 0;
 	job[0] = job_of(w, j);

@@ -312,8 +312,8 @@ static void describe(struct scenario *s, const struct jobs_state *t)
 		}
 		cJSON_AddStringToObject(o, "batches", orr_arg_text(s->keys, "batches"));
 		cJSON_AddStringToObject(o, "epoch_ends", orr_arg_text(s->keys, "epoch_ends"));
-		cJSON_AddStringToObject(o, "profiles", orr_arg_text(s->keys, "profiles"));
-		cJSON_AddNumberToObject(o, "profile_error", orr_arg_real(s->keys, "profile_error"));
+		cJSON_AddStringToObject(o, "belief", orr_arg_text(s->keys, "belief"));
+		cJSON_AddNumberToObject(o, "belief_error", orr_arg_real(s->keys, "belief_error"));
 	}
 	if (strcmp(orr_arg_text(s->keys, "interference"), "auto"))
 		cJSON_AddStringToObject(o, "interference", orr_arg_text(s->keys, "interference"));
@@ -340,14 +340,14 @@ static void describe(struct scenario *s, const struct jobs_state *t)
 
 static int resolve_adapt(const struct scenario *s, struct jobs_state *t, struct orr_error *err)
 {
-	static const char *const needs[] = { "noise", "step_times", "batches", "epoch_ends", "profiles", "profile_error" };
+	static const char *const needs[] = { "noise", "step_times", "batches", "epoch_ends", "belief", "belief_error" };
 	struct adapt_files f = { .applications = orr_arg_text(s->keys, "applications"),
 		.noise = orr_arg_text(s->keys, "noise"),
 		.step_times = orr_arg_text(s->keys, "step_times"),
 		.batches = (enum adapt_batches)orr_arg_int(s->keys, "batches"),
 		.epochs = (enum adapt_epochs)orr_arg_int(s->keys, "epoch_ends"),
-		.profiles = (enum adapt_profiles)orr_arg_int(s->keys, "profiles"),
-		.profile_error = orr_arg_real(s->keys, "profile_error") };
+		.profiles = (enum adapt_profiles)orr_arg_int(s->keys, "belief"),
+		.profile_error = orr_arg_real(s->keys, "belief_error") };
 	for (size_t i = 0; !*f.applications && i < sizeof needs / sizeof *needs; i++)
 		if (cJSON_GetObjectItemCaseSensitive(s->given, needs[i]))
 			return orr_fail(err, ORR_EINPUT, "%s: this option has no effect: expected applications (--applications FILE) too",
@@ -355,7 +355,7 @@ static int resolve_adapt(const struct scenario *s, struct jobs_state *t, struct 
 	if (!*f.applications)
 		return ORR_OK;
 	if (f.profile_error > 0 && f.profiles != ADAPT_PROFILES_WRONG)
-		return orr_fail(err, ORR_EINPUT, "profile_error: this option has no effect: expected profiles=wrong too");
+		return orr_fail(err, ORR_EINPUT, "belief_error: this option has no effect: expected belief=wrong too");
 	if (!*f.noise)
 		return orr_fail(err, ORR_EINPUT, "applications: expected noise (--noise FILE) too: the gradient by epoch and batch");
 	t->adapt = adapt_load(&f, err);

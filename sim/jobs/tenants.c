@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "jobs/world.h"
+#include "results/stats.h"
 #include "results/summary.h"
 
 #include <math.h>
@@ -20,14 +21,15 @@ struct tenant {
 struct tenants {
 	struct tenant **of; /* by user; NULL: none yet */
 	uint32_t n, users;  /* entries; tenants */
-	double *stretch;    /* of completed jobs: JCT over duration */
-	size_t n_stretches, cap_stretches;
+	struct hist *stretch; /* of completed jobs: JCT over duration */
 };
 
 static struct tenants *all_of(struct orr_jobs *w)
 {
-	if (!w->tenants)
+	if (!w->tenants) {
 		w->tenants = mem_zalloc(1, sizeof *w->tenants);
+		w->tenants->stretch = hist_new();
+	}
 	return w->tenants;
 }
 
@@ -40,7 +42,7 @@ void tenants_free(struct tenants *t)
 		}
 	if (t) {
 		mem_free(t->of);
-		mem_free(t->stretch);
+		hist_free(t->stretch);
 	}
 	mem_free(t);
 }
@@ -106,11 +108,8 @@ void tenants_end(struct orr_jobs *w, const struct job *job)
 
 void tenants_complete(struct orr_jobs *w, double jct_s, double duration_s)
 {
-	struct tenants *t = all_of(w);
-	if (!(duration_s > 0))
-		return;
-	MEM_GROW(t->stretch, t->n_stretches, t->cap_stretches);
-	t->stretch[t->n_stretches++] = jct_s / duration_s;
+	if (duration_s > 0)
+		hist_add(all_of(w)->stretch, jct_s / duration_s);
 }
 
 /* ---- at the end ---- */
@@ -118,18 +117,11 @@ void tenants_complete(struct orr_jobs *w, double jct_s, double duration_s)
 /* Finish-time fairness with a share that is the same for all: 1/N of the cluster, N all jobs of the run. */
 static void put_static(struct orr_jobs *w, const struct tenants *t)
 {
-	double sum = 0, most = 0, unfair = 0, gpus = w->config->cluster->gpus;
+	double gpus = w->config->cluster->gpus, n = (double)hist_count(t->stretch);
 	double share = fmax(1, gpus > 0 ? (double)(w->totals.arrived - w->totals.refused) / gpus : 1);
-	for (size_t i = 0; i < t->n_stretches; i++) {
-		double rho = t->stretch[i] / share;
-		sum += rho;
-		most = fmax(most, rho);
-		unfair += rho > UNFAIR;
-	}
-	double n = (double)t->n_stretches;
-	summary_put(w->result, "ftf_static_mean", n > 0 ? sum / n : NAN);
-	summary_put(w->result, "ftf_static_max", most);
-	summary_put(w->result, "ftf_unfair", n > 0 ? unfair / n : NAN);
+	summary_put(w->result, "ftf_static_mean", n > 0 ? hist_mean(t->stretch) / share : NAN);
+	summary_put(w->result, "ftf_static_max", n > 0 ? hist_max(t->stretch) / share : 0);
+	summary_put(w->result, "ftf_unfair", n > 0 ? (double)hist_above(t->stretch, UNFAIR * share) / n : NAN);
 }
 
 /* GPUs held by type and requested, means over the time in which the tenant has jobs. */
@@ -164,16 +156,50 @@ static uint32_t list_bundles(const struct tenants *t, struct bundle *b, uint32_t
 	return n;
 }
 
+/* Returns whether a holds at least as much as b on every type; between equals the first counts. */
+static bool has_all_of(const struct bundle *a, const struct bundle *b, uint32_t types)
+{
+	bool is_more = a < b;
+	for (uint32_t i = 0; i < types; i++) {
+		if (a->held[i] < b->held[i])
+			return false;
+		is_more |= a->held[i] > b->held[i];
+	}
+	return is_more;
+}
+
+/* Lists the bundles that no other exceeds: only these can be envied most. With one type it is one. */
+static uint32_t list_best(const struct bundle *b, uint32_t n, uint32_t types, const struct bundle **best)
+{
+	uint32_t n_best = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		bool is_exceeded = false;
+		for (uint32_t k = 0; k < n_best && !is_exceeded; k++)
+			is_exceeded = has_all_of(best[k], &b[i], types);
+		if (is_exceeded)
+			continue;
+		uint32_t kept = 0;
+		for (uint32_t k = 0; k < n_best; k++)
+			if (!has_all_of(&b[i], best[k], types))
+				best[kept++] = best[k];
+		best[kept++] = &b[i];
+		n_best = kept;
+	}
+	return n_best;
+}
+
 static void put_users(struct orr_jobs *w, const struct tenants *t)
 {
 	uint32_t types = w->config->cluster->n_types;
 	struct bundle *b = mem_zalloc(t->users + 1u, sizeof *b);
 	uint32_t n = list_bundles(t, b, types);
 	double sum = 0, sum2 = 0, envies = 0, most = 0;
+	const struct bundle **best = mem_zalloc(n + 1u, sizeof *best);
+	uint32_t n_best = list_best(b, n, types, best);
 	for (uint32_t i = 0; i < n; i++) {
 		double own = value(&b[i], &b[i], types), envy = 0;
-		for (uint32_t k = 0; k < n; k++)
-			envy = fmax(envy, value(&b[i], &b[k], types) - own);
+		for (uint32_t k = 0; k < n_best; k++)
+			envy = fmax(envy, value(&b[i], best[k], types) - own);
 		sum += own;
 		sum2 += own * own;
 		envies += envy;
@@ -185,6 +211,7 @@ static void put_users(struct orr_jobs *w, const struct tenants *t)
 		summary_put(w->result, "envy_mean", envies / n);
 		summary_put(w->result, "envy_max", most);
 	}
+	mem_free(best);
 	mem_free(b);
 }
 

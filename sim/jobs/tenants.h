@@ -2,7 +2,8 @@
 /*
  * tenants.h - fairness among users and among jobs (docs/models/jobs-fair.md#measures-of-fairness)
  *
- * Jobs without a user belong to no tenant. O(1) per arrival, stop and end; O(tenants^2) at the end of the run.
+ * Jobs without a user belong to no tenant. O(1) per arrival, stop and end. At the end of the run: O(tenants x those
+ * whose GPUs no other exceeds on all types).
  */
 #ifndef ORR_JOBS_TENANTS_H
 #define ORR_JOBS_TENANTS_H

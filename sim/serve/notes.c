@@ -175,7 +175,7 @@ static void assume_copies(const struct scenario *s, struct run_result *r)
 static void assume_tiers(const struct scenario *s, struct run_result *r)
 {
 	struct sbuf b = { 0 };
-	if (!(remark_metric(s, r, "kv_loads") >= 0))
+	if (!(orr_arg_real(s->options, "kv_dram") + orr_arg_real(s->options, "kv_ssd") + orr_arg_real(s->options, "kv_pool") > 0))
 		return;
 	sbuf_printf(&b,
 		"cached prompts below the GPUs' memory: DRAM at %.4g, SSD at %.4g, pool at %.4g bytes per second in each direction; writes "

@@ -38,6 +38,7 @@ forward     12.0M FLOPs per sample (6.00M MACs in products)
 backward    24.0M FLOPs: 12.0M data gradients, 12.0M weight gradients
 activations 3.08k elements written, 6.12k kept for backward
 transformer 4 blocks, hidden 4, 2 heads (1 of keys and values), ffn 5, sequence 3, vocabulary 10
+cache       16 values per token of a decoder
 classifier  from out on
 batch       1000
 
@@ -66,7 +67,7 @@ is "$(flat model show tiny.json --json --batch 10)" "$(tr -d '\n' <<EOT
 {"name":"tiny","title":"madebyhand","input":"3tokens","input_elems":3,"params":2000120,"tensors":10,
 "forward_flops":12000676,"backward_data_flops":12000820,"backward_weight_flops":12000384,"product_macs":6000264,
 "written_elems":3078,"saved_elems":6123,
-"transformer":{"blocks":4,"hidden":4,"heads":2,"kv_heads":1,"ffn":5,"seq":3,"vocab":10},"batch":10,
+"transformer":{"blocks":4,"hidden":4,"heads":2,"kv_heads":1,"ffn":5,"seq":3,"vocab":10,"head_dim":2,"v_dim":2,"cached_values":16},"batch":10,
 "memory_bytes":{"fp32":{"weights":8000480,"gradients":8000480,"sgd":8000480,"adam":16000960,"activations":244920},
 "mixed":{"weights":4000240,"gradients":4000240,"sgd":16000960,"adam":24001440,"activations":122460}},
 "classifier":"out","layers":[
@@ -203,7 +204,7 @@ a prompt of 512 tokens        286.214      1788.9" "a language model by a formul
 is "$("$orrery" "${llm[@]}" --json | tr -d '\t\n' | grep -o '{"decodes":[^}]*}' | sed -n '1p;4p;10p')" '{"decodes":1,"prompt_tokens":0,"decode_context":100,"iteration_s":0.0046}
 {"decodes":8,"prompt_tokens":0,"decode_context":800,"iteration_s":0.0088}
 {"decodes":0,"prompt_tokens":128,"decode_context":0,"iteration_s":0.0696384}' "its iterations as JSON"
-is "$(flat "${llm[@]}" --json --precision bf16 | sed 's/"iterations".*//')" '{"name":"words","title":"byhand","source":"madeup","kind":"llm","load_s":0.25,"weight_bytes":2147483648,"kv_bytes_per_token":4096,"longest":1000,"device":"v100","precision":"bf16","tp":2,"pp":1,"times":"closedform","kv_tokens_of_90_percent":7025459,' "and its place"
+is "$(flat "${llm[@]}" --json --precision bf16 | sed 's/"iterations".*//')" '{"name":"words","title":"byhand","source":"madeup","kind":"llm","load_s":0.25,"weight_bytes":2147483648,"kv_bytes_per_token":4096,"longest":1000,"device":"v100","precision":"bf16","weights":"auto","kv_precision":"auto","tp":2,"pp":1,"times":"closedform","kv_tokens_of_90_percent":7025459,' "and its place"
 is "$(shown model show llama2-7b --served --device a100-80g | awk '/^(64 decodes|a prompt of 2048)/ { print NF }' | tr '\n' ' ')" "11 14 " "all parts are shown"
 # The times of the parts of an iteration add up to its total time.
 is "$("$orrery" model show llama2-7b --served --device a100-80g --tp 2 --pp 2 --json | tr -d '\t\n' | grep -o '{"decodes":[^}]*}' | tr -d '{}"' | awk -F'[:,]' '{

@@ -17,7 +17,7 @@ for b in 100 1600; do printf '%s\n' net,$b,0,1,100,500 net,$b,1,1,100,3000; done
   for i in 0 1 2 3 4 5 6 7; do printf 'j%s,%s,net,%s,100\n' $i $((i * 97)) $((i % 3 + 1)); done
 } >jobs.csv
 run() {
-  "$orrery" jobs jobs.csv --cluster 3x4 --applications apps.csv --noise noise.csv --set jobs.start_cost=30s --policy "$1" --check --no-figures -q --out out 2>&1 >/dev/null
+  { "$orrery" jobs jobs.csv --cluster 3x4 --applications apps.csv --noise noise.csv --set jobs.start_cost=30s --policy "$1" --check --no-figures -q --out out >/dev/null; } 2>&1
   cut -d, -f 2- "out/$2.jobs.csv"
 }
 is "$(awk 'END { print NR < 150 }' "$plugins/greedy_goodput.c")" 1 "the plugin in C has fewer than 150 lines"

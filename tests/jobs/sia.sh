@@ -31,6 +31,12 @@ printf 'submit_s,duration_s,gpus\n0,100,3\n0,100,1\n0,100,2\n' >rigid.csv
 # The most jobs, with the fewest GPUs: 1 + 2 first.
 is "$(awk -F, 'NR > 1 { printf "%g ", $5 }' out/sia.jobs.csv)" "220 100 100 " "jobs that do not adapt have the size that they request"
 
+# The sizes that jobs offer need be no powers of two, nor begin at 1. The first starts on its 3 GPUs, and goes on with 6 when it is worth the move.
+printf 'submit_s,duration_s,gpus,speedup\n0,100,3,3:1;6:1.9\n0,100,2,2:1;7:3\n0,100,16,\n0,50,1,1:1;4:2;16:5\n' >sizes.csv
+"$orrery" jobs sizes.csv --cluster 4x4 --policy sia --set jobs.start_cost=0s --decisions sizes.out -q --no-figures --out out >/dev/null 2>err || cat err
+is "$(awk -F, 'NR > 1 && $9 == "completed" { n++ } END { print n }' out/sia.jobs.csv)" 4 "all jobs end that offer other sizes"
+is "$(awk -F, 'NR > 1 && $3 != "" { print $2 ":" split($3, g, " ") }' sizes.out | sort -u | paste -sd' ')" "#0:3 #0:6 #1:2 #1:7 #2:16 #3:1" "and have only these"
+
 for i in 0 1 2 3 4 5 6 7 8 9; do printf 'j%s,%s,%s,%s,100\n' $i $((i * 40)) "$([ $((i % 2)) = 0 ] && echo wide || echo net)" $((i % 3 + 1)); done >rows
 { printf 'name,time,application,num_replicas,batch_size\n'; cat rows; } >many.csv
 mixed=2x4:a:speed=1,2x4:b:speed=1
@@ -48,13 +54,13 @@ is "$(awk -F, 'NR > 1 && $3 != "" { n = split($3, g, " "); split("", on); k = 0;
   enough "constraints of every decision"
 
 # ---- profiles ----
-is "$(ends many.csv $mixed sia --set profiles=wrong)" "$first" "wrong by an error of 0: as known"
-wrong=$(ends many.csv $mixed sia --set profiles=wrong --set profile_error=0.7)
-is "$wrong" "$(ends many.csv $mixed sia --set profiles=wrong --set profile_error=0.7)" "a wrong profile is drawn by the seed"
+is "$(ends many.csv $mixed sia --set belief=wrong)" "$first" "wrong by an error of 0: as known"
+wrong=$(ends many.csv $mixed sia --set belief=wrong --set belief_error=0.7)
+is "$wrong" "$(ends many.csv $mixed sia --set belief=wrong --set belief_error=0.7)" "a wrong profile is drawn by the seed"
 ok "$([ "$wrong" != "$first" ]; echo $?)" "and changes decisions"
-like "$(ends many.csv $mixed sia --set profiles=learned)" '^[0-9.]+( [0-9.]+){9}$' "learned profiles: all jobs end"
+like "$(ends many.csv $mixed sia --set belief=learned)" '^[0-9.]+( [0-9.]+){9}$' "learned profiles: all jobs end"
 refused() { out=$("$orrery" jobs one.csv --cluster 1x1:a --applications apps.csv --noise noise.csv --policy sia "$@" 2>&1 >/dev/null); echo "$? $out"; }
-is "$(refused --set profile_error=0.1)" "2 orrery: profile_error: this option has no effect: expected profiles=wrong too" "an error without profiles=wrong"
+is "$(refused --set belief_error=0.1)" "2 orrery: belief_error: this option has no effect: expected belief=wrong too" "an error without belief=wrong"
 sed -i 's/^net,100,100,100,100,0.25/net,50,100,50,100,0.25/' apps.csv
 is "$(refused)" "2 orrery: apps.csv:3: net on b: init_batch_size, max_batch_size, min_local_bsz: expected those of the first row of the application" "batches of another type"
 tap_done

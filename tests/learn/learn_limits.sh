@@ -24,7 +24,7 @@ is "$(metric learn_samples)" 1024 "a limit of exactly eight iterations"
 learn allreduce --set learn.seeds=1 --set learn.max_samples=128
 is "$(metric learn_samples)" 128 "a limit of one iteration"
 is "$(learn allreduce --set learn.seeds=1 --set learn.max_samples=127; echo $?)" \
-  "orrery: policy allreduce: learn.max_samples=127: expected at least 128: gradients of an iteration (4) times learn.batch (32)
+  "orrery: policy allreduce: learn.max_samples=127: expected at least 128, the gradients of an iteration (4) times learn.batch (32)
 2" "a limit below one iteration is refused"
 asp=(--set policy.parameter-server.mode=asp --set learn.seeds=1 --set step.stragglers=lognormal)
 learn parameter-server "${asp[@]}" --set learn.max_samples=1000
@@ -34,7 +34,7 @@ is "$(metric learn_samples)" 1024 "a limit of exactly 32 gradients"
 learn parameter-server "${asp[@]}" --set learn.max_samples=32
 is "$(metric learn_samples)" 32 "a limit of one gradient"
 is "$(learn parameter-server "${asp[@]}" --set learn.max_samples=31; echo $?)" \
-  "orrery: policy parameter-server: learn.max_samples=31: expected at least 32: gradients of an iteration (1) times learn.batch (32)
+  "orrery: policy parameter-server: learn.max_samples=31: expected at least 32, the gradients of an iteration (1) times learn.batch (32)
 2" "a limit below one gradient is refused"
 learn ako --set learn.seeds=1 --set learn.max_samples=1000
 is "$(metric learn_samples)" 992 "ako: 31 gradients"

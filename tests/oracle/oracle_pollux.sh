@@ -58,7 +58,7 @@ for run in 4n_optimus:4:optimus:7170.37 8n_tiresias:8:las-gpu:3590.35; do
       --step-times "$dir/w60_$name.step_times.csv" --set batches=fixed --set epoch_ends=seconds --set jobs.start_cost=30s --policy "$policy" \
       $([ "$policy" = optimus ] && echo --set policy.optimus.interval=60s) --check --no-figures -q --out "$work/out" >/dev/null
     ours=$(mean 6 "$work/out/$policy.jobs.csv")
-    is "$(awk -v a="$ours" -v b="$theirs" 'BEGIN { d = a / b; print d > 0.6 && d < 1.6 ? "near" : d }')" near "GP4: $policy by itself: mean JCT $ours s, theirs $theirs s"
+    is "$(awk -v a="$ours" -v b="$theirs" 'BEGIN { d = a / b; print (d > 0.6 && d < 1.6 ? "near" : d) }')" near "GP4: $policy by itself: mean JCT $ours s, theirs $theirs s"
   fi
 done
 # GP10: a longer interval between searches is worse: 1, 2, 4 min.

@@ -53,7 +53,7 @@ is "$(first "${means[@]}")" mst "F9: mst has the least mean JCT"
 is "$(first "${rhos[@]}")" gandiva-fair "F9: gandiva-fair has the least worst rho"
 
 # ---- messages ----
-refused() { "$ORRERY" jobs "$dir/trace120.csv" --cluster 8x4 --policy gandiva-fair --set policy.gandiva-fair.rules=shockwave "$@" 2>&1 >/dev/null; }
+refused() { { "$ORRERY" jobs "$dir/trace120.csv" --cluster 8x4 --policy gandiva-fair --set policy.gandiva-fair.rules=shockwave "$@" >/dev/null; } 2>&1; }
 like "$(refused)" "rules=shockwave: expected batch_throughputs=FILE, a CSV file with columns model,batch,gpus,steps_per_s" "no table of speeds"
 printf 'model,batch,gpus,steps_per_s\nLM,5,1,-1\n' >"$work/bad.csv"
 like "$(refused --set "policy.gandiva-fair.batch_throughputs=$work/bad.csv")" "bad.csv:2: column 4: expected a number of at least 0" "a speed below 0"

@@ -63,7 +63,7 @@ bad() { # WANT ARGUMENTS..
   is "$? $(cat "$work/err")" "2 orrery: $want" "$want"
 }
 bad 'own.csv:1: expected a column "elapsd", found id,created_at,num_gpu,elapsed,owner,ram,cores,most,note: did you mean "elapsed"?' info own.csv --map submit=created_at,duration=elapsd
-bad 'map: unknown field "submt": did you mean "submit"? expected OURS=THEIRS,.. with OURS one of job_id, submit, start, end, duration, wait, gpus, gpu_milli, cpus, mem, gpu_types, limit, iterations, model, user, queue, priority, status, strategy, batch' info own.csv --map submt=created_at
+bad 'map: unknown field "submt": did you mean "submit"? expected OURS=THEIRS,.. with OURS one of job_id, submit, start, end, duration, wait, gpus, gpu_milli, cpus, mem, gpu_types, limit, iterations, model, user, queue, priority, status, strategy, batch, deadline' info own.csv --map submt=created_at
 bad 'map: expected OURS=THEIRS,.. such as submit=created_at,gpus=num_gpu, found "created_at"' info own.csv --map created_at
 bad 'own.csv:1: map: expected submit=COLUMN, the column of submission times' info own.csv --map gpus=num_gpu
 bad 'own.csv:1: map: expected duration=COLUMN, or end=COLUMN and perhaps start=COLUMN, or iterations=COLUMN' info own.csv --map submit=created_at
