@@ -6,7 +6,7 @@
 #include <gsl/gsl_randist.h>
 #include <math.h>
 
-static void note(struct adapt_point point[2], double gpus, double atomic, bool is_new)
+static void note(struct adapt_point *point, double gpus, double atomic, bool is_new)
 {
 	if (!point[0].gpus)
 		point[0] = (struct adapt_point){ gpus, atomic };
