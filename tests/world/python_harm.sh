@@ -56,7 +56,7 @@ f = lambda: f(); f()|RecursionError: maximum recursion depth exceeded.* in $func
 import sys; sys.setrecursionlimit(10**9); f = lambda x: f(x) + repr([x]); f([])|(in $function\(\), the process of the policy was ended by signal 11|RecursionError|$function\(\) has not returned)
 import os; os.closerange(0, 64)|closed files that it had not opened
 import locale; locale.setlocale(locale.LC_ALL, "C.UTF-8")|changed the locale to C\.UTF-8
-import ctypes; ctypes.CDLL(None).fesetround(0x800)|changed the rounding of floating-point numbers
+import ctypes; ctypes.CDLL(None).fesetround(0x800)|changed the floating-point rounding mode
 import os; os.write(1, b"hello")|wrote to standard output \("hello[a-z]*"\), which is for results
 import os; os.fork()|left a process that it had started with fork\(\)
 undefined()|NameError: name 'undefined' is not defined in $function\(\)
