@@ -31,6 +31,45 @@ static void closed_form(void)
 		"a message of almost no bytes: 2 N latencies of the network and 2 (n - 1 - N) of the links");
 }
 
+static double nic_Bps[2]; /* least and most mean rate of all directions of all NICs */
+static uint32_t nic_links;
+
+/* A node with one NIC has the links host0.up and host0.down, with several NICs host0.nic1.up and so on. */
+static void look_at_nics(const struct fixture *f, const struct step_result *r)
+{
+	nic_Bps[0] = INFINITY;
+	nic_Bps[1] = nic_links = 0;
+	for (uint32_t l = 0; l < f->topo->n_links; l++)
+		if (!strncmp(f->topo->link[l].name, "host", 4)) {
+			nic_Bps[0] = fmin(nic_Bps[0], r->link[l].bytes_per_s);
+			nic_Bps[1] = fmax(nic_Bps[1], r->link[l].bytes_per_s);
+			nic_links++;
+		}
+}
+
+/* Tests that each of k NICs of a node sends and receives 2 (n - 1) / n x bytes / k. */
+static void bytes_of_nics(void)
+{
+	static const char *const sets[] = { "iterations=4 nic_efficiency=1", "iterations=4 nic_efficiency=1 merge=off" };
+	double S = 8e8;
+	look = look_at_nics;
+	for (uint32_t n = 16; n <= 32; n *= 2)
+		for (uint32_t k = 1; k <= 8; k += k == 1 ? 3 : 4)
+			for (int i = 0; i < 2; i++) {
+				char network[64];
+				snprintf(network, sizeof network, "star:bw=100Gbps,lat=2us,nics=%u,gpu_bw=232GBps", k);
+				double s = time_of(n == 16 ? "2x8:a100" : "4x8:a100", network, sets[i], ORR_ALL_REDUCE, n, 1, S);
+				double want = 2. * (n - 1) / n * S / k;
+				ok(near(nic_Bps[0] * s, want) && near(nic_Bps[1] * s, want) && nic_links == 2 * k * n / 8,
+					"CN1: %u GPUs, nodes of %u NICs, %s: each NIC sends and receives 2 (n - 1) / n x bytes / k", n, k,
+					sets[i]);
+			}
+	/* Below 1, a link shows the time that it is occupied: bytes / nic_efficiency. */
+	double s = time_of("2x8:a100", "star:bw=100Gbps,lat=2us,nics=8,gpu_bw=232GBps", "iterations=4", ORR_ALL_REDUCE, 16, 1, S);
+	ok(near(nic_Bps[0] * s * 0.96, 2. * 15 / 16 * S / 8), "CN1: nic_efficiency=0.96: use of links counts bytes / 0.96");
+	look = NULL;
+}
+
 /* Tests that the bus bandwidth without latency, in GB/s, is the smaller of a GPU's link and the node's NICs. */
 static void caps(void)
 {
@@ -45,14 +84,14 @@ static void caps(void)
 		for (uint32_t n = 16; n <= 32; n *= 2) {
 			double S = 8e9, s = time_of(n == 16 ? "2x8:a100" : "4x8:a100", cases[i].network, "nic_efficiency=1", ORR_ALL_REDUCE,
 						n, 1, S);
-			ok(near(2. * (n - 1) / n * S / s / 1e9, cases[i].GBps), "%u GPUs, %.30s: bus bandwidth %g GB/s", n,
+			ok(near(2. * (n - 1) / n * S / s / 1e9, cases[i].GBps), "CN2: %u GPUs, %.30s: bus bandwidth %g GB/s", n,
 				cases[i].network, cases[i].GBps);
 		}
 	double one = time_of(
 		"4x8:a100", "star:bw=200Gbps,lat=0us,nics=8,gpu_bw=2320GBps,gpu_lat=0us", "algorithm=ring", ORR_ALL_REDUCE, 32, 1, 1e9);
 	double all = time_of(
 		"4x8:a100", "star:bw=200Gbps,lat=0us,nics=8,gpu_bw=2320GBps,gpu_lat=0us", "nic_efficiency=1", ORR_ALL_REDUCE, 32, 1, 1e9);
-	ok(near(one / all, 8), "eight NICs carry 8 times what algorithm=ring gets from one");
+	ok(near(one / all, 8), "CN7: eight NICs carry 8 times what algorithm=ring gets from one");
 }
 
 /* Tests that auto equals the plain ring if the members of a node use one NIC. */
@@ -87,7 +126,7 @@ static void published(void)
 	for (int i = 0; i < 2; i++) {
 		double s = time_of("2x8:a100", "star:bw=200Gbps,nics=8", "", ORR_ALL_REDUCE, 16, 1, GiB[i] * 0x1p30);
 		printf("# %g GiB: %.0f us, measured %.0f us: %+.1f %%\n", GiB[i], s * 1e6, us[i], 100 * (s * 1e6 / us[i] - 1));
-		ok(fabs(s * 1e6 / us[i] - 1) <= 0.13, "two nodes of 8 A100, %g GiB: within 13 %% of the measured time", GiB[i]);
+		ok(fabs(s * 1e6 / us[i] - 1) <= 0.13, "CN4: two nodes of 8 A100, %g GiB: within 13 %% of the measured time", GiB[i]);
 	}
 }
 
@@ -128,6 +167,7 @@ static void inside_a_node(void)
 int main(void)
 {
 	closed_form();
+	bytes_of_nics();
 	caps();
 	plain();
 	published();

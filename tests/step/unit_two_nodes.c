@@ -32,8 +32,8 @@ static void no_limit_inside(void)
 			snprintf(network, sizeof network, "star:bw=200Gbps,lat=0us,nics=%u,gpu_bw=1e15GBps,gpu_lat=0us", k);
 			double want = (2 - 2. / 16) * k * 25;
 			double s = time_of("2x8:h100", network, "algorithm=multi-tree nic_efficiency=1", ORR_ALL_REDUCE, 16, 1, S);
-			ok(near_by(bus_GBps(16, S, s), want, 1e-9), "tree on two nodes of %u NICs, %g bytes: bus bandwidth (2 - 2/n) k b",
-				k, S);
+			ok(near_by(bus_GBps(16, S, s), want, 1e-9),
+				"CN3: tree on two nodes of %u NICs, %g bytes: bus bandwidth (2 - 2/n) k b", k, S);
 			s = time_of(
 				"2x8:h100", network, "algorithm=multi-tree nic_efficiency=1 fidelity=analytic", ORR_ALL_REDUCE, 16, 1, S);
 			ok(near_by(bus_GBps(16, S, s), want, 1e-9), "fidelity=analytic gives the same bandwidth for multi-tree");
@@ -73,7 +73,8 @@ static void published_rows(void)
 		double s = time_of(c->cluster, c->network, "", ORR_ALL_REDUCE, c->n, 1, c->bytes), error = s * 1e6 / c->us - 1;
 		printf("# %s: %.0f us, measured %.0f us: %+.1f %%\n", c->what, s * 1e6, c->us, 100 * error);
 		if (c->by > 0)
-			ok(fabs(error) <= c->by, "%s: within %g %% of the measured time by default", c->what, 100 * c->by);
+			ok(fabs(error) <= c->by, "%s: %s: within %g %% of the measured time by default",
+				strstr(c->cluster, "h100") ? "CN5" : "CN4", c->what, 100 * c->by);
 		double ring = time_of(c->cluster, c->network, "algorithm=multi-ring", ORR_ALL_REDUCE, c->n, 1, c->bytes);
 		if (strstr(c->cluster, "a100"))
 			ok(s == ring, "A100, whose switch cannot reduce: the default is rings");
@@ -148,12 +149,12 @@ static void on_rails(void)
 	for (int i = 0; i < 2; i++) {
 		char set[64];
 		s = time_of("4x8:a100", rails, merge[i], ORR_ALL_TO_ALL, 32, 1, S);
-		ok(spine_Bps == 0, "all-to-all on rails with PXN: no flow crosses the spine (%s)", merge[i]);
+		ok(spine_Bps == 0, "CN6: all-to-all on rails with PXN: no flow crosses the spine (%s)", merge[i]);
 		ok(near_by(nic_Bps[0], nic_Bps[1], 1e-9), "all NICs carry the same");
 		ok(near_by(s, S / 32 * 24 / (0.96 * 25e9), 1e-9), "(n - G) / n of the bytes at 0.96 of a NIC for each GPU");
 		snprintf(set, sizeof set, "%s pxn=false", merge[i]);
 		time_of("4x8:a100", rails, set, ORR_ALL_TO_ALL, 32, 1, S);
-		ok(spine_Bps > 0, "without PXN flows cross the spine");
+		ok(spine_Bps > 0, "CN6: without PXN flows cross the spine");
 	}
 	look = NULL;
 	ok(near_by(time_of("4x8:a100", rails, "fidelity=analytic", ORR_ALL_TO_ALL, 32, 1, S), s, 1e-9),
