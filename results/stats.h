@@ -33,7 +33,7 @@ void hist_add_n(struct hist *h, double value, uint64_t n); /* adds value n times
 uint64_t hist_count(const struct hist *h);
 double hist_mean(const struct hist *h); /* exact sum, compensated */
 double hist_max(const struct hist *h);
-double hist_quantile(struct hist *h, double p); /* NaN if empty */
+double hist_quantile(struct hist *h, double p);          /* NaN if empty */
 uint64_t hist_above(const struct hist *h, double limit); /* number of values above; those of the limit's own bucket count by its middle */
 /*
  * Counts all values and the values above a limit, in at most BLOCKS_MAX consecutive blocks of equal index width. Returns the

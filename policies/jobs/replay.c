@@ -109,7 +109,8 @@ static int read_row(struct replay *r, char *text, size_t line, struct orr_error 
 	if (!r->has_costs && rest) /* a comma among the nodes */
 		rest[-1] = ',';
 	if (nodes[strspn(nodes, "0123456789 ")] && strcmp(nodes, "kill") && !is_beside(nodes))
-		return orr_fail(err, ORR_EINPUT, "nodes: expected numbers of nodes separated by blanks, beside JOB, or kill, found \"%.60s\"", nodes);
+		return orr_fail(err, ORR_EINPUT,
+			"nodes: expected numbers of nodes separated by blanks, beside JOB, or kill, found \"%.60s\"", nodes);
 	if (cost && *cost && !read_time(cost, &cost_ns))
 		return orr_fail(err, ORR_EINPUT, "cost_s: expected a number of seconds from 0, found \"%.60s\"", cost);
 	if (r->n && at_ns < r->row[r->n - 1].at_ns)

@@ -34,7 +34,7 @@ struct sia_problem {
 	const double *gpus_of_type;
 	size_t n_types;
 	double power, lambda;
-	double gap; /* relative distance from the optimum at which the search may end; 0: the optimum */
+	double gap;      /* relative distance from the optimum at which the search may end; 0: the optimum */
 	bool is_rounded; /* rules=sia: A in float32, rounded to 2 decimals, at most 3000; an option that is not allowed has S = 1e-4 */
 };
 

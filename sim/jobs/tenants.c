@@ -19,8 +19,8 @@ struct tenant {
 };
 
 struct tenants {
-	struct tenant **of; /* by user; NULL: none yet */
-	uint32_t n, users;  /* entries; tenants */
+	struct tenant **of;   /* by user; NULL: none yet */
+	uint32_t n, users;    /* entries; tenants */
 	struct hist *stretch; /* of completed jobs: JCT over duration */
 };
 
