@@ -97,7 +97,7 @@ static void find_blas(struct report *r)
 			sbuf_puts(&f->text, names[i]);
 	}
 	if (!f->is_found)
-		sbuf_puts(&f->text, "not found: install it (Debian: libopenblas0); without it products use code of orrery");
+		sbuf_puts(&f->text, "not found: install it (Debian: libopenblas0); without it, matrix products run on orrery's own code");
 #else
 	sbuf_puts(&f->text, "not compiled in: configure without --without-blas");
 #endif

@@ -185,7 +185,10 @@ static bool is_book(const char *path)
 	return n >= k && !strcmp(path + n - k, file) && (n == k || path[n - k - 1] == '/');
 }
 
-/* Opens the book whose figures.json is the study, and takes its results. Its errors are no errors of the page, which states them. */
+/*
+ * Opens the book whose figures.json is the study, and takes its results. The page states errors of the book, but does not fail
+ * with them.
+ */
 static void read_book(struct page *p)
 {
 	const char *path = p->q->study, *slash = path ? strrchr(path, '/') : NULL;

@@ -61,7 +61,7 @@ static struct statements *statements_of(struct pairs *p, const char *caption, en
 	return &p->list[p->n++];
 }
 
-/* Adds a line; takes the finding. */
+/* Adds a line with a copy of the finding, and frees the finding. */
 static void add_line(struct statements *t, struct line x, const struct run_result *r, struct sbuf *finding)
 {
 	MEM_GROW(t->line, t->n, t->cap);

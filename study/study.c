@@ -183,7 +183,7 @@ static void store_batch(struct study *t, const struct batch *b)
 	struct orr_error err = { 0 };
 	if (!b->n || !store_write_all(t->store, b->result, b->n, &err))
 		return;
-	/* One by one, after a transaction of all of them has failed. */
+	/* Stores runs one by one, after a transaction with all of them has failed. */
 	for (size_t i = b->first; i < b->end; i++) {
 		struct one_run *x = &t->run[i];
 		if (!x->err.code && !x->is_reused)

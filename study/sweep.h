@@ -21,7 +21,7 @@ struct sweep_request {
 	bool is_dry;                /* --dry-run: prints what would run */
 	struct share share;         /* --shard: runs only these tasks, into a shard of db, and prints no table */
 	bool is_status;             /* --status: prints the progress of the parts and runs nothing */
-	bool is_merge;              /* --merge: first merges the shards of db into it, and removes them */
+	bool is_merge;              /* --merge: merges the shards into db before the study runs, and removes the shards */
 };
 
 /* Runs the study and prints its table. As a rank of MPI, runs the rank's share; the first rank then merges the shards and prints the

@@ -253,7 +253,7 @@ static char *number_text(int64_t number)
 	return sbuf_steal(&b);
 }
 
-/* Returns the label of the row's value; six digits of a value that was drawn or searched, whose exact text is in JSON and CSV. */
+/* Returns the row's value on an axis as a label. A value that was drawn or searched has six digits; its exact text is in JSON and CSV. */
 static char *value_text(const struct sweep_row *x, const struct book *b, size_t axis)
 {
 	const char *text = x->value[axis];

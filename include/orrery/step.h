@@ -93,10 +93,9 @@ ORR_API double orr_device_memory(const struct orr_step *s, uint32_t device); /* 
 struct orr_step_graph {
 	double vertices, edges; /* edges are directed */
 	bool has_attention;     /* GAT */
-	uint32_t layers;        /* layers of the network; layer l of `of_each` layers of the model begins at l * of_each */
+	uint32_t layers;        /* layers of the network; each consists of `of_each` layers of the model, from l * of_each on */
 	uint32_t of_each;
-	uint32_t gather, apply, edge; /* positions among these layers: of the sum over neighbours, of the product, of the edge scores
-					 (UINT32_MAX: no such layer) */
+	uint32_t gather, apply, edge; /* index among the `of_each` layers of: the sum over neighbours; the product; the edge scores (UINT32_MAX: no such layer) */
 };
 /* Returns false if the model is no graph network. */
 ORR_API bool orr_step_graph(const struct orr_step *s, struct orr_step_graph *out);

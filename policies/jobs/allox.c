@@ -198,7 +198,7 @@ struct workers {
 	size_t n;
 };
 
-/* Lists the free GPUs, of each type at most as many as there are jobs: more would stay idle. */
+/* Lists the free GPUs: of each type at most one per job, because further ones would stay idle. */
 static struct workers free_workers(const struct orr_jobs *w, size_t jobs)
 {
 	uint32_t n_types = orr_gpu_types(w);
@@ -212,7 +212,7 @@ static struct workers free_workers(const struct orr_jobs *w, size_t jobs)
 /* Sets type and rank of each choice from the assignment, and sorts by rank. Jobs that can run on none of the free types are dropped. */
 static void rank_by_assignment(struct allox *a, struct orr_jobs *w)
 {
-	static const double never_s = 1e12; /* above any run time of a type on which the job can run */
+	static const double never_s = 1e12; /* stands for "cannot run": larger than any run time */
 	struct workers of = free_workers(w, a->n);
 	double *time = orr_alloc(a->n * of.n + 1, sizeof *time);
 	size_t *worker = orr_alloc(2 * a->n + of.n + 1, sizeof *worker), *position = worker + a->n, *length = position + a->n, kept = 0;

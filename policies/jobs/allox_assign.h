@@ -14,9 +14,11 @@
 
 #include <stddef.h>
 
-/* Assigns each of n jobs to a worker and a position k = 1 .. n from the end. time[job * workers + worker]: run times, finite; delay[job]
- * (may be NULL) is added to each cost of the job: it changes no optimum, but ties by rounding. Column c of the cost matrix is worker
- * c mod workers, position c / workers + 1. O(n^3 workers) at worst. workers >= 1. */
+/*
+ * Assigns each of n jobs to a worker and a position k = 1 .. n from the end. time[job * workers + worker]: run times, finite;
+ * delay[job] (may be NULL) is added to each cost of the job. It changes no optimum, but its rounding may decide ties. Column c
+ * of the cost matrix is worker c mod workers, position c / workers + 1. O(n^3 workers) at worst. workers >= 1.
+ */
 void allox_assign(size_t n, size_t workers, const double *time, const double *delay, size_t *worker, size_t *position);
 
 #endif

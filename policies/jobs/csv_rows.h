@@ -11,7 +11,7 @@
 char *csv_field(char **rest);
 /* Splits off the next line; returns NULL at the end. */
 char *csv_line(char **rest);
-/* Reads a finite number from 0; NULL and "" are none. */
+/* Reads a finite number of at least 0. Returns false for any other text, for "" and for NULL. */
 bool csv_number(const char *text, double *value);
 
 #endif

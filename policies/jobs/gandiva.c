@@ -19,7 +19,7 @@ static const struct orr_param params[] = { ORR_PARAM_CHOICE("rules", "own", "own
 	ORR_PARAM_TIME("recompute", "1920s", "rules=gavel: minimum time between allocations"),
 	ORR_PARAM_REAL("pair_limit", "1", 0, 100, "least sum of the rates of a pair, relative to those alone"),
 	ORR_PARAM_CHOICE("pair_sum", "rules", "rules|all|each",
-		"the sum is over all GPU types, or the limit holds on each type by itself; rules: each, or all with rules=gavel"),
+		"pair_limit applies to the sum over all GPU types (all) or to the sum on each type (each); rules: all with rules=gavel, else each"),
 	ORR_PARAM_INT("seed", "0", 0, UINT32_MAX, "seed of the pairs (Python's random.Random)"),
 	ORR_PARAM_FILE("shares", "rules=gavel: CSV file with columns recompute, time_s, job and one share per GPU type, to be replayed"),
 	ORR_PARAM_END };
@@ -76,7 +76,7 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 	for (; at && g->job[at - 1].number > info.number; at--)
 		g->job[at] = g->job[at - 1];
 	struct gandiva_job *m = &g->job[at];
-	uint64_t fewest = UINT64_MAX; /* a job that arrives has no claim to the time before */
+	uint64_t fewest = UINT64_MAX; /* a new job starts with the fewest rounds of all jobs: it gets no compensation for earlier rounds */
 	for (size_t i = 0; i < g->n; i++)
 		if (i != at && g->job[i].rounds < fewest)
 			fewest = g->job[i].rounds;

@@ -40,7 +40,7 @@ void gandiva_published_arrive(struct orr_jobs *w, struct gandiva_job *m)
 
 /* ---- the end of a round ---- */
 
-/* Returns whether the job will end in this round and has not. */
+/* Returns whether the job ends in this round but has not ended yet. */
 static bool is_ending(struct gandiva *g, uint64_t number)
 {
 	const struct gandiva_job *m = number == GANDIVA_NOBODY ? NULL : gandiva_find(g, number);

@@ -198,7 +198,7 @@ static int by_most(const void *x, const void *y)
 	return (a->key > b->key) - (a->key < b->key);
 }
 
-/* Divides a quantity equally; nobody gets more than it can use, and what it cannot use goes to the others. */
+/* Divides a quantity equally. No claim gets more than it can use; the excess is divided among the others. */
 static void divide(struct claim *c, size_t n, double quantity)
 {
 	if (n)

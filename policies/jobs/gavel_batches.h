@@ -17,7 +17,7 @@ struct gavel_batches;
 struct gavel_batch_state {
 	int model, mode;                             /* numbers in gavel_batches.c */
 	double gpus, batch, first_batch, total, run; /* steps of the present batch */
-	double cum_s, limit_s;                       /* time run; at a greater time the job ends */
+	double cum_s, limit_s;                       /* time run; the job ends when it exceeds the limit */
 	int failures;
 	int flag;                 /* wanted change: 1 grow, -1 shrink */
 	bool ran_last, runs;      /* in the round before; in this round */
@@ -35,7 +35,7 @@ struct gavel_batch_state *gavel_batches_job(const struct gavel_batches *b, struc
 bool gavel_batches_begin(struct gavel_batch_state *s, double round_s, double now_s, bool is_first, double *finish_s);
 /* Takes the result of a round of a job that has not ended, and changes its batch. */
 void gavel_batches_result(const struct gavel_batches *b, struct gavel_batch_state *s);
-/* The job looks at its epoch, and may want another batch from its next result on. */
+/* Checks the epoch of the job, which may request another batch from its next result on. */
 void gavel_batches_check(const struct gavel_batches *b, struct gavel_batch_state *s);
 
 #endif

@@ -278,7 +278,7 @@ static void begin_round(struct gavel *g, struct orr_jobs *w)
 	}
 }
 
-/* Jobs that were admitted look at their epochs. */
+/* Checks the epochs of the admitted jobs. */
 static void check_batches(struct gavel *g)
 {
 	for (size_t i = 0; g->batches && i < g->n; i++)

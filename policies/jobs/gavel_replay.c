@@ -30,7 +30,7 @@ struct gavel_shares {
 	double *x; /* [row][type] */
 	size_t n, cap, cap_x;
 	size_t at;           /* first row of the next recomputation */
-	size_t first, found; /* first row of the present one; number of its rows that were used */
+	size_t first, found; /* first row of the present recomputation; number of its rows used so far */
 	uint64_t recompute;
 };
 

@@ -72,7 +72,7 @@ static char *part(char **rest, char separator)
 	return start;
 }
 
-/* Reads seconds with at most nine decimals exactly, other numbers as a double. */
+/* Reads a time in seconds. Numbers with at most nine decimals are exact; others are rounded like a double. */
 static bool read_time(const char *text, int64_t *ns)
 {
 	char *end;
@@ -106,7 +106,7 @@ static int read_row(struct replay *r, char *text, size_t line, struct orr_error 
 		return orr_fail(err, ORR_EINPUT, "time_s: expected a number of seconds from 0, found \"%.60s\"", time);
 	if (!job || !*job || !nodes)
 		return orr_fail(err, ORR_EINPUT, "expected three columns: time_s, job, nodes");
-	if (!r->has_costs && rest) /* a comma among the nodes */
+	if (!r->has_costs && rest) /* puts the comma back, so that the next check refuses these nodes */
 		rest[-1] = ',';
 	if (nodes[strspn(nodes, "0123456789 ")] && strcmp(nodes, "kill") && !is_beside(nodes))
 		return orr_fail(err, ORR_EINPUT,
@@ -114,7 +114,7 @@ static int read_row(struct replay *r, char *text, size_t line, struct orr_error 
 	if (cost && *cost && !read_time(cost, &cost_ns))
 		return orr_fail(err, ORR_EINPUT, "cost_s: expected a number of seconds from 0, found \"%.60s\"", cost);
 	if (r->n && at_ns < r->row[r->n - 1].at_ns)
-		return orr_fail(err, ORR_EINPUT, "time_s: expected at least that of the row before");
+		return orr_fail(err, ORR_EINPUT, "time_s: expected a time of at least that of the previous row");
 	ORR_GROW(r->row, r->n, r->cap);
 	r->row[r->n++] = (struct row){ at_ns, cost_ns, job, nodes, line };
 	return ORR_OK;

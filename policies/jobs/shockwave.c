@@ -96,7 +96,7 @@ static double contention(const struct shockwave *s)
 	return s->gpus > 0 ? fmax(1, asked / s->gpus) : 1;
 }
 
-/* Accounts for the time up to now, with the jobs that were present. */
+/* Adds the contention of the jobs present, from the last call up to now. */
 static void pass(struct shockwave *s, struct orr_jobs *w)
 {
 	double now_s = (double)orr_now(w) / 1e9;
@@ -272,7 +272,7 @@ static void apply(struct shockwave *s, struct orr_jobs *w)
 	for (size_t i = 0; i < s->n; i++)
 		if (!s->member[i].is_chosen && orr_job_is_running(w, s->member[i].job))
 			orr_stop(w, s->member[i].job);
-	for (int chosen = 1; chosen >= 0; chosen--) /* where the placement refuses one, others use the GPUs */
+	for (int chosen = 1; chosen >= 0; chosen--) /* if the placement refuses a chosen job, other jobs use its GPUs */
 		for (size_t i = 0; i < s->n; i++)
 			if (s->member[i].is_chosen == chosen && !orr_job_is_running(w, s->member[i].job))
 				orr_try_start(w, s->member[i].job);

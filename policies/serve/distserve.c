@@ -4,11 +4,11 @@
  * Goodput-optimized Large Language Model Serving", OSDI 2024), in the version of its simulator (LLMServe/DistServe 82831f1,
  * simdistserve).
  *
- * An instance is a ring of workers, one for each pipeline stage. A worker that is free takes what waits for it: prompts first, a batch
- * that stays together through the stages; else decodes, whatever has come, so that batches of decodes merge and split. Prompts go to
- * the instance with the fewest prompts that wait for, or run on, its first worker. At the end of the prompt the request goes to the
- * decode instance with the fewest decodes that wait for its first worker or are being sent there. An instance with the role `both`
- * keeps its requests.
+ * An instance is a ring of workers, one for each pipeline stage. A free worker first takes prompts, as a batch that stays
+ * together through the stages. Without prompts it takes all decodes that have arrived, so batches of decodes merge and split.
+ * Prompts go to the instance with the fewest prompts that wait for, or run on, its first worker. At the end of the prompt the
+ * request goes to the decode instance with the fewest decodes that wait for its first worker or are being sent there. An
+ * instance with the role `both` keeps its requests.
  */
 #include "kinds.h"
 
@@ -47,7 +47,7 @@ static uint32_t pick_prefill(const struct distserve *d, const struct orr_serve *
 	size_t least = SIZE_MAX;
 	for (uint32_t i = 0; i < d->n; i++) {
 		const struct instance *x = &d->instance[i];
-		/* Also counts requests of this instant that have been routed and not arrived. */
+		/* Also counts requests that were routed at this instant but have not arrived yet. */
 		size_t n = orr_replica_waiting(w, i) - x->landed.n - x->refuge.n + (orr_stage_is_idle(w, i, 0) ? 0 : x->running);
 		if (n >= least || !takes(w, i, model, ORR_ROLE_DECODE))
 			continue;

@@ -27,7 +27,7 @@ static inline void micro_collect(struct orr_serve *w, uint32_t replica, struct m
 	}
 }
 
-/* Sorts by arrival; equal arrivals keep their order. The list is nearly sorted: those that came back stand behind. */
+/* Sorts by arrival; equal arrivals keep their order. The list is nearly sorted: only returned residents, at its end, are out of order. */
 static inline void micro_sort(const struct orr_serve *w, struct micro_idle *x)
 {
 	for (uint32_t i = 1; i < x->n; i++) {
@@ -40,7 +40,7 @@ static inline void micro_sort(const struct orr_serve *w, struct micro_idle *x)
 	}
 }
 
-/* Puts those that were visited and skipped before those that were not visited. */
+/* Moves the residents that were visited and skipped before those that were not visited. */
 static inline void micro_keep(struct micro_idle *x, const orr_req *skipped, uint32_t n)
 {
 	uint32_t kept = 0;

@@ -27,7 +27,7 @@ uint32_t pipe_slowest_gpu(const struct pipeline *p, const struct orr_step *s, ui
 
 /* ---- experts ---- */
 
-/* Returns the first rank of the group of a lane whose GPUs are on nodes otherwise than those of the first group; UINT32_MAX: none. */
+/* Returns the first rank of the first group whose GPUs are spread over nodes differently from those of group 0; UINT32_MAX: none. */
 static uint32_t other_group(const struct pipeline *p, const struct orr_step *s)
 {
 	uint32_t lanes = p->t.tp * p->dp, ep = p->t.ep;
@@ -62,7 +62,7 @@ int pipe_measure_experts(
 	int rc = experts_init(&p->x, s, args, device, ep, samples * f->seq / p->t.tp, err);
 	orr_free(device);
 	if (!rc && other != UINT32_MAX)
-		return orr_fail(err, ORR_EINPUT, "ep=%u: lanes %u..%u are on nodes otherwise than the first group: expected groups alike",
+		return orr_fail(err, ORR_EINPUT, "ep=%u: lanes %u..%u are spread over nodes differently from the first group: expected the same spread for every group",
 			ep, other, other + ep - 1);
 	if (rc)
 		return rc;

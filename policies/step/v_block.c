@@ -36,7 +36,9 @@ struct item {
 
 /* When a W may delay the next op: never; always; if at least half of it fits into the wait; if another stage has waited more. */
 enum delay { DELAY_NEVER, DELAY_ALWAYS, DELAY_HALF, DELAY_BALANCED, DELAYS };
-/* Which later ops may go first: none; any if the next op's arrival is known; any; backwards in addition only then. */
+/*
+ * Which later ops may go first: none; any, if the arrival of the next op's input is known; any; any forward, but no backward.
+ */
 enum pull { PULL_NONE, PULL_KNOWN, PULL_ANY, PULL_FORWARD, PULLS };
 /* Part of a pulled op that has to fit into the wait, in halves. */
 enum { FITS = 3 };
@@ -178,7 +180,7 @@ static void put_w(struct draft *d, uint32_t s)
 	d->n_done[s]++;
 }
 
-/* Whether a forward may go before items from..to-1 of its stage. */
+/* Returns whether a forward may go before items from..to-1 of its stage. */
 static bool fits(const struct draft *d, uint32_t s, uint32_t from, uint32_t to)
 {
 	const struct item *x = d->item + (size_t)s * d->n;

@@ -35,7 +35,7 @@ struct epoch {
 
 struct step_time {
 	uint32_t app;
-	char placement[MOST_PLACEMENT]; /* GPUs by node, a digit each */
+	char placement[MOST_PLACEMENT]; /* GPUs of each node, one digit per node */
 	double batch, step_s, sync_s;
 };
 
@@ -159,7 +159,7 @@ static int index_noise(struct adapt *a, struct orr_error *err)
 	return ORR_OK;
 }
 
-/* Changes digits to their smallest rotation: the neighbours of nodes count, not their numbers. */
+/* Replaces the digits by their smallest rotation, so that placements that are rotations of one another are equal. */
 static void normalise(char *s)
 {
 	char twice[2 * MOST_PLACEMENT];
@@ -407,7 +407,7 @@ static const struct adapt_kind *kind_of(const struct orr_jobs *w, const struct j
 	return &w->adapt_kinds.kind[job->adapt];
 }
 
-/* Returns the work left at the start of the present piece of a running job, or of a waiting one. */
+/* Returns the work left: of a running job, at the start of its present piece; of a waiting job, now. */
 static int64_t left_of(const struct job *job)
 {
 	return job->state == ORR_JOB_RUNNING ? job->work.left - job->work.piece_done : job->work.left;

@@ -32,7 +32,7 @@ void adapt_free(struct adapt *a);
 /* SHA-256 of the contents of a file, 0: applications, 1: noise, 2: step times; "": no file. */
 const char *adapt_hash(const struct adapt *a, int file);
 
-/* What jobs of one application, size and batch have in common, in a run. */
+/* Data common to all jobs of one application, size and batch in a run. */
 struct adapt_kind;
 struct adapt_kinds {
 	struct adapt_kind *kind;

@@ -23,7 +23,7 @@ void belief_note(struct adapt_seen *seen, double nodes, double gpus, double atom
 		note(seen->node, gpus, atomic, gpus != seen->node[0].gpus);
 }
 
-/* One point: its time of an update beyond the pass is alpha. */
+/* After only one point, alpha is its time of an update minus the time of the pass. */
 static void learn_network(const struct goodput_model *truth, struct goodput_model *m, const struct adapt_point point[2], double nodes,
 	double *alpha, double *beta)
 {

@@ -95,7 +95,7 @@ struct flows {
 	double time_sum, time_most;
 	double regret_sum, kept_sum;
 	uint64_t regrets;
-	uint32_t branch_kept; /* index of the best branch of the last choose outside explores */
+	uint32_t branch_kept; /* index of the best branch of the last choose that lies outside all explores */
 	struct timeline memory;
 	const char *wrong;
 };

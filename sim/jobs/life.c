@@ -102,7 +102,10 @@ static uint32_t hash_places(const struct pool_alloc *a)
 
 static void set_end(struct orr_jobs *w, struct job *job);
 
-/* The present epoch of a job that adapts ends: exactly its work is done, and the next epoch begins with a batch of its own. */
+/*
+ * Ends the present epoch of a job that adapts. The work of the epoch counts as done exactly, and the job chooses a batch for
+ * the next epoch.
+ */
 static void on_epoch(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
 	(void)e;

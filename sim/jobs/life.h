@@ -10,7 +10,7 @@ void life_arrive(struct orr_jobs *w, const struct job_rec *r);
 void life_start(struct orr_jobs *w, struct job *job); /* starts a job; job->alloc and work.rate must be set */
 /* Sets the rate from now on and moves the job's end event. */
 void life_rerate(struct orr_jobs *w, struct job *job, double rate);
-/* Gives the members of the job's group, without `but`, the rates of the group. */
+/* Updates the rates of all members of the job's group except `but`. */
 void life_regroup(struct orr_jobs *w, struct job *job, const struct job *but);
 /* Makes the job wait again; its work is kept, plus `cost`. kind: kind of the event row. */
 void life_stop(struct orr_jobs *w, struct job *job, int64_t cost, const char *kind);

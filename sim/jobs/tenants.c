@@ -129,7 +129,7 @@ struct bundle {
 	double *held, *speed, asked, best;
 };
 
-/* Returns what a tenant makes of a bundle, relative to all that it asks for on its best type. */
+/* Returns the speed that a bundle gives the tenant, relative to all requested GPUs on its best type; at most 1. */
 static double value(const struct bundle *mine, const struct bundle *of, uint32_t types)
 {
 	double sum = 0, most = mine->asked * mine->best;
@@ -168,7 +168,7 @@ static bool has_all_of(const struct bundle *a, const struct bundle *b, uint32_t 
 	return is_more;
 }
 
-/* Lists the bundles that no other exceeds: only these can be envied most. With one type it is one. */
+/* Lists the bundles that no other bundle dominates; the most envied one is always among them. With one type the list has one bundle. */
 static uint32_t list_best(const struct bundle *b, uint32_t n, uint32_t types, const struct bundle **best)
 {
 	uint32_t n_best = 0;

@@ -188,7 +188,7 @@ static bool could_start(const struct orr_serve *w, const struct req *q, uint32_t
 	const struct replica *r = &w->replica[replica];
 	bool is_served = r->model == NONE || r->model == q->model;
 	if (r->lane && (r->lane->outgoing || r->lane->set_aside))
-		return false; /* caches on their way hold blocks, here or where they go to */
+		return false; /* a KV cache in flight holds blocks on this replica or on its destination */
 	return is_served && orr_replica_is_idle(w, replica) && (q->replica == replica || r->role != ORR_ROLE_DECODE) &&
 	       !is_loading(w, replica);
 }

@@ -200,7 +200,10 @@ static int by_session(const void *a, const void *b)
 	return (x->row > y->row) - (x->row < y->row);
 }
 
-/* Keeps the rows of a generator, at most n, because a session needs its next row before that row is generated. Returns their number. */
+/*
+ * Generates up to n rows in advance, because a session may need its next row earlier than the generator reaches it. Returns
+ * their number.
+ */
 static uint64_t keep_rows(struct orr_serve *w, uint64_t n)
 {
 	struct clients *c = w->clients;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Copies of cached prompts between replicas, for routers (orr_router_copy()): the request reaches its replica, and the policy, when the
- * blocks have arrived. A request that ends or loses its replica before that is no longer concerned: its number of copies differs.
+ * Copies of cached prompts between replicas, for routers (orr_router_copy()): the request reaches its replica, and the policy,
+ * when the blocks have arrived. If the request ends or loses its replica before that, its number of copies has changed, and the
+ * end of the copy is ignored.
  */
 #include "serve/due.h"
 #include "serve/lane.h"

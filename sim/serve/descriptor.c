@@ -118,7 +118,7 @@ static int check_roles(const struct scenario *s, struct orr_error *err)
 		return ORR_OK;
 	unsigned accepting = ORR_SERVE_ROLES;
 	for (uint32_t d = 0; d < t->n_deployments; d++)
-		accepting |= t->deployment[d].role == ORR_ROLE_PREFILL ? ORR_SERVE_HANDS_OFF : 0; /* else nothing is sent */
+		accepting |= t->deployment[d].role == ORR_ROLE_PREFILL ? ORR_SERVE_HANDS_OFF : 0; /* without prefill replicas no request is sent */
 	for (size_t i = 0; i < s->n_policies; i++)
 		if (!(s->policy[i].entry.policy->flags & accepting))
 			return refuse_roles(s, &s->policy[i], first, err);
@@ -436,8 +436,8 @@ static const struct report_column columns[] = {
 static const struct world_policy_flag policy_flags[] = { { ORR_SERVE_ROLES,
 								 "roles: runs prompts on prefill replicas and decodes on decode replicas" },
 	{ ORR_SERVE_STAGES, "stages: keeps several micro-batches in flight on replicas with pipeline stages" },
-	{ ORR_SERVE_HANDS_OFF, "hands off: on prefill replicas, requests leave for a decode replica at the end of their prompts" },
-	{ ORR_SERVE_BY_STAGE, "by stage: starts work on each pipeline stage" }, { 0, NULL } };
+	{ ORR_SERVE_HANDS_OFF, "hands off: at the end of its prompt, a request moves from a prefill replica to a decode replica" },
+	{ ORR_SERVE_BY_STAGE, "by stage: starts the work of each pipeline stage itself" }, { 0, NULL } };
 
 const struct world world_serve = { .name = "serve",
 	.doc = "serve a trace of inference requests under several policies",

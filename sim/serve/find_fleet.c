@@ -12,7 +12,7 @@ enum { MIXES_MAX = 100000 };
 /* A mix: numbers of replicas by deployment. */
 struct mix {
 	const uint32_t *replicas;
-	double gpus, usd_per_hour, order; /* usd_per_hour NAN: unknown; order: what the mixes are sorted by */
+	double gpus, usd_per_hour, order; /* usd_per_hour NAN: unknown; order: the key by which mixes are sorted */
 	uint32_t number;
 };
 
@@ -44,7 +44,7 @@ static double price_of(const struct serve_config *c, const struct serve_deployme
 	return usd;
 }
 
-/* Returns the least number of replicas of a deployment: one with a role of its own, or alone in taking both, cannot be left out. */
+/* Returns the minimum number of replicas of a deployment: 1 if it has the role prefill or decode, or is the only one with both; else 0. */
 static uint32_t least_of(const struct serve_config *c, uint32_t d)
 {
 	uint32_t both = 0;

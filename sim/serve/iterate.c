@@ -14,7 +14,7 @@
 
 /* ---- one iteration ---- */
 
-/* All fields are named: compilers clear the rest of such a struct by a slow instruction for blocks of memory. */
+/* Every field is initialised by name, because compilers clear the other fields of such a struct with a slow block-store instruction. */
 static double decode_s(const struct lane *l, uint32_t decodes, uint64_t context)
 {
 	struct llm_load x = {
@@ -342,11 +342,14 @@ static void cut(struct orr_serve *w, struct lane *l)
 	end_from_now(w, l);
 }
 
-/* Returns the number of iterations after the one in flight for which an arrival waits: the rest of the scheduler's steps. */
+/*
+ * Returns the number of iterations after the one in flight that an arrival has to wait for: the remaining steps of this call of
+ * the scheduler.
+ */
 static uint64_t steps_left(const struct orr_serve *w, const struct lane *l)
 {
 	uint64_t steps = w->set->steps, done = l->clock - l->first_clock;
-	bool is_first = done % steps == 0 && l->again_ns == eng_now(w->host.engine); /* it can be taken back */
+	bool is_first = done % steps == 0 && l->again_ns == eng_now(w->host.engine); /* take_back() can undo it */
 	return l->n_list || l->stages || is_first ? 0 : steps - 1 - done % steps;
 }
 

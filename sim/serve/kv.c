@@ -69,8 +69,10 @@ static uint32_t cached_run(const struct lane *l, const struct req *q)
 	return prefix_run(l->prefix, q->block, kv_sharable(l, q));
 }
 
-/* Makes the request a user of the hash, which is added if it is absent (it is loaded). Returns the number of blocks that are no longer
- * free. */
+/*
+ * Makes the request a user of the hash. A hash that is absent is added, because its block is being loaded. Returns the number
+ * of blocks that are no longer free.
+ */
 static uint32_t use_block(struct lane *l, uint64_t hash)
 {
 	uint32_t entry = prefix_find(l->prefix, hash);

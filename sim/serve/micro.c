@@ -114,7 +114,7 @@ static void land(struct orr_serve *w, struct lane *l, const struct micro *m)
 	serve_metrics_tokens(w, l->replica, w->now_s, 1, prompt_tokens, kv_in_use(l));
 }
 
-/* One micro-batch, or run of a stage, is in flight no more. */
+/* Counts the end of a micro-batch, or of the run of a stage. */
 static void settle(struct orr_serve *w, struct lane *l)
 {
 	l->stages->in_flight--;

@@ -19,8 +19,8 @@
 struct move {
 	bool is_live;
 	double bytes;
-	uint32_t slot, from, to; /* to NONE: held, no decode replica has room */
-	uint32_t prev, next;     /* held: links of the list of these */
+	uint32_t slot, from, to; /* to NONE: held, because no decode replica has room */
+	uint32_t prev, next;     /* links of the list of held moves */
 	struct eng_event event;  /* without a topology */
 	double end_s;
 	uint32_t *flow, n_flows; /* flows with a topology; UINT32_MAX: the flow has ended */

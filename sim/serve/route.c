@@ -136,7 +136,7 @@ uint32_t route_pick(struct orr_serve *w, const struct req *q)
 {
 	if (router_is_auto(w) && w->ops->route)
 		return ask_policy(w, q);
-	/* The scan of shortest() ends with the first difference. */
+	/* Once a choice has differed from shortest(), the remark is decided and the scan is skipped. */
 	uint32_t by_jsq = !(w->used & SERVE_USED_OTHER_ROUTE) && !w->ops->route && !router_is_auto(w) ? shortest(w, q->model) : NONE;
 	uint32_t picked = route_by_rule(w, q);
 	if (!(w->used & SERVE_USED_OTHER_ROUTE)) {

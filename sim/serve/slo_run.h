@@ -43,7 +43,7 @@ struct slo_search {
  */
 int slo_search_all(struct scenario *s, isolate_work search, const struct slo_search *in, void *found, size_t size, bool *is_found,
 	struct orr_error *err);
-/* Returns the last policy found; SIZE_MAX: none. */
+/* Returns the index of the last policy with an answer; SIZE_MAX: none. */
 size_t slo_last_found(const struct scenario *s, const bool *is_found);
 
 /* Parses the value of --attainment; NULL: 0.9. */

@@ -15,7 +15,7 @@ void stages_open(struct lane *l, uint32_t n, bool is_by_stage)
 		s->stage[i].first = s->stage[i].last = s->stage[i].running = NONE;
 		s->micro[i].next = i + 1 < n ? i + 1 : NONE;
 	}
-	l->is_cut = true; /* nothing is repeated */
+	l->is_cut = true; /* iterations of this lane are not repeated */
 	l->flags = ORR_ITER_THROUGH;
 }
 

@@ -172,7 +172,7 @@ static void write_block(struct orr_serve *w, const struct lane *l, enum tier i, 
 	w->metrics->tier[i].written += bytes;
 }
 
-/* Returns the present of the lane: its iterations may be ahead of the clock. */
+/* Returns the current time of the lane, whose iterations may be ahead of the clock. */
 static double lane_now(const struct orr_serve *w, const struct lane *l)
 {
 	return l->is_flying ? fmax(w->now_s, l->start_s) : w->now_s;
@@ -222,7 +222,7 @@ uint32_t tiers_run(const struct orr_serve *w, const struct lane *l, const struct
 	return n - from;
 }
 
-/* Returns the time at which the numbers of blocks by tier would have arrived. */
+/* Returns the time at which the given numbers of blocks per tier would have arrived. */
 static double arrival(const struct orr_serve *w, const struct lane *l, const uint32_t *by_tier)
 {
 	const struct tiers *t = w->tiers;

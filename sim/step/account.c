@@ -67,7 +67,7 @@ static double draw_factor(struct orr_step *s, const struct spread_law *law, cons
 	return gsl_ran_lognormal(rng_gsl(&r), 0, law->spread);
 }
 
-/* The straggler's factor is a function of only (seed, device, iteration), the jitter's of only (seed, device, iteration, op). */
+/* The straggler's factor depends on (seed, device, iteration) only, the jitter's on (seed, device, iteration, op) only. */
 double stretch(struct orr_step *s, uint32_t device, uint64_t iteration, uint32_t op)
 {
 	uint64_t place = iteration << 24 | device, key = place;

@@ -43,7 +43,7 @@ double orr_cost_experts(
 	if (device >= s->facts.gpus || layer >= s->facts.layers || (unsigned)pass > ORR_PASS_BACKWARD_WEIGHT)
 		return 0;
 	double seconds = cost_experts_s(s->config->cost[s->type_of[device]], layer, passes[pass], pairs, experts, shards ? shards : 1);
-	/* Under step.compute_s this layer takes the same multiple of its time by the cost model as all others. */
+	/* step.compute_s multiplies the cost model's time of every layer, this one included, by the same factor. */
 	return s->is_scaled ? s->scale_conv * seconds : seconds;
 }
 

@@ -261,7 +261,7 @@ static void place_floating(struct export *x)
 			if (x->k->edge[e].of == x->k && rank[x->k->edge[e].to] == NONE)
 				rank[x->k->edge[e].to] = rank[i];
 	}
-	/* Places again, with those of floating instances in between. */
+	/* Lists the places again, now including those of floating instances. */
 	struct place *old = x->place;
 	size_t n_old = x->n_places;
 	x->place = NULL;

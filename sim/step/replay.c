@@ -259,8 +259,10 @@ static void start(struct replay *r, uint32_t rank, uint32_t node, enum slot slot
 		coll_issue(r, rank, node);
 }
 
-/* Starts what can start. Nodes that become ready meanwhile are looked at in the next pass: at the rank's next end, or here if nothing of
- * the rank is in flight. */
+/*
+ * Starts every ready node whose slot is free. Nodes that become ready during this pass are considered in the next one: at the
+ * rank's next end, or here if nothing of the rank is in flight.
+ */
 static void pass(struct replay *r, uint32_t rank)
 {
 	struct rank_state *k = &r->rank[rank];
@@ -309,7 +311,7 @@ static void begin(struct replay *r)
 	coll_begin(r);
 }
 
-/* Fails with the first node that is left: one in flight, for which a dependency or a slot waits. */
+/* Fails with the reason why the rank never ends: a receive without a message, or a collective that another rank never begins. */
 static void find_stuck(struct replay *r, uint32_t rank)
 {
 	const struct rank_state *k = &r->rank[rank];

@@ -146,7 +146,7 @@ static uint32_t instance_new(struct replay *r, uint32_t rank, uint32_t node, uin
 	return i;
 }
 
-/* Returns the place of collective `number` of the group, which grows as ranks run ahead. */
+/* Returns the place of collective `number` in the group's ring, which grows if some ranks run ahead. */
 static uint32_t *place_of(struct group_state *g, uint64_t number)
 {
 	while (number - g->first >= g->cap) {

@@ -43,7 +43,7 @@ const char *replay_plan_new(const struct replay_config *c, enum astra_collective
 	if (steps > UINT32_MAX / 2)
 		return "the algorithm has more than 2^31 steps: expected a smaller group";
 	out->steps = (uint32_t)steps;
-	/* A rest makes one chunk more; bytes below the number of splits make one chunk. */
+	/* A remainder adds one chunk. Fewer bytes than splits are one chunk. */
 	out->chunk_bytes = bytes / splits ? bytes / splits : bytes;
 	out->chunks = out->chunk_bytes ? (uint32_t)((bytes + out->chunk_bytes - 1) / out->chunk_bytes) : 1;
 	return NULL;

@@ -29,7 +29,7 @@ struct replay_step {
 	uint32_t peers;    /* number of messages that each member sends and receives */
 	uint32_t distance; /* halving-doubling: the partner of member i is i ^ distance */
 };
-/* Returns NULL, or what the algorithm needs. */
+/* Makes the plan of a collective. Returns NULL, or the requirement of the algorithm that is not met, for a message. */
 const char *replay_plan_new(const struct replay_config *c, enum astra_collective op, uint64_t bytes, uint32_t n, struct replay_plan *out);
 struct replay_step replay_plan_step(const struct replay_plan *p, uint32_t chunk, uint32_t step);
 /* Returns the receiver of message `which` of member i. */

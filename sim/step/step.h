@@ -154,7 +154,7 @@ struct step_config {
 	bool paths;                         /* record the critical path of each iteration */
 	step_update_hook hook;              /* called for each update, may be NULL; if a hook is set, every iteration is simulated */
 	void *hook_ctx;
-	/* Called with each iteration that the policy has built, which no lane is merged in (export.c); may be NULL. */
+	/* Called with each iteration that the policy has built, in which no lanes are merged (export.c); may be NULL. */
 	void (*built)(void *ctx, const struct orr_step *s, const struct iteration *k);
 	void *built_ctx;
 	bool (*stop)(void *ctx, double time_s); /* called at the end of each iteration; the run stops if it returns true; may be NULL */

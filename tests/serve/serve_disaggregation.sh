@@ -51,5 +51,5 @@ like "$(cat said)" 'serve.decode_router has no effect: the policy chooses decode
 serve split --policy mlfq --set serve.decode_admission=reserve -q
 is "$? $(metric requests_completed | tr '\n' ' ')$(metric kv_transfers | tr '\n' ' ')" "0 $n $n " "mlfq too, with caches that wait for room"
 "$orrery" policy show distserve >said
-like "$(cat said)" 'by stage: starts work on each pipeline stage' "policy show states the ability"
+like "$(cat said)" 'by stage: starts the work of each pipeline stage itself' "policy show states the ability"
 tap_done

@@ -32,7 +32,7 @@ struct state {
 	struct conductor_instance *instance;
 };
 
-/* What the predictions need. */
+/* Inputs of the predictions. */
 struct question {
 	const struct orr_serve *w;
 	uint32_t model;
