@@ -376,7 +376,8 @@ static int open_file(struct writer *w, struct orr_error *err)
 	if (is_zst)
 		w->zstd = ZSTD_createCCtx();
 	if ((is_gz && !w->gz) || (is_zst && !w->zstd))
-		return orr_fail(err, ORR_EFAIL, "%s: the compressor cannot be initialised: expected enough free memory and file descriptors", w->path);
+		return orr_fail(err, ORR_EFAIL,
+			"%s: the compressor cannot be initialised: expected enough free memory and file descriptors", w->path);
 	return ORR_OK;
 }
 

@@ -95,7 +95,8 @@ struct orr_step_graph {
 	bool has_attention;     /* GAT */
 	uint32_t layers;        /* layers of the network; each consists of `of_each` layers of the model, from l * of_each on */
 	uint32_t of_each;
-	uint32_t gather, apply, edge; /* index among the `of_each` layers of: the sum over neighbours; the product; the edge scores (UINT32_MAX: no such layer) */
+	uint32_t gather, apply, edge; /* index among the `of_each` layers of: the sum over neighbours; the product; the edge scores
+					 (UINT32_MAX: no such layer) */
 };
 /* Returns false if the model is no graph network. */
 ORR_API bool orr_step_graph(const struct orr_step *s, struct orr_step_graph *out);

@@ -19,7 +19,8 @@ static const struct orr_param params[] = { ORR_PARAM_CHOICE("rules", "own", "own
 	ORR_PARAM_TIME("recompute", "1920s", "rules=gavel: minimum time between allocations"),
 	ORR_PARAM_REAL("pair_limit", "1", 0, 100, "least sum of the rates of a pair, relative to those alone"),
 	ORR_PARAM_CHOICE("pair_sum", "rules", "rules|all|each",
-		"pair_limit applies to the sum over all GPU types (all) or to the sum on each type (each); rules: all with rules=gavel, else each"),
+		"pair_limit applies to the sum over all GPU types (all) or to the sum on each type (each); rules: all with rules=gavel, "
+		"else each"),
 	ORR_PARAM_INT("seed", "0", 0, UINT32_MAX, "seed of the pairs (Python's random.Random)"),
 	ORR_PARAM_FILE("shares", "rules=gavel: CSV file with columns recompute, time_s, job and one share per GPU type, to be replayed"),
 	ORR_PARAM_END };

@@ -156,7 +156,8 @@ bool gavel_batches_begin(struct gavel_batch_state *s, double round_s, double now
 	s->steps = fmax(fmin(floor(s->per_s * round_s), s->total - s->run), 0);
 	*finish_s = now_s + s->steps / s->per_s;
 	s->received_s = *finish_s - now_s;
-	if (!is_first && !s->ran_last && s->received_s > LONG_S) { /* a restart takes part of the round; the time of the finish stays the same */
+	if (!is_first && !s->ran_last &&
+		s->received_s > LONG_S) { /* a restart takes part of the round; the time of the finish stays the same */
 		s->steps = floor(s->steps * (s->received_s - RESTART_S) / s->received_s);
 		s->received_s -= RESTART_S;
 	}

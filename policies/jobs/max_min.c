@@ -7,7 +7,8 @@
 
 static const struct orr_param params[] = { GAVEL_ROUND_PARAMS,
 	ORR_PARAM_BOOL("water_filling", true,
-		"after the smallest throughput, maximise the second smallest, and so on; false: the rest of the capacity goes to the first jobs"),
+		"after the smallest throughput, maximise the second smallest, and so on; false: the rest of the capacity goes to the first "
+		"jobs"),
 	ORR_PARAM_END };
 
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)

@@ -62,7 +62,9 @@ int pipe_measure_experts(
 	int rc = experts_init(&p->x, s, args, device, ep, samples * f->seq / p->t.tp, err);
 	orr_free(device);
 	if (!rc && other != UINT32_MAX)
-		return orr_fail(err, ORR_EINPUT, "ep=%u: lanes %u..%u are spread over nodes differently from the first group: expected the same spread for every group",
+		return orr_fail(err, ORR_EINPUT,
+			"ep=%u: lanes %u..%u are spread over nodes differently from the first group: expected the same spread for every "
+			"group",
 			ep, other, other + ep - 1);
 	if (rc)
 		return rc;

@@ -118,7 +118,8 @@ static int check_roles(const struct scenario *s, struct orr_error *err)
 		return ORR_OK;
 	unsigned accepting = ORR_SERVE_ROLES;
 	for (uint32_t d = 0; d < t->n_deployments; d++)
-		accepting |= t->deployment[d].role == ORR_ROLE_PREFILL ? ORR_SERVE_HANDS_OFF : 0; /* without prefill replicas no request is sent */
+		accepting |= t->deployment[d].role == ORR_ROLE_PREFILL ? ORR_SERVE_HANDS_OFF
+								       : 0; /* without prefill replicas no request is sent */
 	for (size_t i = 0; i < s->n_policies; i++)
 		if (!(s->policy[i].entry.policy->flags & accepting))
 			return refuse_roles(s, &s->policy[i], first, err);

@@ -61,7 +61,8 @@ const struct orr_param serve_options[] = {
 	ORR_PARAM_REAL(
 		"host_gpu_share", "0", 0, 1, "share of an iteration in which the GPU works; the host takes the rest; 0: the engine's"),
 	ORR_PARAM_INT("host_steps", "0", 0, 1e6,
-		"iterations without prompts per call of the scheduler: they share the host's time of one call, and arrivals wait for the last of them; 0: the engine's"),
+		"iterations without prompts per call of the scheduler: they share the host's time of one call, and arrivals wait for the "
+		"last of them; 0: the engine's"),
 	ORR_PARAM_CHOICE("host_overlap", "auto", "auto|no|yes", "the host works while the GPU computes; auto: the engine's"),
 	ORR_PARAM_CHOICE("cuda_graphs", "all", SERVED_GRAPHS,
 		"iterations that run as one CUDA graph: all, those without prompts, or none; others last at least as long as the launches "

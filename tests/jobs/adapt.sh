@@ -103,7 +103,7 @@ bad() {
 like "$(bad '0,j,0,0')" 'bad.csv:2: nodes: expected numbers of nodes separated by blanks, found "0,0"' "replay: a wrong list"
 like "$(bad 'x,j,0')" 'bad.csv:2: time_s: expected a number of seconds from 0, found "x"' "replay: a wrong time"
 like "$(bad '5,j,0
-1,j,0')" 'bad.csv:3: time_s: expected at least that of the row before' "replay: out of order"
+1,j,0')" 'bad.csv:3: time_s: expected a time of at least that of the previous row' "replay: out of order"
 like "$(bad '0,j,7')" 'decisions:2: job j: expected numbers of nodes of the cluster' "replay: an unknown node"
 like "$(bad '0,j,0 0 0 0 0')" 'job j at 0.0* s: start: over-allocation' "replay: more GPUs than the node has"
 printf 'job,time_s\n' >bad.csv
