@@ -134,7 +134,7 @@ static const char *colour_of(const struct chart *c, size_t i, size_t shade)
 	return others[i % (sizeof others / sizeof *others)];
 }
 
-/* What stands before a label of the legend; plots/style.gp draws it. */
+/* Kinds of the sample before a label of the legend; plots/style.gp draws it. */
 enum sample { NO_SAMPLE, LINE, MARKED_LINE, BAR, HOLLOW, FILLED };
 
 static enum sample sample_of(const struct chart *c, size_t i)

@@ -221,7 +221,7 @@ static void samples_free(struct samples *s)
 	mem_free(s->value);
 }
 
-/* Adds 1 to the policy with the best sum; policies that tie share the 1. */
+/* Adds 1 to the count of the policy with the best sum; on ties each of the k best gets 1/k. */
 static void add_best(struct comparison *c, const double *sum)
 {
 	double best = *sum;

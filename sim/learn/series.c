@@ -95,7 +95,7 @@ void learn_finish(struct learn *l)
 {
 	const struct learn_point *last = l->n_points ? &l->point[l->n_points - 1] : NULL;
 	if (l->gcn && last && !l->is_due)
-		return; /* weights change only in steps, and the last step has a point */
+		return; /* the weights have not changed since the point of the last step */
 	if (l->is_due || !last || last->updates != l->updates || last->samples != l->samples || last->time_s != l->now)
 		take_point(l);
 }

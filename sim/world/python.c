@@ -137,7 +137,7 @@ static int start(const char *path, struct orr_error *err)
 
 /* ---- a policy ---- */
 
-/* Layout known to orrery.py too. header: name, newline, text; NULL-terminated. */
+/* orrery.py reads this struct, so both must have the same layout. header: name, newline, text; NULL-terminated. */
 struct loaded {
 	const char *path;
 	char **header;

@@ -100,7 +100,7 @@ bad() {
   printf 'time_s,job,nodes\n%s\n' "$1" >bad.csv
   refused "${base[@]}" --policy replay --set policy.replay.decisions=bad.csv
 }
-like "$(bad '0,j,0,0')" 'bad.csv:2: nodes: expected numbers of nodes separated by blanks, found "0,0"' "replay: a wrong list"
+like "$(bad '0,j,0,0')" 'bad.csv:2: nodes: expected numbers of nodes separated by blanks, beside JOB, or kill, found "0,0"' "replay: a wrong list"
 like "$(bad 'x,j,0')" 'bad.csv:2: time_s: expected a number of seconds from 0, found "x"' "replay: a wrong time"
 like "$(bad '5,j,0
 1,j,0')" 'bad.csv:3: time_s: expected a time of at least that of the previous row' "replay: out of order"
