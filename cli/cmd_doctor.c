@@ -87,7 +87,7 @@ static void find_cuda(struct report *r)
 
 static void find_blas(struct report *r)
 {
-	struct finding *f = add(r, "OpenBLAS", "measuring the products of this processor");
+	struct finding *f = add(r, "OpenBLAS", "measuring matrix products on this processor");
 #ifdef ORR_BLAS
 	static const char *const names[] = { "libopenblas.so.0", "libopenblas.so", "libopenblasp.so.0" };
 	for (size_t i = 0; i < sizeof names / sizeof *names && !f->is_found; i++) {

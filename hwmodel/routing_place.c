@@ -110,7 +110,7 @@ static void place_contiguous(struct routing *r)
 
 /* ---- values by rank and node ---- */
 
-/* Fills in the share of each expert that is on ranks first..first+n-1; a pair above the capacity goes nowhere. */
+/* Fills in the share of each expert that is on ranks first..first+n-1; pairs above the capacity are dropped. */
 static void shares(const struct routing *r, uint32_t first, uint32_t n, double *here)
 {
 	memset(here, 0, r->experts * sizeof *here);

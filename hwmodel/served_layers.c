@@ -54,7 +54,7 @@ struct served_layers {
 	struct link tp_link, pp_link;
 	/* Times of attention over all blocks. */
 	double pair_s, context_s;              /* seconds per pair of tokens, and per token of context */
-	double context_read_s, context_flop_s; /* parts of context_s, the larger one of which counts */
+	double context_read_s, context_flop_s; /* the larger of these two is context_s */
 	double prompt_kernel_s, decode_kernel_s;
 	struct by_tokens *table; /* [0 .. TABLE_TOKENS] */
 	struct by_words *word;   /* [0 .. TABLE_WORDS] */

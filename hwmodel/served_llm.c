@@ -95,7 +95,7 @@ static double closed(const struct served_on *x, const struct llm_load *w)
 {
 	const struct served_llm *f = x->llm;
 	double tokens = w->decodes + w->prompt_tokens;
-	if (w->checked > 0) /* off the chain of additions of plain iterations */
+	if (w->checked > 0) /* added separately, so that plain iterations have one addition less */
 		tokens += w->checked;
 	double ms = x->constant_ms + x->token_ms * tokens + f->context_ms * w->decode_context + f->pair_ms * w->prompt_pairs;
 	return ms * 1e-3;
@@ -213,7 +213,7 @@ bool served_has_precision(const struct served *m)
 	return m->network || (m->kind == SERVED_LLM && m->llm->form == SERVED_LAYERS);
 }
 
-/* Returns whether the file gives the bytes of weights or of the cache, and the option leaves them. */
+/* Returns whether the bytes of weights come from the file: it gives them, and the option is auto. */
 static bool has_given_weights(const struct served_llm *f, const struct quantisation *q)
 {
 	return (f->has_bytes || f->has_weight_bytes) && q->weights == FORMAT_AUTO;

@@ -19,7 +19,7 @@ struct recorded_law {
 struct recorded_waits {
 	size_t jobs; /* 0: the other fields are 0 */
 	struct recorded_law recorded, simulated;
-	double difference, off, rank; /* mean of simulated - recorded, of its amount, rank correlation (NAN: none) */
+	double difference, off, rank; /* mean of simulated - recorded; mean of its absolute value; rank correlation (NAN: none) */
 };
 struct recorded_waits recorded_of(const struct run_result *r);
 /* Makes the metrics of the comparison: compared_jobs, recorded_wait_mean, compared_wait_mean, .. */

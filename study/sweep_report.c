@@ -398,7 +398,7 @@ static void put_range(struct sbuf *out, const struct book *b, const struct sweep
 	if (why)
 		sbuf_printf(out, "; no interval: %s", why);
 	else
-		sbuf_printf(out, "; interval %.6g to %.6g, where the interval of %s holds the limit", a->found.low, a->found.high,
+		sbuf_printf(out, "; interval %.6g to %.6g, in which the interval of %s contains the limit", a->found.low, a->found.high,
 			a->run->search.metric);
 }
 

@@ -137,7 +137,7 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 		}
 }
 
-/* A job that lost its node keeps its place; schedule() finds that it does not run. */
+/* A job that lost its node remains a member; schedule() sees that it does not run. */
 static void evict(void *self, struct orr_jobs *w, orr_job j)
 {
 	(void)self, (void)w, (void)j;

@@ -268,7 +268,10 @@ static int override(struct dapple *d, const struct orr_args *args, struct orr_er
 	return ORR_OK;
 }
 
-/* Returns D. All devices of a stage hold the same bytes. At least 1, because the world reports a stage that does not fit. */
+/*
+ * Returns D, the number of micro-batches that fit into the memory of each device of the stage. Returns at least 1, because the
+ * world itself reports a stage that does not fit.
+ */
 static uint32_t fitting(const struct dapple *d, const struct orr_step *s, const struct dapple_stage *x)
 {
 	struct orr_step_facts f;

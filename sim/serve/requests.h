@@ -28,8 +28,8 @@ struct req {
 	uint8_t state, how; /* enum orr_req_state, orr_req_end */
 	uint8_t why;        /* enum req_reason */
 	bool is_paused, is_swapped;
-	bool is_on_stage; /* stages.h, by stage: part of what a stage runs */
-	uint16_t stage;   /* the same: the stage that it runs on next, or now */
+	bool is_on_stage; /* by stage (stages.h): a stage runs the request now */
+	uint16_t stage;   /* by stage: the stage that runs it now, or will run it next */
 	uint64_t stamp;   /* stamp of the last batch that contains the request */
 	bool is_known;    /* arrive() has been called */
 	bool has_come;    /* autoscaling by rate has counted the request before it was routed */

@@ -38,7 +38,7 @@ enum spent {
 	SPENT_IDLE,
 	SPENT_PAUSED,
 	SPENT_OUTSIDE, /* in no micro-batch, or in one that waits for the first stage */
-	/* runs of table models; RUN_QUEUED is SPENT_TURN */
+	/* runs of table models; a run in the state RUN_QUEUED spends SPENT_TURN */
 	SPENT_INPUT,
 	SPENT_TURN,
 	SPENT_LOST_RUN,

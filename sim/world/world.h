@@ -177,7 +177,10 @@ struct world {
 	int (*open)(struct scenario *s, struct orr_error *err);
 	/* Returns whether the scenario, whose keys are read, needs a cluster. NULL: yes if the world has such a key. */
 	bool (*needs_cluster)(const struct scenario *s);
-	/* Returns the policy of a scenario, whose keys are read, that names none; NULL: it must name one. May be NULL. */
+	/*
+	 * Returns the default policy for a scenario that names none, after its keys are read; NULL: the scenario must name one.
+	 * May be NULL.
+	 */
 	const char *(*default_policy)(const struct scenario *s);
 	/* Returns whether replications of the open scenario differ even if its policies draw no random numbers. NULL: they differ. */
 	bool (*is_random)(const struct scenario *s);

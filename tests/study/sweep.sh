@@ -159,7 +159,7 @@ grep -o 'with wait_mean at most 3: [0-9.]*' mm1.txt |
   awk '{ s += $NF; q += $NF * $NF; n++ } END { m = s / n; h = 2.364624 * sqrt((q - n * m * m) / (n - 1) / n); printf "%.3f %.3f", m - h, m + h }' >hand
 is "$(echo "$ends" | awk '{ printf "%.3f %.3f", $1, $2 }')" "$(cat hand)" 'the interval is that by hand (t = 2.364624 at 7 degrees of freedom)'
 sed 's/"seeds": 8/"stop": { "n": 20 }/; s/n=4000/n=1000/' mm1.json >reps.json
-like "$("$orrery" sweep reps.json)" 'largest rate .*; interval 0\.[0-9]* to 0\.[0-9]*, where the interval of wait_mean holds the limit' \
+like "$("$orrery" sweep reps.json)" 'largest rate .*; interval 0\.[0-9]* to 0\.[0-9]*, in which the interval of wait_mean contains the limit' \
   'with replications an answer has an interval'
 sed 's/"seeds": 8/"seeds": 1/' mm1.json >one.json
 like "$("$orrery" sweep one.json)" 'over 1 seeds: no interval of the largest rate: there is one seed: expected two or more' 'with one seed it says why there is none'
