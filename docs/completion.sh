@@ -10,11 +10,18 @@ set -eu
 orrery=${1:?usage: docs/completion.sh ORRERY [bash|zsh|fish]}
 shell=${2:-bash}
 here=$(dirname "$0")
-commands=$("$orrery" --help | awk '/^commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }')
+# The help texts, read once: help_of [COMMAND]
+texts=$(mktemp -d)
+trap 'rm -rf "$texts"' EXIT
+"$orrery" --help >"$texts/orrery"
+commands=$(awk '/^commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }' "$texts/orrery")
+for command in $commands; do "$orrery" "$command" --help >"$texts/$command"; done
+"$orrery" trace list >"$texts/traces" 2>/dev/null || :
+help_of() { cat "$texts/${1:-orrery}"; }
 
 # Prints the verbs in the usage lines: the words after "orrery COMMAND", lower case, a|b|c allowed.
 verbs() {
-  "$orrery" "$1" --help | awk -v command="$1" '
+  help_of "$1" | awk -v command="$1" '
     /^usage:/ { on = 1; sub(/^usage:/, "") } on && NF == 0 { exit }
     on && $1 == "orrery" && $2 == command && $3 ~ /^[a-z|]+$/ { gsub(/\|/, "\n", $3); print $3 }' |
     sort -u | tr '\n' ' '
@@ -23,19 +30,19 @@ verbs() {
 # command.
 options() {
   {
-    "$orrery" "$1" --help | sed '/^[Ee]xample/,$d'
-    [ "$1" != scenario ] || "$orrery" jobs --help | sed '/^[Ee]xample/,$d'
-    "$orrery" --help | sed '1,/^options of every command:/d; /^.orrery COMMAND/,$d'
+    help_of "$1" | sed '/^[Ee]xample/,$d'
+    [ "$1" != scenario ] || help_of jobs | sed '/^[Ee]xample/,$d'
+    help_of | sed '1,/^options of every command:/d; /^.orrery COMMAND/,$d'
   } | grep -oE -- '(^|[^-[:alnum:]])--[a-z][a-z-]*' | sed 's/^[^-]*//' | grep -vx -e --help -e --version | sort -u | tr '\n' ' '
 }
 # Prints the names in the part of `orrery trace list` that begins with $1.
 traces() {
-  "$orrery" trace list 2>/dev/null | awk -v part="$1" '/^[^ ]/ { on = index($0, part) == 1 } on && /^  [a-z]/ { print $1 }' |
+  awk -v part="$1" '/^[^ ]/ { on = index($0, part) == 1 } on && /^  [a-z]/ { print $1 }' "$texts/traces" |
     tr '\n' ' '
 }
 # Prints options whose description is a list, "a, b or c": "--option a b c".
 choices() {
-  for command in $commands; do "$orrery" "$command" --help; done | awk '
+  for command in $commands; do help_of "$command"; done | awk '
     /^ +--[a-z-]+ [A-Z]+  +[a-z-]+(, [a-z-]+)* or [a-z-]+$/ {
       option = $1
       sub(/^ +--[a-z-]+ [A-Z]+ +/, "")
@@ -47,7 +54,7 @@ choices() {
 }
 # Prints the first line of the description of an option in the help of a command.
 described() {
-  { "$orrery" "$1" --help | sed '/^[Ee]xample/,$d'; "$orrery" --help; } | awk -v option="$2" '
+  { help_of "$1" | sed '/^[Ee]xample/,$d'; help_of; } | awk -v option="$2" '
     $1 == option || $2 == option && $1 ~ /^-[a-z],$/ {
       if (match($0, /  +[^ ].*$/) && sub(/^ *(-[a-zA-Z], )?--[a-z-]+( [^ ]+)?  +/, "")) { print; exit } }'
 }

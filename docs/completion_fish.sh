@@ -32,8 +32,9 @@ function __orrery_at
 end
 complete -c orrery -n __fish_use_subcommand -s V -l version -d 'the version' -f
 END
+lists=$(choices)
 for command in $commands; do
-  doc=$("$orrery" --help | awk -v c="$command" '$1 == c { sub(/^ *[^ ]+ +/, ""); print; exit }')
+  doc=$(help_of | awk -v c="$command" '$1 == c { sub(/^ *[^ ]+ +/, ""); print; exit }')
   echo "complete -c orrery -n __fish_use_subcommand -f -a $command -d $(quoted "$doc")"
 done
 echo "complete -c orrery -n __fish_use_subcommand -f -a help -d 'the help of a command'"
@@ -44,7 +45,7 @@ for command in $commands; do
   [ -z "$words" ] || echo "complete -c orrery -n '__orrery_at 2 $command' -f -a '$words'"
   for option in $(options "$command"); do
     doc=$(described "$command" "$option")
-    values=$(choices | sed -n "s/^$option //p")
+    values=$(echo "$lists" | sed -n "s/^$option //p")
     case $option in
       --policy) how="-x -a '(__orrery_policies)'" ;;
       --device) how="-r -a '(__orrery_names device list)'" ;;

@@ -16,7 +16,7 @@ _orrery() {
     found=(
 END
 for command in $commands; do
-  doc=$("$orrery" --help | awk -v c="$command" '$1 == c { sub(/^ *[^ ]+ +/, ""); print; exit }')
+  doc=$(help_of | awk -v c="$command" '$1 == c { sub(/^ *[^ ]+ +/, ""); print; exit }')
   printf '      %s\n' "$(quoted "$command:$doc")"
 done
 cat <<'END'
