@@ -3,6 +3,7 @@
 #include "serve/due.h"
 #include "serve/explain.h"
 #include "serve/fleet.h"
+#include "serve/lane.h"
 #include "serve/metrics.h"
 #include "serve/requests.h"
 #include "serve/route.h"
@@ -54,7 +55,7 @@ static enum req_reason table_refusal(const struct orr_serve *w, const struct req
  * which no iteration reads. */
 static enum req_reason llm_refusal(const struct orr_serve *w, const struct req *q, const struct served *m)
 {
-	double prompt = q->prompt_asked, whole = prompt + q->output_asked;
+	double prompt = q->prompt_asked, whole = (double)req_whole(q) + 1;
 	bool prompt_fits = false, whole_fits = false;
 	if (m->longest && whole > m->longest)
 		return REASON_CONTEXT;
@@ -68,6 +69,14 @@ static enum req_reason llm_refusal(const struct orr_serve *w, const struct req *
 		whole_fits |= role != ORR_ROLE_PREFILL && (!is_known || whole - 1 <= p->kv_tokens);
 	}
 	return prompt_fits && whole_fits ? REASON_NONE : REASON_KV;
+}
+
+/* Returns whether the KV cache of the replica is too small for the request, for ever. Deployments may have caches of different sizes. */
+static bool is_too_small(const struct orr_serve *w, const struct req *q, uint32_t replica)
+{
+	const struct replica *r = &w->replica[replica];
+	bool may_move = r->role == ORR_ROLE_PREFILL || w->policy->flags & ORR_SERVE_ROLES;
+	return r->lane && !kv_can_hold(r->lane, may_move ? q->prompt_asked : req_whole(q));
 }
 
 bool model_has_replicas(const struct orr_serve *w, uint32_t model)
@@ -195,6 +204,10 @@ static void place(struct orr_serve *w, struct req *q, bool is_new)
 		return;
 	if (replica == ORR_ROUTER_REJECTS) {
 		route_reject(w, q);
+		return;
+	}
+	if (replica != NONE && is_too_small(w, q, replica)) {
+		req_turn_away(w, q, ORR_REQ_REFUSED, REASON_KV, w->now_s);
 		return;
 	}
 	if (is_new && is_full(w, q, replica)) {

@@ -200,7 +200,7 @@ static const char *wrong_idling(const struct orr_serve *w)
 		return NULL;
 	for (uint32_t i = 0; i < w->n_req; i++) {
 		const struct req *q = &w->req[i];
-		if (q->state != ORR_REQ_WAITING || !q->is_known)
+		if (q->state != ORR_REQ_WAITING || !q->is_known || q->is_copying)
 			continue;
 		uint32_t x = q->replica != NONE ? q->replica : bitset_next(w->idle, 0);
 		for (; x != BITSET_END; x = q->replica != NONE ? BITSET_END : bitset_next(w->idle, x + 1))

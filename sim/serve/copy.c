@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Copies of cached prompts between replicas, for routers (orr_router_copy()): the request reaches its replica, and the policy,
- * when the blocks have arrived. If the request ends or loses its replica before that, its number of copies has changed, and the
- * end of the copy is ignored.
+ * when the blocks have arrived. If the request ends or loses its replica before that, its number of copies has changed or it
+ * has been placed without a copy, and the end of the copy is ignored.
  */
 #include "serve/due.h"
 #include "serve/lane.h"
@@ -36,8 +36,9 @@ static void on_copied(struct engine *e, void *ctx, uint64_t subject, uint64_t ar
 	(void)e;
 	struct orr_serve *w = ctx;
 	struct req *q = req_of(w, subject);
-	if (!q || q->state != ORR_REQ_WAITING || q->replica == NONE || q->copies != (uint32_t)arg || w->error.code)
+	if (!q || !q->is_copying || q->state != ORR_REQ_WAITING || q->replica == NONE || q->copies != (uint32_t)arg || w->error.code)
 		return;
+	q->is_copying = false;
 	struct lane *l = lane_on(w, q->replica);
 	uint32_t hash_tokens = reqset_block_tokens(w->config->requests);
 	serve_happen(w, serve_clock_s(w));
@@ -57,6 +58,7 @@ static bool prefetch(struct orr_serve *w, struct req *q)
 	if (!p.n)
 		return false;
 	tiers_load(w, l, q, &p);
+	q->is_copying = true;
 	q->copies++;
 	eng_at(w->host.engine, serve_ns(p.end_s), PRIO_MOVE, on_copied, w, req_handle(w, req_slot(w, q)),
 		(uint64_t)(run + p.n) * reqset_block_tokens(w->config->requests) << 32 | q->copies);
@@ -66,10 +68,12 @@ static bool prefetch(struct orr_serve *w, struct req *q)
 bool copy_start(struct orr_serve *w, struct req *q)
 {
 	uint32_t to = w->router->copy_to, tokens = to - w->router->copy_from;
+	q->is_copying = false;
 	w->router->copy_to = w->router->copy_from = 0;
 	if (!tokens || q->replica == NONE || !w->replica[q->replica].lane || !w->replica[q->replica].lane->prefix)
 		return prefetch(w, q);
 	double s = orr_kv_copy_s(w, q->replica, tokens);
+	q->is_copying = true;
 	q->copies++;
 	w->metrics->prefix_copies++;
 	w->metrics->prefix_tokens_copied += tokens;

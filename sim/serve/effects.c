@@ -83,6 +83,12 @@ CONDITION(sends_caches)
 	return remark_metric(s, r, "kv_transfers") > 0 || remark_metric(s, r, "prefix_copies") > 0;
 }
 
+CONDITION(overlaps_caches)
+{
+	UNUSED;
+	return remark_metric(s, r, "kv_transfers") > 0 || remark_metric(s, r, "kv_loads") > 0;
+}
+
 CONDITION(has_free_cache)
 {
 	UNUSED;
@@ -234,7 +240,8 @@ const struct world_effect serve_effects[] = {
 	{ .key = "serve.swap_Bps", .why = "no KV cache was swapped out", .metric = "swaps" },
 	{ .key = "serve.kv_Bps", .why = "no KV cache was sent to another replica", .holds = sends_caches },
 	{ .key = "serve.kv_latency", .why = "no KV cache was sent to another replica", .holds = sends_caches },
-	NO_TRANSFER("serve.kv_overlap"), NO_TRANSFER("serve.kv_link"), NO_TRANSFER("serve.decode_router"),
+	{ .key = "serve.kv_overlap", .why = "no KV cache was sent to another replica or loaded from a tier", .holds = overlaps_caches },
+	NO_TRANSFER("serve.kv_link"), NO_TRANSFER("serve.decode_router"),
 	{ .key = "serve.decode_router", .why = "the policy chooses decode replicas itself", .holds = hands_off },
 	NO_TRANSFER("serve.decode_admission"),
 	{ .key = "serve.decode_admission", .why = "the policy chooses decode replicas itself", .holds = hands_off },
@@ -249,6 +256,7 @@ const struct world_effect serve_effects[] = {
 	{ .key = "serve.kv_pool_Bps", .why = "no block was written to the pool", .metric = "kv_pool_written_bytes" },
 	{ .key = "serve.kv_pool_latency", .why = "no block was written to the pool", .metric = "kv_pool_written_bytes" },
 	NO_TIER("serve.kv_write"), NO_TIER("serve.kv_load"), NO_TIER("serve.kv_prefetch"), NO_TIER("serve.kv_evict"),
+	{ .key = "serve.kv_prefetch", .why = "no block was loaded", .metric = "kv_loads" },
 	{ .key = "serve.kv_evict", .why = "no tier was full", .metric = "kv_tier_drops" },
 	{ .key = "network", .why = "no KV cache was sent to another replica, and no replica is on several nodes", .holds = uses_network },
 	{ .key = "serve.engine", .why = "no language model by layers is served", .holds = has_layers },

@@ -44,13 +44,19 @@ static double price_of(const struct serve_config *c, const struct serve_deployme
 	return usd;
 }
 
-/* Returns the minimum number of replicas of a deployment: 1 if it has the role prefill or decode, or is the only one with both; else 0. */
+static bool may_share(const struct serve_deployment *a, const struct serve_deployment *b)
+{
+	return a->model == b->model || a->model == UINT32_MAX || b->model == UINT32_MAX;
+}
+
+/* Returns the minimum number of replicas of a deployment: 1 if it has the role prefill or decode, or is the only one with both that may
+ * serve its model; else 0. */
 static uint32_t least_of(const struct serve_config *c, uint32_t d)
 {
-	uint32_t both = 0;
+	bool has_other = false;
 	for (uint32_t i = 0; i < c->n_deployments; i++)
-		both += c->deployment[i].role == ORR_ROLE_BOTH;
-	return c->deployment[d].role == ORR_ROLE_BOTH && both > 1 ? 0 : 1;
+		has_other |= i != d && c->deployment[i].role == ORR_ROLE_BOTH && may_share(&c->deployment[i], &c->deployment[d]);
+	return c->deployment[d].role == ORR_ROLE_BOTH && has_other ? 0 : 1;
 }
 
 static int by_order(const void *a, const void *b)
@@ -69,6 +75,19 @@ static void measure_mix(const struct serve_config *c, struct mix *m)
 		m->gpus += gpus;
 		m->usd_per_hour += gpus > 0 ? gpus * price_of(c, &c->deployment[d]) : 0;
 	}
+}
+
+/* Returns whether each deployment, or another one that may serve its model, has a replica. */
+static bool serves_all(const struct serve_config *c, const struct mix *m)
+{
+	for (uint32_t d = 0; d < c->n_deployments; d++) {
+		bool has = false;
+		for (uint32_t i = 0; i < c->n_deployments; i++)
+			has |= m->replicas[i] && may_share(&c->deployment[i], &c->deployment[d]);
+		if (!has)
+			return false;
+	}
+	return true;
 }
 
 /* Lists all mixes with at least one replica, in order. */
@@ -92,7 +111,7 @@ static int list_mixes(const struct serve_config *c, struct mixes *x, struct orr_
 		*m = (struct mix){ .replicas = at, .number = number++ };
 		measure_mix(c, m);
 		uint32_t *next = at;
-		if (m->gpus > 0) {
+		if (serves_all(c, m)) {
 			has_usd &= isfinite(m->usd_per_hour);
 			x->n++;
 			next += n;

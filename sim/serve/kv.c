@@ -153,20 +153,25 @@ void kv_reserve(struct orr_serve *w, struct lane *l, struct req *q, uint32_t n)
 	q->kv_at = l->replica;
 }
 
+/* The entries have a user until all are present, so that trim() drops none of them; the end of the prompt is the first to be dropped later.
+ */
 void kv_insert(struct orr_serve *w, struct lane *l, const struct req *q, uint32_t n)
 {
-	for (uint32_t i = 0; l->prefix && i < n && i < q->n_blocks; i++) {
-		uint32_t entry = prefix_find(l->prefix, q->block[i]);
-		if (entry == PREFIX_NONE && l->avail < l->hash_blocks)
+	uint32_t end = 0;
+	uint64_t own = 0; /* blocks of entries without other users */
+	for (; l->prefix && end < n && end < q->n_blocks; end++) {
+		uint32_t entry = prefix_find(l->prefix, q->block[end]);
+		bool is_free = entry == PREFIX_NONE || !prefix_is_used(l->prefix, entry);
+		if (is_free && own + l->hash_blocks > l->avail)
 			break;
+		own += is_free ? l->hash_blocks : 0;
 		if (entry == PREFIX_NONE)
-			prefix_add(l->prefix, q->block[i]);
-		else if (prefix_is_used(l->prefix, entry))
-			continue;
+			prefix_add(l->prefix, q->block[end]);
 		else
-			prefix_use(l->prefix, entry); /* it becomes the most recently used */
-		prefix_leave(l->prefix, prefix_find(l->prefix, q->block[i]));
+			prefix_use(l->prefix, entry);
 	}
+	while (end-- > 0)
+		prefix_leave(l->prefix, prefix_find(l->prefix, q->block[end]));
 	if (l->prefix)
 		trim(w, l);
 }

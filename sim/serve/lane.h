@@ -204,6 +204,11 @@ static inline uint32_t kv_blocks_for(const struct lane *l, uint32_t tokens)
 {
 	return tokens / l->block_tokens + (tokens % l->block_tokens != 0);
 }
+/* Returns whether the tokens fit into the empty cache. */
+static inline bool kv_can_hold(const struct lane *l, uint64_t tokens)
+{
+	return tokens <= (uint64_t)l->total * l->block_tokens;
+}
 /* Returns the share of the blocks in use. */
 static inline double kv_in_use(const struct lane *l)
 {

@@ -91,7 +91,8 @@ static void release(struct orr_serve *w, struct lane *l, const struct micro *m, 
 	for (uint32_t i = 0; i < m->n; i++) {
 		struct req *q = &w->req[m->member[i]];
 		if (q->outputs < q->output_asked || q->done < q->prompt) {
-			if (!l->hands_off || q->done < q->prompt || !w->hand_off(w, l, q))
+			bool has_ended_prompt = q->done == q->prompt + 1; /* decodes stay, also after a change of roles */
+			if (!l->hands_off || !has_ended_prompt || !w->hand_off(w, l, q))
 				stages_return(w, l->stages, q);
 			continue;
 		}

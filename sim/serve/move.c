@@ -360,16 +360,18 @@ void orr_move(struct orr_serve *w, orr_req r, uint32_t replica)
 
 /* ---- requests that leave by themselves ---- */
 
-static bool takes_decodes(const struct orr_serve *w, uint32_t replica, uint32_t model)
+/* Returns whether the replica decodes requests of the model, and its cache can hold the whole request. */
+static bool takes_decodes(const struct orr_serve *w, uint32_t replica, uint32_t model, const struct req *q)
 {
 	const struct replica *r = &w->replica[replica];
-	return r->state == REPLICA_UP && r->role != ORR_ROLE_PREFILL && r->lane && (r->model == model || r->model == NONE);
+	return r->state == REPLICA_UP && r->role != ORR_ROLE_PREFILL && r->lane && (r->model == model || r->model == NONE) &&
+	       kv_can_hold(r->lane, req_whole(q));
 }
 
-static bool has_decoder(const struct orr_serve *w, uint32_t model)
+static bool has_decoder(const struct orr_serve *w, uint32_t model, const struct req *q)
 {
 	for (uint32_t i = 0; i < w->n_replicas; i++)
-		if (takes_decodes(w, i, model))
+		if (takes_decodes(w, i, model, q))
 			return true;
 	return false;
 }
@@ -394,14 +396,14 @@ static double load_of(const struct orr_serve *w, uint32_t replica, uint32_t toke
 }
 
 /* Returns the replica to which serve.decode_router sends a request; NONE: no replica that decodes is up, or has room. */
-static uint32_t pick_decode(struct orr_serve *w, uint32_t model, uint32_t tokens)
+static uint32_t pick_decode(struct orr_serve *w, uint32_t model, const struct req *q)
 {
-	uint32_t best = NONE, *turn = &moves_of(w)->turn;
+	uint32_t best = NONE, tokens = q->done, *turn = &moves_of(w)->turn;
 	double least = INFINITY;
 	for (uint32_t k = 0; k < w->n_replicas; k++) {
 		bool in_turn = w->set->decode_router == DECODE_ROUND_ROBIN;
 		uint32_t i = in_turn ? (*turn + k) % w->n_replicas : k;
-		if (!takes_decodes(w, i, model))
+		if (!takes_decodes(w, i, model, q))
 			continue;
 		if (w->set->decode_reserves && !has_room(lane_seen(w, i), tokens)) {
 			w->used |= SERVE_USED_DECODE_ROOM;
@@ -431,8 +433,8 @@ bool moves_hand_off(struct orr_serve *w, struct lane *l, struct req *q)
 {
 	uint32_t model = w->replica[l->replica].model;
 	bool waits = w->set->decode_reserves && moves_of(w)->n_held; /* first come, first served */
-	uint32_t to = waits ? NONE : pick_decode(w, model, q->done);
-	if (to == NONE && !(w->set->decode_reserves && has_decoder(w, model)))
+	uint32_t to = waits ? NONE : pick_decode(w, model, q);
+	if (to == NONE && !(w->set->decode_reserves && has_decoder(w, model, q)))
 		return false;
 	if (to != NONE)
 		reserve(w, q, to);
@@ -471,8 +473,8 @@ void moves_retry(struct orr_serve *w)
 		next = x->next;
 		if (full >> (q->model % 64) & 1)
 			continue;
-		uint32_t to = pick_decode(w, q->model, q->done);
-		if (to == NONE && has_decoder(w, q->model)) {
+		uint32_t to = pick_decode(w, q->model, q);
+		if (to == NONE && has_decoder(w, q->model, q)) {
 			full |= UINT64_C(1) << (q->model % 64);
 			if (w->config->n_models == 1)
 				return;

@@ -56,6 +56,15 @@ static void assume_models(const struct scenario *s, struct run_result *r)
 	}
 }
 
+/* Engines affect the times of such models only. */
+static bool has_llm_layers(const struct serve_state *t)
+{
+	for (uint32_t m = 0; m < t->n_models; m++)
+		if (t->model[m]->kind == SERVED_LLM && served_has_precision(t->model[m]))
+			return true;
+	return false;
+}
+
 /* Adds the time of the host, if it takes any. */
 static void assume_host(const struct scenario *s, const struct served_engine *e, struct run_result *r)
 {
@@ -92,6 +101,8 @@ static void assume_engine(const struct scenario *s, struct run_result *r)
 	const struct served_engine *e = served_engine(i);
 	bool is_given = orr_arg_real(s->options, "kv_reads") > 0;
 	struct sbuf b = { 0 };
+	if (!has_llm_layers(s->state))
+		return;
 	assume_host(s, e, r);
 	if (!is_given && !e->fitted_to)
 		return;
@@ -171,16 +182,23 @@ static void assume_copies(const struct scenario *s, struct run_result *r)
 	assume(r, &b);
 }
 
-/* Adds the rates of tiers of KV caches. */
+/* Adds the rates of the tiers of KV caches that are present. */
 static void assume_tiers(const struct scenario *s, struct run_result *r)
 {
+	static const struct {
+		const char *size, *rate, *name;
+	} tier[] = { { "kv_dram", "kv_dram_Bps", "DRAM" }, { "kv_ssd", "kv_ssd_Bps", "SSD" }, { "kv_pool", "kv_pool_Bps", "pool" } };
+	const struct serve_state *t = s->state;
 	struct sbuf b = { 0 };
-	if (!(orr_arg_real(s->options, "kv_dram") + orr_arg_real(s->options, "kv_ssd") + orr_arg_real(s->options, "kv_pool") > 0))
+	if (!has_llm(t) || !orr_arg_bool(s->options, "prefix_cache") || !reqset_block_tokens(t->requests))
 		return;
-	sbuf_printf(&b,
-		"cached prompts below the GPUs' memory: DRAM at %.4g, SSD at %.4g, pool at %.4g bytes per second in each direction; writes "
-		"delay no iteration",
-		orr_arg_real(s->options, "kv_dram_Bps"), orr_arg_real(s->options, "kv_ssd_Bps"), orr_arg_real(s->options, "kv_pool_Bps"));
+	for (size_t i = 0; i < sizeof tier / sizeof *tier; i++)
+		if (orr_arg_real(s->options, tier[i].size) > 0)
+			sbuf_printf(&b, "%s%s at %.4g", b.len ? ", " : "cached prompts below the GPUs' memory: ", tier[i].name,
+				orr_arg_real(s->options, tier[i].rate));
+	if (!b.len)
+		return;
+	sbuf_puts(&b, " bytes per second in each direction; writes delay no iteration");
 	assume(r, &b);
 }
 

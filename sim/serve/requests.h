@@ -34,6 +34,7 @@ struct req {
 	bool is_known;    /* arrive() has been called */
 	bool has_come;    /* autoscaling by rate has counted the request before it was routed */
 	bool is_arriving; /* arrive() is due */
+	bool is_copying;  /* blocks of its prompt are on their way (copy.c); the policy cannot start it */
 	uint64_t number, session, mark;
 	double arrival_s, deadline_s, first_start_s, first_token_s, last_token_s;
 	uint32_t id, model, replica, samples, priority;
@@ -86,6 +87,12 @@ static inline struct req *req_of(const struct orr_serve *w, orr_req r)
 static inline uint32_t req_slot(const struct orr_serve *w, const struct req *q)
 {
 	return (uint32_t)(q - w->req);
+}
+
+/* Returns the number of tokens in the KV cache when the last output is computed; the last token has no entry. */
+static inline uint64_t req_whole(const struct req *q)
+{
+	return (uint64_t)q->prompt_asked + q->output_asked - 1;
 }
 
 /* Frees all requests. */

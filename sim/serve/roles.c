@@ -94,6 +94,10 @@ void roles_begin(struct orr_serve *w)
 								  : "deployments with the roles prefill and decode");
 		return;
 	}
+	if (!w->set->role_interval) {
+		orr_fail(&w->error, ORR_EINPUT, "serve.role_interval: expected a time above 0 together with serve.roles=adaptive, found 0");
+		return;
+	}
 	w->fleet->role_pending = true;
 	eng_at(w->host.engine, eng_now(w->host.engine) + w->set->role_interval, PRIO_REPLICA, on_decision, w, 0, 0);
 }

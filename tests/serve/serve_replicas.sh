@@ -47,6 +47,12 @@ json=$(mix 2 4 --prices a100=2,h100=3 --find-replicas e2e=3s --attainment 1 --js
 like "$json" '"replicas": \[2, 2\], "gpus": 4, "attainment": 1, "goodput_per_gpu_per_s": 1, "usd_per_hour": 10,' "two A100 and two H100"
 like "$(mix 2 1 --prices none --find-replicas e2e=3s --attainment 1)" 'fifo: no mix of replicas was found at which 100 % of the requests meet the SLO \(75 % at most\) \(5 runs\)' "no mix suffices"
 
+# Two models: each keeps a replica, else its requests would wait forever.
+sed 's/"m"/"n"/' m.json >n.json
+{ echo arrival_s,model; for _ in 0 1 2 3; do echo "0,m"; echo "0.001,n"; done; } >two.csv
+printf '{"world": "serve", "trace": "two.csv", "cluster": "1x4", "models": ["m.json", "n.json"], "policies": ["fifo"], "deployments": [{"model": "m", "replicas": 2}, {"model": "n", "replicas": 2}]}' >two.json
+like "$("$orrery" serve --scenario two.json --find-replicas e2e=3s --attainment 1 --prices none 2>&1)" '^fifo: 2 \+ 2 replicas on 4 GPUs: 100 % .*\(4 runs\)$' "each model keeps a replica"
+
 refuse() { # MESSAGE ARGS..
   local said
   said=$(fleet --cluster 1x2 "${@:2}")

@@ -11,6 +11,8 @@
 #include "tests/serve/llm_run.h"
 #include "tests/tap.h"
 
+#include <string.h>
+
 extern const struct orr_policy orr_policy_serve_distserve, orr_policy_serve_vllm, orr_policy_serve_sarathi, orr_policy_serve_orca,
 	orr_policy_serve_mlfq;
 
@@ -19,20 +21,22 @@ static const char model[] = "{\"name\":\"m\",\"source\":\"made up\",\"kind\":\"l
 
 struct pools {
 	uint32_t prefill, decode, prefill_blocks, decode_blocks;
+	int stages; /* 0: one */
 };
 
 static struct run_result *serve(const char *rows, const struct pools *p, const char *options, struct llm_run x, struct orr_error *err)
 {
 	struct sbuf b = { 0 };
+	uint32_t pp = p->stages ? (uint32_t)p->stages : 1;
 	sbuf_printf(&b, "arrival_s,prompt_tokens,output_tokens\n%s", rows);
 	struct serve_deployment d[2] = {
-		{ .replicas = p->prefill, .tp = 1, .pp = 1, .role = ORR_ROLE_PREFILL, .kv_blocks = p->prefill_blocks },
-		{ .replicas = p->decode, .tp = 1, .pp = 1, .role = ORR_ROLE_DECODE, .kv_blocks = p->decode_blocks }
+		{ .replicas = p->prefill, .tp = 1, .pp = pp, .role = ORR_ROLE_PREFILL, .kv_blocks = p->prefill_blocks },
+		{ .replicas = p->decode, .tp = 1, .pp = pp, .role = ORR_ROLE_DECODE, .kv_blocks = p->decode_blocks }
 	};
 	*err = (struct orr_error){ 0 };
 	struct reqset *set = llm_requests(b.text, err);
 	char nodes[16];
-	snprintf(nodes, sizeof nodes, "%ux1", p->prefill + p->decode);
+	snprintf(nodes, sizeof nodes, "%ux%u", p->prefill + p->decode, pp);
 	x.requests = set;
 	x.model = model;
 	x.policy = x.policy ? x.policy : &orr_policy_serve_vllm;
@@ -113,6 +117,67 @@ static void test_failures(void)
 	mem_free(rows);
 }
 
+/* A decode replica with residents becomes a prefill replica: they are completed there, also with micro-batches in flight. */
+static void test_residents_stay(void)
+{
+	struct sbuf b = { 0 };
+	for (int i = 0; i < 90; i++)
+		sbuf_printf(&b, "%.3f,%d,%d\n", i < 20 ? i * .01 : .4, 100 + i % 50, 40 + i % 30);
+	for (int stages = 1; stages <= 2; stages++) {
+		struct orr_error err;
+		struct run_result *r = serve(b.text, &(struct pools){ 1, 3, 1000, 1000, stages },
+			stages > 1 ? "roles=adaptive role_interval=1 pipeline=micro-batches" : "roles=adaptive role_interval=1", plain,
+			&err);
+		ok(r && llm_metric(r, "role_changes") >= 1 && llm_metric(r, "requests_completed") == 90, "%d stages: %g changes", stages,
+			llm_metric(r, "role_changes"));
+		ok(r && llm_metric(r, "kv_transfers") <= 90, "%d stages: each request is sent at most once (%g)", stages,
+			llm_metric(r, "kv_transfers"));
+		result_free(r);
+	}
+	struct orr_error err;
+	struct run_result *r = serve(b.text, &(struct pools){ 1, 3, 1000, 1000 }, "roles=adaptive role_interval=0", plain, &err);
+	ok(!r && strstr(err.text, "serve.role_interval: expected a time above 0"), "an interval of 0 is an error");
+	result_free(r);
+	sbuf_free(&b);
+}
+
+/* Requests that the cache of one of two replicas can never hold. */
+static void test_small_replicas(void)
+{
+	struct serve_deployment both[2] = { { .replicas = 1, .tp = 1, .pp = 1, .kv_blocks = 4 },
+		{ .replicas = 1, .tp = 1, .pp = 1, .kv_blocks = 100 } };
+	struct serve_deployment decode[3] = { { .replicas = 1, .tp = 1, .pp = 1, .kv_blocks = 100, .role = ORR_ROLE_PREFILL },
+		{ .replicas = 1, .tp = 1, .pp = 1, .kv_blocks = 4, .role = ORR_ROLE_DECODE },
+		{ .replicas = 1, .tp = 1, .pp = 1, .kv_blocks = 100, .role = ORR_ROLE_DECODE } };
+	struct orr_error err = { 0 };
+	struct reqset *set = llm_requests("arrival_s,prompt_tokens,output_tokens\n0,200,3\n0,200,3\n0,40,3\n", &err);
+	struct llm_run x = { .requests = set,
+		.model = model,
+		.policy = &orr_policy_serve_vllm,
+		.settings = "watermark=0",
+		.cluster = "2x1",
+		.deployments = both,
+		.n_deployments = 2,
+		.options = "router=round-robin" };
+	struct run_result *r = llm_serve(&x, &err);
+	ok(r && llm_metric(r, "requests_completed") == 2 && llm_metric(r, "refused_kv_cache") == 1,
+		"a request on a replica that is too small is refused: %s", err.text);
+	result_free(r);
+	static const char *const how[] = { "decode_admission=queue", "decode_admission=reserve" };
+	for (int i = 0; i < 2; i++) {
+		x.cluster = "3x1";
+		x.deployments = decode;
+		x.n_deployments = 3;
+		x.options = how[i];
+		r = llm_serve(&x, &err);
+		ok(r && llm_metric(r, "requests_completed") == 3 && r->requests[0].replica == 2 && r->requests[1].replica == 2 &&
+				r->requests[2].replica == 1,
+			"%s: caches go to a decode replica that can hold the request: %s", how[i], err.text);
+		result_free(r);
+	}
+	reqset_free(set);
+}
+
 static void test_roles(void)
 {
 	struct orr_error err;
@@ -163,5 +228,7 @@ int main(void)
 	test_choice();
 	test_failures();
 	test_roles();
+	test_residents_stay();
+	test_small_replicas();
 	return done();
 }

@@ -3,7 +3,7 @@
  * KV caches in DRAM, SSD and a pool: times by hand; then conversations under short memory, where invariants hold under --check and more
  * tiers save more prompt tokens.
  *
- * By hand: an iteration takes 10 ms and 1 ms per token of a prompt, a decode 10 ms. A hash covers one block of 16 tokens, of 1,000 bytes
+ * By hand: an iteration takes 10 ms and 1 ms per token of a prompt or of a decode. A hash covers one block of 16 tokens, of 1,000 bytes
  * each, so a block takes 1 ms at 16e6 B/s. A replica has 8 blocks. Request A has hashes 1 to 4; B, of 7 blocks, pushes 4, 3 and 2 out of
  * the GPU (the end of a prompt first); C has the prompt of A. Of C's 64 tokens the first 48 can be shared.
  */
@@ -109,6 +109,28 @@ static void test_prefetch(void)
 	takes(28, abc, "kv_dram=1e9 kv_dram_Bps=16e6 kv_prefetch=true", plain, "an idle replica waits for the load");
 }
 
+/* By hand: D takes six of eight blocks from 1.990 to 2.090. The first two blocks that are loaded for C meanwhile have room. */
+static void test_prefetch_without_room(void)
+{
+	static const char busy[] = A(0) B(1000) "{\"timestamp\": 1990, \"input_length\": 90, \"output_length\": 1, "
+						"\"hash_ids\": [31, 32, 33, 34, 35]}\n" A(2000);
+	takes(117, busy, "kv_dram=1e9 kv_dram_Bps=16e6 kv_prefetch=true", plain,
+		"the beginning of the prompt is kept: one block is loaded again, and 16 tokens are computed");
+}
+
+/* By hand: the load takes from 2.4 to 2.9. The node fails at 2.5, and its DRAM is lost. From 2.6 to 3.007 D restarts and takes seven blocks
+ * or more. C waits since 2.6, and is computed from 3.007: the policy is told of it once. */
+static void test_load_that_is_lost(void)
+{
+	static const char rows[] = A(0) "{\"timestamp\": 1000, \"input_length\": 128, \"output_length\": 1, "
+					"\"hash_ids\": [11, 12, 13, 14, 15, 16, 17, 18]}\n"
+					"{\"timestamp\": 2300, \"input_length\": 100, \"output_length\": 28, "
+					"\"hash_ids\": [31, 32, 33, 34, 35, 36]}\n" A(2400);
+	takes(681, rows, "kv_dram=1e9 kv_dram_Bps=96e3 kv_load=always kv_prefetch=true",
+		(struct llm_run){ .failures = "time_s,node,event\n2.5,0,fail\n2.6,0,repair\n" },
+		"a load whose replica is lost ends nowhere");
+}
+
 /* ---- conversations ---- */
 
 /* 40 conversations of five turns on two replicas of 64 blocks: turn k of conversation c repeats the blocks of the turns before. */
@@ -163,6 +185,8 @@ int main(void)
 	test_lower_tiers();
 	test_pool();
 	test_prefetch();
+	test_prefetch_without_room();
+	test_load_that_is_lost();
 	test_conversations();
 	return done();
 }
