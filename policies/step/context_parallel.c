@@ -33,6 +33,7 @@ struct block_cost {
 
 struct context {
 	uint32_t cp, u, g, dp, blocks;
+	uint32_t slowest; /* GPU whose times are those of all */
 	bool is_gather, is_causal, is_zigzag;
 	enum work work;
 	double tokens; /* of a GPU, times sequences */
@@ -63,17 +64,38 @@ static void destroy(void *self)
 
 /* ---- create ---- */
 
-static double cost(const struct orr_step *s, bool is_backward, uint32_t first, uint32_t n, double samples)
+static double cost(const struct context *x, const struct orr_step *s, bool is_backward, uint32_t first, uint32_t n, double samples)
 {
 	if (!n)
 		return 0;
 	if (!is_backward)
-		return orr_cost(s, 0, ORR_PASS_FORWARD, first, n, samples, 1);
-	return orr_cost(s, 0, ORR_PASS_BACKWARD_DATA, first, n, samples, 1) +
-	       orr_cost(s, 0, ORR_PASS_BACKWARD_WEIGHT, first, n, samples, 1);
+		return orr_cost(s, x->slowest, ORR_PASS_FORWARD, first, n, samples, 1);
+	return orr_cost(s, x->slowest, ORR_PASS_BACKWARD_DATA, first, n, samples, 1) +
+	       orr_cost(s, x->slowest, ORR_PASS_BACKWARD_WEIGHT, first, n, samples, 1);
 }
 
-/* Measures layers first..end-1, a block. Returns the seconds of full attention of all its sequences on one GPU; 0: no attention. */
+/* Checks that each block has one attention, which is two products of activations. */
+static int check_blocks(const struct orr_step *s, const struct orr_step_facts *f, struct orr_error *err)
+{
+	struct orr_layer_info i;
+	for (uint32_t l = 0; l < f->layers;) {
+		uint32_t products = 0, block;
+		orr_step_layer(s, l, &i);
+		for (block = i.block; l < f->layers && i.block == block;) {
+			products += i.kind == ORR_LAYER_MATMUL;
+			if (++l < f->layers)
+				orr_step_layer(s, l, &i);
+		}
+		if (block != UINT32_MAX && products != 2)
+			return orr_fail(err, ORR_EINPUT,
+				"context parallelism: block %u of the model has %u products of activations: expected 2, those of one "
+				"attention",
+				block, products);
+	}
+	return ORR_OK;
+}
+
+/* Measures layers first..end-1, a block. Returns the seconds of full attention of all its sequences on one GPU. */
 static double measure_block(
 	struct context *x, const struct orr_step *s, const struct orr_step_facts *f, uint32_t first, uint32_t end, struct block_cost *out)
 {
@@ -87,19 +109,17 @@ static double measure_block(
 			last = l;
 		}
 	}
-	if (core == UINT32_MAX)
-		return 0;
 	double share = f->batch / x->cp;
 	for (uint32_t l = first; l < end; l++) {
 		orr_step_layer(s, l, &i);
 		if (l < core || l > last)
 			saved += i.saved_elems;
 		else
-			attention_s += orr_cost(s, 0, ORR_PASS_FORWARD, l, 1, f->batch, 1);
+			attention_s += orr_cost(s, x->slowest, ORR_PASS_FORWARD, l, 1, f->batch, 1);
 	}
 	for (int b = 0; b < 2; b++) {
-		out->before_s[b] = cost(s, b, first, core - first, share);
-		out->after_s[b] = cost(s, b, last + 1, end - last - 1, share);
+		out->before_s[b] = cost(x, s, b, first, core - first, share);
+		out->after_s[b] = cost(x, s, b, last + 1, end - last - 1, share);
 	}
 	out->kept_bytes = saved * share * f->activation_bytes;
 	return attention_s;
@@ -114,8 +134,8 @@ static double measure_blocks(struct context *x, const struct orr_step *s, const 
 		orr_step_layer(s, l, &i);
 		uint32_t block = i.block;
 		if (block == UINT32_MAX) {
-			x->rest_s[0] += cost(s, false, l, 1, share);
-			x->rest_s[1] += cost(s, true, l, 1, share);
+			x->rest_s[0] += cost(x, s, false, l, 1, share);
+			x->rest_s[1] += cost(x, s, true, l, 1, share);
 			l = end;
 			continue;
 		}
@@ -131,7 +151,8 @@ static double measure_blocks(struct context *x, const struct orr_step *s, const 
 	return attention_s;
 }
 
-static int read_sizes(struct context *x, const struct orr_step_facts *f, const struct orr_args *args, double *kv, struct orr_error *err)
+static int read_sizes(struct context *x, const struct orr_step_facts *f, const struct orr_step_attention *a, const struct orr_args *args,
+	double *kv, struct orr_error *err)
 {
 	const char *work = orr_arg_text(args, "work");
 	x->cp = (uint32_t)orr_arg_int(args, "cp");
@@ -139,7 +160,7 @@ static int read_sizes(struct context *x, const struct orr_step_facts *f, const s
 	x->u = (uint32_t)orr_arg_int(args, "ulysses");
 	x->u = x->u ? x->u : x->cp;
 	*kv = (double)orr_arg_int(args, "kv_heads");
-	*kv = *kv > 0 ? *kv : f->heads;
+	*kv = *kv > 0 ? *kv : a->kv_heads > 0 ? a->kv_heads : f->heads;
 	x->is_gather = !strcmp(orr_arg_text(args, "kind"), "all-gather");
 	x->is_causal = orr_arg_bool(args, "causal");
 	x->is_zigzag = !strcmp(orr_arg_text(args, "balance"), "zigzag");
@@ -180,13 +201,16 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 {
 	struct orr_step_facts f;
 	struct context *x = orr_alloc(1, sizeof *x);
+	struct orr_step_attention a;
 	double kv;
 	orr_step_facts(s, &f);
-	if (read_sizes(x, &f, args, &kv, err)) {
+	orr_step_attention(s, &a);
+	if (read_sizes(x, &f, &a, args, &kv, err) || check_blocks(s, &f, err)) {
 		destroy(x);
 		return NULL;
 	}
-	double rate = orr_arg_real(args, "attention_flops"), head = f.hidden / f.heads, sent_kv = fmax(kv, x->u);
+	double rate = orr_arg_real(args, "attention_flops"), sent_kv = fmax(kv, x->u);
+	double head = a.head_dim > 0 ? a.head_dim : f.hidden / f.heads, v = a.v_dim > 0 ? a.v_dim : head;
 	double gradient = orr_arg_real(args, "gradient_bytes"), block_tokens = f.seq / x->g * f.batch;
 	x->blocks = f.blocks;
 	x->tokens = f.seq / x->cp * f.batch;
@@ -196,20 +220,21 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	x->block_in = orr_alloc((size_t)x->g * x->cp, sizeof *x->block_in);
 	x->gradient_in = orr_alloc((size_t)x->g * x->cp, sizeof *x->gradient_in);
 	x->computed = orr_alloc((size_t)x->g * x->cp, sizeof *x->computed);
+	x->slowest = stage_slowest_gpu(s);
 	double attention_s = measure_blocks(x, s, &f);
 	if (rate > 0)
-		attention_s = 4 * f.seq * f.seq * f.hidden * f.batch / rate;
+		attention_s = 2 * f.seq * f.seq * f.heads * (head + v) * f.batch / rate;
 	x->step_s = attention_s / x->u / ((double)x->g * x->g);
 	x->backward_factor = orr_arg_real(args, "backward_factor");
-	x->kv_bytes = block_tokens * 2 * sent_kv / x->u * head * f.activation_bytes;
-	x->kv_gradient_bytes = block_tokens * 2 * sent_kv / x->u * head * (gradient > 0 ? gradient : f.activation_bytes);
-	x->heads_bytes[0] = x->tokens * (f.heads + 2 * sent_kv) * head * f.activation_bytes;
-	x->heads_bytes[1] = x->tokens * f.hidden * f.activation_bytes;
-	x->update_s = orr_arg_real(args, "update_s") >= 0 ? orr_arg_real(args, "update_s") : orr_update_cost(s, 0, f.params);
+	x->kv_bytes = block_tokens * sent_kv / x->u * (head + v) * f.activation_bytes;
+	x->kv_gradient_bytes = block_tokens * sent_kv / x->u * (head + v) * (gradient > 0 ? gradient : f.activation_bytes);
+	x->heads_bytes[0] = x->tokens * (f.heads * head + sent_kv * (head + v)) * f.activation_bytes;
+	x->heads_bytes[1] = x->tokens * f.heads * v * f.activation_bytes;
+	x->update_s = orr_arg_real(args, "update_s") >= 0 ? orr_arg_real(args, "update_s") : orr_update_cost(s, x->slowest, f.params);
 	x->sum_bytes = orr_arg_real(args, "dp_bytes") >= 0 ? orr_arg_real(args, "dp_bytes") : f.params * f.gradient_bytes;
 	/* Fused attention keeps Q, K, V and the logarithm of the sum of each row in FP32; O is the input of the next product. */
 	for (uint32_t b = 0; b < f.blocks; b++)
-		x->block[b].kept_bytes += x->tokens * ((f.hidden + 2 * kv * head) * f.activation_bytes + 4 * f.heads);
+		x->block[b].kept_bytes += x->tokens * ((f.heads * head + kv * (head + v)) * f.activation_bytes + 4 * f.heads);
 	hold(x, s, &f);
 	orr_step_samples(s, f.batch * x->dp);
 	return x;
@@ -454,7 +479,7 @@ static const struct orr_param params[] = { ORR_PARAM_INT("cp", "0", 0, 1e6, "GPU
 	ORR_PARAM_CHOICE("kind", "ring", "ring|all-gather", "keys and values go round a ring during attention, or are gathered before it"),
 	ORR_PARAM_BOOL("causal", true, "causal mask: a token attends to earlier tokens only"),
 	ORR_PARAM_CHOICE("balance", "zigzag", "zigzag|contiguous", "pieces of a causal sequence: two per GPU, r and 2g-1-r; or one, r"),
-	ORR_PARAM_INT("kv_heads", "0", 0, 1e6, "heads of keys and values (grouped-query attention); 0: those of queries"),
+	ORR_PARAM_INT("kv_heads", "0", 0, 1e6, "heads of keys and values (grouped-query attention); 0: those of the model"),
 	ORR_PARAM_REAL("attention_flops", "0", 0, 1e21, "FLOP/s of attention on a GPU; 0: the cost model's time of the layers"),
 	ORR_PARAM_REAL("backward_factor", "2.5", 0, 100, "time of attention backward / forward (2.5: fused, recomputes the scores)"),
 	ORR_PARAM_REAL("gradient_bytes", "0", 0, 16, "bytes per element of the gradients of keys and values; 0: those of activations"),

@@ -19,6 +19,7 @@
  *with ten numbers also those of the network.
  */
 #include "experts.h"
+#include "stages.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +33,8 @@ struct parallel {
 	struct experts x;
 	enum work work;
 	uint32_t lanes, layers;
-	bool has_sends; /* send_s replaces the network */
+	uint32_t slowest; /* GPU whose times are those of all */
+	bool has_sends;   /* send_s replaces the network */
 	double send_s[SENDS];
 	double *kernel_s[KERNELS]; /* by rank */
 	uint32_t number[KERNELS];  /* of the times by lane */
@@ -81,7 +83,7 @@ static double dense_s(const struct parallel *p, const struct orr_step *s, enum o
 {
 	double sum = 0;
 	for (uint32_t l = first; l < end; l++)
-		sum += orr_layer_experts(s, l) ? 0 : p->x.slowdown * orr_cost(s, 0, pass, l, 1, samples, 1);
+		sum += orr_layer_experts(s, l) ? 0 : p->x.slowdown * orr_cost(s, p->slowest, pass, l, 1, samples, 1);
 	return sum;
 }
 
@@ -97,7 +99,7 @@ static void measure(struct parallel *p, const struct orr_step *s, const struct o
 			double pairs = p->x.routing.rank_pairs[r] * p->x.tokens * p->x.ep, n = p->x.routing.rank_experts[r];
 			p->kernel_s[k][r] = dense;
 			for (uint32_t l = at[1]; l < at[2] && is_mlp; l++)
-				p->kernel_s[k][r] += p->x.slowdown * orr_cost_experts(s, 0, passes[k / 2], l, pairs, n, 1);
+				p->kernel_s[k][r] += p->x.slowdown * orr_cost_experts(s, p->slowest, passes[k / 2], l, pairs, n, 1);
 		}
 	}
 }
@@ -158,11 +160,12 @@ static int set_up(struct parallel *p, struct orr_step *s, const struct orr_args 
 	if (ep == 1 && (p->work == WORK_DISPATCH || p->work == WORK_COMBINE))
 		return orr_fail(err, ORR_EINPUT, "work=%s: expected at least 2 GPUs that share the experts", works[p->work]);
 	tokens = tokens > 0 ? tokens : f.batch * f.seq;
-	uint32_t *device = orr_alloc(ep, sizeof *device);
-	for (uint32_t i = 0; i < ep; i++)
+	uint32_t *device = orr_alloc(f.gpus, sizeof *device);
+	for (uint32_t i = 0; i < f.gpus; i++)
 		device[i] = i;
+	p->slowest = stage_slowest_gpu(s);
 	int rc = find_block(s, f.layers, at, err);
-	rc = rc ? rc : experts_init(&p->x, s, args, device, ep, tokens, err);
+	rc = rc ? rc : experts_init(&p->x, s, args, device, f.gpus, ep, tokens, err);
 	orr_free(device);
 	if (rc)
 		return rc;

@@ -28,6 +28,19 @@ static uint32_t per_node(const struct orr_step *s, const uint32_t *device, uint3
 	return run;
 }
 
+/* Returns the index of the first GPU of a group that is spread over nodes differently than the first group; n: none. */
+static uint32_t other_group(const struct orr_step *s, const uint32_t *device, uint32_t n, uint32_t ep)
+{
+	for (uint32_t i = ep; i < n; i++) {
+		uint32_t k = i % ep;
+		bool is_beside = k && orr_node_of(s, device[i]) == orr_node_of(s, device[i - 1]);
+		bool is_first_beside = k && orr_node_of(s, device[k]) == orr_node_of(s, device[k - 1]);
+		if (is_beside != is_first_beside)
+			return i - k;
+	}
+	return n;
+}
+
 static int read_loads(const struct orr_args *args, uint32_t experts, double **out, struct orr_error *err)
 {
 	size_t n;
@@ -62,15 +75,15 @@ static int route(struct experts *x, struct orr_step *s, const struct orr_args *a
 	return rc;
 }
 
-int experts_init(struct experts *x, struct orr_step *s, const struct orr_args *args, const uint32_t *device, uint32_t ep, double tokens,
-	struct orr_error *err)
+int experts_init(struct experts *x, struct orr_step *s, const struct orr_args *args, const uint32_t *device, uint32_t n, uint32_t ep,
+	double tokens, struct orr_error *err)
 {
 	static const char *const modes[] = { "per-expert", "per-rank", "per-node", NULL };
 	struct orr_step_facts f;
 	double dispatch = orr_arg_real(args, "dispatch_bytes"), combine = orr_arg_real(args, "combine_bytes");
 	double sms = orr_device_sms(s, device[0]), used = (double)orr_arg_int(args, "comm_sms"), alpha = orr_arg_real(args, "ep_alpha");
 	enum orr_expert_mode mode = (enum orr_expert_mode)choice_of(orr_arg_text(args, "ep_mode"), modes);
-	uint32_t node = per_node(s, device, ep);
+	uint32_t node = per_node(s, device, ep), other = other_group(s, device, n, ep);
 	orr_step_facts(s, &f);
 	x->ep = ep;
 	x->batches = strcmp(orr_arg_text(args, "ep_overlap"), "none") ? 2 : 1;
@@ -81,6 +94,11 @@ int experts_init(struct experts *x, struct orr_step *s, const struct orr_args *a
 	if (!node)
 		return orr_fail(err, ORR_EINPUT,
 			"ep=%u: the nodes have different numbers of GPUs of the group: expected equal numbers of neighbours", ep);
+	if (other < n)
+		return orr_fail(err, ORR_EINPUT,
+			"ep=%u: GPUs %u..%u are spread over nodes differently from the first group: expected the same spread for every "
+			"group",
+			ep, device[other], device[other + ep - 1]);
 	if (x->batches > 1 && sms > 0 && used >= sms)
 		return orr_fail(err, ORR_EINPUT, "comm_sms=%g: expected less than the %g multiprocessors of the device", used, sms);
 	if (x->batches > 1 && sms > 0 && ep > 1)
@@ -110,13 +128,22 @@ double experts_params(const struct orr_step *s, uint32_t first, uint32_t count)
 	return sum;
 }
 
+static int first_pass(int pass)
+{
+	return pass == EXPERTS_BACKWARD ? ORR_PASS_BACKWARD_DATA : ORR_PASS_FORWARD;
+}
+
+static int last_pass(int pass)
+{
+	return pass == EXPERTS_BACKWARD ? ORR_PASS_BACKWARD_WEIGHT : ORR_PASS_FORWARD;
+}
+
 /* Returns the seconds of dense layers first..end-1. */
 static double dense_s(const struct orr_step *s, uint32_t device, uint32_t first, uint32_t end, double samples, uint32_t shards,
 	bool sequence_parallel, int pass)
 {
 	double sum = 0;
-	for (int k = pass ? ORR_PASS_BACKWARD_DATA : ORR_PASS_FORWARD;
-		k <= (pass ? ORR_PASS_BACKWARD_WEIGHT : ORR_PASS_FORWARD) && first < end; k++)
+	for (int k = first_pass(pass); k <= last_pass(pass) && first < end; k++)
 		sum += sequence_parallel ? orr_cost_sequence_parallel(s, device, (enum orr_pass)k, first, end - first, samples, shards)
 					 : orr_cost(s, device, (enum orr_pass)k, first, end - first, samples, shards);
 	return sum;
@@ -127,8 +154,7 @@ static void add_routed(const struct experts *x, const struct orr_step *s, uint32
 {
 	for (uint32_t r = 0; r < x->ep; r++) {
 		double pairs = x->routing.rank_pairs[r] * x->tokens * x->ep, n = x->routing.rank_experts[r];
-		for (int k = pass ? ORR_PASS_BACKWARD_DATA : ORR_PASS_FORWARD; k <= (pass ? ORR_PASS_BACKWARD_WEIGHT : ORR_PASS_FORWARD);
-			k++)
+		for (int k = first_pass(pass); k <= last_pass(pass); k++)
 			out[r] += x->slowdown * orr_cost_experts(s, device, (enum orr_pass)k, layer, pairs, n, 1);
 	}
 }
@@ -227,13 +253,14 @@ static orr_op exchange(
 static orr_op routed(const struct experts *x, struct orr_step *s, uint32_t position, const struct segment *g, int pass, enum orr_work work,
 	uint32_t stream, orr_op before)
 {
+	bool is_backward = pass == EXPERTS_BACKWARD;
 	if (!g->routed_s[pass])
 		return before;
-	before = exchange(x, s, position, x->dispatch, stream, before, pass ? "dispatch of gradients" : "dispatch");
+	before = exchange(x, s, position, x->dispatch, stream, before, is_backward ? "dispatch of gradients" : "dispatch");
 	orr_op op = orr_compute_lanes(s, position, work, g->number[pass]);
 	orr_after(s, op, before);
 	orr_label(s, op, "experts");
-	return exchange(x, s, position, x->combine, stream, op, pass ? "combine of gradients" : "combine");
+	return exchange(x, s, position, x->combine, stream, op, is_backward ? "combine of gradients" : "combine");
 }
 
 /* Segments forward: dense, routed, dense, .., dense. Backward: the other way round. The batches take turns. */
@@ -241,11 +268,12 @@ orr_op experts_build(const struct experts *x, struct orr_step *s, uint32_t posit
 	const orr_op after[2], uint32_t stream, orr_op *first)
 {
 	orr_op tail[2] = { 0, 0 };
+	bool is_backward = pass == EXPERTS_BACKWARD;
 	*first = 0;
 	for (uint32_t i = 0; i < g->n; i++)
 		for (uint32_t b = 0; b < x->batches; b++) {
-			const struct segment *at = &g->of[pass ? g->n - 1 - i : i];
-			if (pass && i)
+			const struct segment *at = &g->of[is_backward ? g->n - 1 - i : i];
+			if (is_backward && i)
 				tail[b] = routed(x, s, position, at, pass, work, stream, tail[b]);
 			orr_op op = orr_compute(s, position, work, at->dense_s[pass]);
 			if (!i)
@@ -253,7 +281,7 @@ orr_op experts_build(const struct experts *x, struct orr_step *s, uint32_t posit
 					orr_after(s, op, after[k]);
 			orr_after(s, op, tail[b]);
 			*first = *first ? *first : op;
-			tail[b] = pass ? op : routed(x, s, position, at, pass, work, stream, op);
+			tail[b] = is_backward ? op : routed(x, s, position, at, pass, work, stream, op);
 		}
 	if (x->batches == 1)
 		return tail[0];

@@ -35,7 +35,8 @@
 		ORR_PARAM_INT("comm_sms", "20", 0, 1e4, "multiprocessors that exchanges occupy, with ep_overlap=two-batch"),         \
 		ORR_PARAM_REAL("ep_alpha", "2e-5", 0, 1e3, "start-up seconds of an exchange")
 
-enum { EXPERTS_FORWARD, EXPERTS_BACKWARD, EXPERTS_PASSES };
+/* AGAIN: forward, for recomputation. */
+enum { EXPERTS_FORWARD, EXPERTS_BACKWARD, EXPERTS_AGAIN, EXPERTS_PASSES };
 
 struct segment {
 	double dense_s[EXPERTS_PASSES];   /* layers before the routed layers; the last segment has no routed layers */
@@ -61,10 +62,10 @@ struct experts {
 	uint32_t *known_number, n_known;
 };
 
-/* Computes routing and messages of a group of `ep` GPUs, device[0..ep-1]. tokens: of a GPU in a pass. Precondition: the model has
- * experts. */
-int experts_init(struct experts *x, struct orr_step *s, const struct orr_args *args, const uint32_t *device, uint32_t ep, double tokens,
-	struct orr_error *err);
+/* Computes routing and messages of groups of `ep` GPUs, which follow one another in device[0..n-1]. All groups must be spread over nodes
+ * alike. tokens: of a GPU in a pass. Precondition: ep divides n, and the model has experts. */
+int experts_init(struct experts *x, struct orr_step *s, const struct orr_args *args, const uint32_t *device, uint32_t n, uint32_t ep,
+	double tokens, struct orr_error *err);
 void experts_free(struct experts *x);
 
 /* Makes the segments of layers first..first+count-1. samples: of a GPU in a pass. Dense layers are split over `shards`. */

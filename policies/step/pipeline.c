@@ -165,6 +165,7 @@ static void override(struct pipeline *p, const struct orr_args *args)
 			if (p->seg) {
 				segments_scale(&p->x, &p->seg[i], EXPERTS_FORWARD, times[2 * at] / shares / g->forward_s);
 				segments_scale(&p->x, &p->seg[i], EXPERTS_BACKWARD, times[2 * at + 1] / shares / g->backward_s);
+				segments_scale(&p->x, &p->seg[i], EXPERTS_AGAIN, 0);
 			}
 			g->forward_s = times[2 * at] / shares;
 			g->backward_s = times[2 * at + 1] / shares;

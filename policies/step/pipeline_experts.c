@@ -27,22 +27,6 @@ uint32_t pipe_slowest_gpu(const struct pipeline *p, const struct orr_step *s, ui
 
 /* ---- experts ---- */
 
-/* Returns the first rank of the first group whose GPUs are spread over nodes differently from those of group 0; UINT32_MAX: none. */
-static uint32_t other_group(const struct pipeline *p, const struct orr_step *s)
-{
-	uint32_t lanes = p->t.tp * p->dp, ep = p->t.ep;
-	for (uint32_t stage = 0; stage < p->t.pp; stage++)
-		for (uint32_t l = 0; l < lanes; l++) {
-			uint32_t first = l - l % ep;
-			bool is_beside = orr_node_of(s, pipe_gpu_of(p, l, stage)) == orr_node_of(s, pipe_gpu_of(p, l ? l - 1 : 0, stage));
-			bool is_beside_first =
-				l % ep && orr_node_of(s, pipe_gpu_of(p, l % ep, 0)) == orr_node_of(s, pipe_gpu_of(p, l % ep - 1, 0));
-			if (l % ep && is_beside != is_beside_first)
-				return first;
-		}
-	return UINT32_MAX;
-}
-
 int pipe_measure_experts(
 	struct pipeline *p, struct orr_step *s, const struct orr_args *args, const struct orr_step_facts *f, struct orr_error *err)
 {
@@ -56,16 +40,11 @@ int pipe_measure_experts(
 	if (p->t.tp > 1 && !p->t.sequence_parallel)
 		return orr_fail(err, ORR_EINPUT,
 			"tp=%u with experts: expected sequence_parallel=true, which divides the tokens that are sent", p->t.tp);
-	uint32_t *device = orr_alloc(ep, sizeof *device), other = other_group(p, s);
-	for (uint32_t i = 0; i < ep; i++)
-		device[i] = pipe_gpu_of(p, i, 0);
-	int rc = experts_init(&p->x, s, args, device, ep, samples * f->seq / p->t.tp, err);
+	uint32_t n = lanes * p->t.pp, *device = orr_alloc(n, sizeof *device);
+	for (uint32_t i = 0; i < n; i++)
+		device[i] = pipe_gpu_of(p, i % lanes, i / lanes);
+	int rc = experts_init(&p->x, s, args, device, n, ep, samples * f->seq / p->t.tp, err);
 	orr_free(device);
-	if (!rc && other != UINT32_MAX)
-		return orr_fail(err, ORR_EINPUT,
-			"ep=%u: lanes %u..%u are spread over nodes differently from the first group: expected the same spread for every "
-			"group",
-			ep, other, other + ep - 1);
 	if (rc)
 		return rc;
 	p->seg = orr_alloc(p->parts, sizeof *p->seg);
@@ -123,9 +102,10 @@ orr_op pipe_compute(
 	struct pipeline *p, struct orr_step *s, uint32_t stage, uint32_t i, enum orr_work work, double seconds, orr_op input, orr_op *first)
 {
 	orr_op after[2] = { p->tail[stage], input };
+	int pass = work == ORR_BACKWARD ? EXPERTS_BACKWARD : work == ORR_RECOMPUTE ? EXPERTS_AGAIN : EXPERTS_FORWARD;
 	if (p->seg)
-		return experts_build(&p->x, s, stage, &p->seg[i], work == ORR_BACKWARD ? EXPERTS_BACKWARD : EXPERTS_FORWARD, work, after,
-			p->t.chunks > 1 ? STREAM_REDUCE : STREAM_WRAP + 1, first);
+		return experts_build(
+			&p->x, s, stage, &p->seg[i], pass, work, after, p->t.chunks > 1 ? STREAM_REDUCE : STREAM_WRAP + 1, first);
 	*first = orr_compute(s, stage, work, seconds);
 	orr_after(s, *first, after[0]);
 	orr_after(s, *first, after[1]);

@@ -300,6 +300,20 @@ static double blocks_forward_s(const struct walk *w)
 	return sum;
 }
 
+uint32_t stage_slowest_gpu(const struct orr_step *s)
+{
+	struct orr_step_facts f;
+	uint32_t slowest = 0;
+	double most = -1;
+	orr_step_facts(s, &f);
+	for (uint32_t gpu = 0; gpu < f.gpus; gpu++) {
+		double seconds = orr_cost(s, gpu, ORR_PASS_FORWARD, 0, f.layers, 1, 1);
+		slowest = seconds > most ? gpu : slowest;
+		most = fmax(most, seconds);
+	}
+	return slowest;
+}
+
 void stage_measure(
 	const struct orr_step *s, const struct stage_terms *t, uint32_t device, uint32_t first, uint32_t layers, struct stage *out)
 {

@@ -52,6 +52,9 @@ enum recompute recompute_named(const char *name);
 int stage_cut(const struct orr_step *s, const struct stage_terms *t, uint32_t n, const uint32_t *device, const double *samples,
 	bool by_time, const double *counts, size_t n_counts, uint32_t *first, struct orr_error *err);
 
+/* Returns the GPU with the longest forward pass of the whole model. */
+uint32_t stage_slowest_gpu(const struct orr_step *s);
+
 /* Measures layers first..first+layers-1 on a device. */
 void stage_measure(
 	const struct orr_step *s, const struct stage_terms *t, uint32_t device, uint32_t first, uint32_t layers, struct stage *out);

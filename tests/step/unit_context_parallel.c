@@ -15,6 +15,8 @@ struct outcome {
 	double end_s; /* of the first iteration */
 };
 
+static const char *given_model; /* replaces the model of run() */
+
 /* A model of heads of 128 elements. */
 static struct outcome run(const char *cluster, const char *network, double S, uint32_t nh, uint32_t layers, const char *format, ...)
 	__attribute__((format(printf, 6, 7)));
@@ -24,7 +26,7 @@ static struct outcome run(const char *cluster, const char *network, double S, ui
 	char text[512], model[128];
 	va_list ap;
 	snprintf(model, sizeof model, "gpt:hidden=%u,layers=%u,heads=%u,seq=%.0f,vocab=100", nh * 128, layers, nh, S);
-	struct fixture *f = fixture_new(cluster, network, model, 1);
+	struct fixture *f = fixture_new(cluster, network, given_model ? given_model : model, 1);
 	va_start(ap, format);
 	vsnprintf(text, sizeof text, format, ap);
 	va_end(ap);
@@ -187,6 +189,32 @@ static void test_all(void)
 	step_result_free(&one.r);
 }
 
+/* Tests models whose heads of keys and values, or whose sizes of heads, are not those of a plain transformer. One layer, 8 GPUs, a ring
+ * forward: 7/8 of the tokens x kv (d + d_v) elements of 2 bytes. */
+static void test_heads(void)
+{
+	const double S = 4096;
+	given_model = "llama:hidden=4096,layers=1,heads=32,kv_heads=4,ffn=4096,seq=4096,vocab=100";
+	near_to(bytes(run("8x1:a100", FAST, S, 32, 1, "work=attention-forward")), 7. / 8 * S * 4 * 256 * 2, 0,
+		"by default the heads of keys and values of the model");
+	near_to(bytes(run("8x1:a100", FAST, S, 32, 1, "work=attention-forward ulysses=4")),
+		3. / 4 * S / 8 * (2 * 32 + 2 * 4) * 128 * 2 + S / 2 * 256 * 2, 0, "Ulysses exchanges those heads");
+	given_model = "llama:hidden=2048,layers=1,heads=32,head_dim=128,kv_heads=4,ffn=4096,seq=4096,vocab=100";
+	near_to(bytes(run("8x1:a100", FAST, S, 32, 1, "work=attention-forward")), 7. / 8 * S * 4 * 256 * 2, 0,
+		"heads of 128 elements although hidden / heads is 64");
+	near_to(bytes(run("8x1:a100", FAST, S, 32, 1, "work=attention-forward ulysses=0 kv_heads=8")),
+		7. / 8 * S / 8 * (2 * 32 + 2 * 8) * 128 * 2, 0, "Q and O have heads x 128 elements");
+	given_model = NULL;
+}
+
+/* Tests that the order of GPUs of two types does not matter: all take the times of the slower type. */
+static void test_types(void)
+{
+	double v100 = seconds(run("4x1:v100", FAST, 1024, 8, 2, "dp_bytes=0"));
+	near_to(seconds(run("2x1:v100,2x1:a100", FAST, 1024, 8, 2, "dp_bytes=0")), v100, 1e-9, "the slower type first: its time");
+	near_to(seconds(run("2x1:a100,2x1:v100", FAST, 1024, 8, 2, "dp_bytes=0")), v100, 1e-9, "the slower type last: its time");
+}
+
 static void refused(const char *set, double S, const char *says, const char *what)
 {
 	struct outcome o = run("8x1:a100", FAST, S, 32, 1, "%s", set);
@@ -205,6 +233,11 @@ int main(void)
 	refused("cp=3", 4096, "cp=3: expected a divisor of the 8 GPUs", "a group that does not divide the GPUs");
 	refused("ulysses=3", 4096, "ulysses=3: expected a divisor", "a Ulysses group that does not divide the group");
 	refused("kv_heads=5", 4096, "kv_heads=5: expected a divisor of the 32", "heads of keys that do not divide those of queries");
+	test_heads();
+	test_types();
+	given_model = "transformer_base";
+	refused("", 4096, "has 4 products of activations: expected 2", "a decoder with two attentions per block");
+	given_model = NULL;
 	refused("", 4100, "expected a multiple of 16", "a sequence that has no equal pieces");
 	return done();
 }

@@ -198,6 +198,24 @@ static void check_merge(void)
 	ok(skewed.seconds > equal.seconds, "unequal loads take longer: %g, %g s", skewed.seconds, equal.seconds);
 }
 
+static const char small_moe[] = "moe:hidden=1024,layers=4,heads=16,seq=512,vocab=1000,experts=8,top_k=2,width=1024";
+
+/* Tests clusters whose GPUs are of two types: all take the times of the slower type. Groups of one GPU send no messages. */
+static void check_types(const struct orr_policy *p)
+{
+	double v100 = run(p, "4x1:v100", "star", small_moe, 1, "ep=1", "").seconds;
+	near_to(run(p, "2x1:v100,2x1:h100", "star", small_moe, 1, "ep=1", "").seconds, v100, 1e-9, "the slower type first: its time");
+	near_to(run(p, "2x1:h100,2x1:v100", "star", small_moe, 1, "ep=1", "").seconds, v100, 1e-9, "the slower type last: its time");
+}
+
+/* Tests that given times replace those of the cost model, recomputation included: 0.03 s per micro-batch. */
+static void check_given_times(const struct orr_policy *p)
+{
+	double none = run(p, "1x4:h100", "star", small_moe, 1, "ep=4 micro_batches=1 stage_times=0.01,0.02", "").compute;
+	double full = run(p, "1x4:h100", "star", small_moe, 1, "ep=4 micro_batches=1 stage_times=0.01,0.02 recompute=full", "").compute;
+	near_to(full, none, 1e-9, "stage_times includes recomputation");
+}
+
 int main(void)
 {
 	check_exchange();
@@ -221,5 +239,9 @@ int main(void)
 	refused(&orr_policy_megatron, "1x4:v100", SMALL, "cp=2 dp_stride=2", "dp_stride=2: expected 1");
 	refused(&orr_policy_megatron, "3x2:v100", "moe:hidden=64,layers=4,heads=4,seq=16,vocab=100,experts=12,top_k=2,width=32", "ep=3",
 		"different numbers of GPUs");
+	check_types(&orr_policy_expert_parallel);
+	check_given_times(&orr_policy_megatron);
+	refused(&orr_policy_expert_parallel, "2x3:h100", small_moe, "ep=2", "ep=2: GPUs 2..3 are spread over nodes differently");
+	refused(&orr_policy_megatron, "2x3:h100", small_moe, "ep=2", "ep=2: GPUs 2..3 are spread over nodes differently");
 	return done();
 }
