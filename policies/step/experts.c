@@ -28,7 +28,7 @@ static uint32_t per_node(const struct orr_step *s, const uint32_t *device, uint3
 	return run;
 }
 
-/* Returns the index of the first GPU of a group that is spread over nodes differently than the first group; n: none. */
+/* Returns the index of the first GPU of a group that is spread over nodes differently from the first group; n: none. */
 static uint32_t other_group(const struct orr_step *s, const uint32_t *device, uint32_t n, uint32_t ep)
 {
 	for (uint32_t i = ep; i < n; i++) {

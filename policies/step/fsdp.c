@@ -31,7 +31,7 @@ static const struct orr_param params[] = { ORR_PARAM_INT("prefetch", "1", 0, 100
 	ORR_PARAM_REAL("unit_params", "0", 0, 1e15,
 		"parameters of a unit, at least; 0: a unit is a transformer block, or without blocks a layer with parameters"),
 	ORR_PARAM_INT("shard", "0", 0, 1000000, "GPUs of a shard group, neighbours; 0: all GPUs"),
-	ORR_PARAM_REAL("reduce_bytes", "0", 0, 8, "bytes of a gradient in reduce-scatter and all-reduce; 0: as in the backward pass"),
+	ORR_PARAM_REAL("reduce_bytes", "0", 0, 8, "bytes per element of gradients in reduce-scatter and all-reduce; 0: as in backward"),
 	ORR_PARAM_END };
 
 enum backward_prefetch { PRE, POST, NONE };

@@ -102,8 +102,9 @@ static int cut_by_blocks(const struct orr_step *s, const struct orr_step_facts *
 {
 	struct orr_layer_info info;
 	if (f->blocks < n)
-		return orr_fail(
-			err, ORR_EINPUT, "cut=blocks: %u stages: expected at most %u, the number of transformer blocks", n, f->blocks);
+		return orr_fail(err, ORR_EINPUT,
+			"cut=blocks: a model cut into %u parts, one or more per stage: expected at most %u, its transformer blocks", n,
+			f->blocks);
 	first[0] = 0;
 	for (uint32_t k = 1, l = 0; k < n; k++) {
 		uint32_t block = (uint32_t)((uint64_t)k * f->blocks / n);
@@ -160,9 +161,11 @@ int stage_cut(const struct orr_step *s, const struct stage_terms *t, uint32_t n,
 	if (pieces >= n)
 		cut_by_time(s, t, n, device, samples, place, pieces, first);
 	orr_free(place);
-	return pieces >= n
-		       ? ORR_OK
-		       : orr_fail(err, ORR_EINPUT, "%u stages: expected at most %u, the pieces into which the model can be cut", n, pieces);
+	return pieces >= n ? ORR_OK
+			   : orr_fail(err, ORR_EINPUT,
+				     "a model cut into %u parts, one or more per stage: expected at most %u, the pieces into which it can "
+				     "be cut",
+				     n, pieces);
 }
 
 /* ---- costs of a stage ---- */
