@@ -10,10 +10,12 @@
  * 2. Admission: a new job whose plan misses its deadline, or makes that of an admitted job miss, is declined: it ends as killed. A job that
  *    has missed its deadline continues with what is left. Jobs without a deadline are never declined.
  * 3. GPUs that no plan uses now go, one step of size at a time, to the job whose GPU time grows least per GPU; first to jobs without
- *    GPUs, in order of submission.
+ *    GPUs, in order of submission. If a job does not fit where its plan has free GPUs (another type, single nodes), others start there.
  *
  * docs/models/jobs-deadlines.md.
  */
+#include "time_left.h"
+
 #include <orrery/jobs.h>
 
 #include <math.h>
@@ -34,8 +36,9 @@ struct member {
 	double deadline_s; /* INFINITY: none */
 	double left_s;     /* remaining work, at rate 1 */
 	struct level *level;
-	uint32_t n_levels;
-	bool is_admitted;
+	uint32_t n_levels, cap_levels;
+	uint32_t sizes; /* numbers of GPUs up to this one have been looked at */
+	bool is_elastic, is_admitted;
 	bool is_late; /* no plan meets the deadline */
 	uint32_t now; /* GPUs at present by the plan */
 };
@@ -82,15 +85,21 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	return e;
 }
 
-static void find_levels(const struct orr_jobs *w, struct member *m, const struct orr_job_info *info)
+static void add_level(struct member *m, uint32_t gpus, double rate)
 {
-	uint32_t most = info->is_elastic ? orr_total_gpus(w) : info->gpus, cap = 0;
-	for (uint32_t g = info->is_elastic ? 1 : info->gpus; g <= most; g++) {
-		double rate = g == info->gpus ? 1 : orr_job_rate_at(w, m->job, g);
-		if (!(rate > 0))
-			continue;
-		ORR_GROW(m->level, m->n_levels, cap);
-		m->level[m->n_levels++] = (struct level){ g, rate };
+	if (!(rate > 0))
+		return;
+	ORR_GROW(m->level, m->n_levels, m->cap_levels);
+	m->level[m->n_levels++] = (struct level){ gpus, rate };
+}
+
+/* Adds the sizes that the cluster can hold now and could not before: nodes may come later than the job. */
+static void find_levels(const struct orr_jobs *w, struct member *m)
+{
+	uint32_t total = orr_total_gpus(w);
+	while (m->is_elastic && m->sizes < total) {
+		m->sizes++;
+		add_level(m, m->sizes, orr_job_rate_at(w, m->job, m->sizes));
 	}
 }
 
@@ -105,7 +114,9 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 	*m = (struct member){
 		.job = j, .number = info.number, .deadline_s = info.deadline_ns < 0 ? INFINITY : (double)info.deadline_ns / 1e9
 	};
-	find_levels(w, m, &info);
+	m->is_elastic = info.is_elastic;
+	if (!info.is_elastic)
+		add_level(m, info.gpus, 1);
 }
 
 static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
@@ -235,12 +246,6 @@ static bool plan_all(struct elasticflow *e, struct orr_jobs *w, const struct mem
 	return is_good;
 }
 
-static double remaining_s(struct orr_jobs *w, orr_job j)
-{
-	double left = orr_job_iterations_left(w, j), alone_s = orr_interleaved_iteration_s(w, &j, 1);
-	return left > 0 && alone_s > 0 ? left * alone_s : (double)orr_job_estimate_run_ns(w, j, ORR_ESTIMATE_LIMIT, 1) / 1e9;
-}
-
 static void sort_members(struct elasticflow *e, struct orr_jobs *w)
 {
 	if (e->n > e->cap_order) {
@@ -248,7 +253,8 @@ static void sort_members(struct elasticflow *e, struct orr_jobs *w)
 		e->order = orr_realloc(e->order, e->cap_order, sizeof *e->order);
 	}
 	for (size_t i = 0; i < e->n; i++) {
-		e->member[i].left_s = remaining_s(w, e->member[i].job);
+		find_levels(w, &e->member[i]);
+		e->member[i].left_s = time_left_s(w, e->member[i].job);
 		e->order[i] = &e->member[i];
 	}
 	qsort(e->order, e->n, sizeof *e->order, earliest_first);
@@ -313,6 +319,24 @@ static void give_rest(struct elasticflow *e, uint32_t free)
 	}
 }
 
+/* Returns whether the job asks for no GPU. */
+static bool has_no_gpu(const struct member *m)
+{
+	return m->n_levels && !m->level[0].gpus;
+}
+
+static void apply(struct elasticflow *e, struct orr_jobs *w)
+{
+	orr_round_begin(e->round);
+	for (size_t i = 0; i < e->n; i++)
+		if (e->member[i].is_admitted && (e->member[i].now || has_no_gpu(&e->member[i])))
+			orr_round_add(e->round, &e->member[i].job, 1, e->member[i].now, ORR_ANY_TYPE);
+	size_t waiting = orr_round_apply(e->round);
+	for (size_t i = 0; i < e->n && waiting; i++)
+		if (e->member[i].is_admitted && !orr_job_is_running(w, e->member[i].job))
+			orr_try_start(w, e->member[i].job);
+}
+
 static void schedule(void *self, struct orr_jobs *w)
 {
 	struct elasticflow *e = self;
@@ -328,11 +352,7 @@ static void schedule(void *self, struct orr_jobs *w)
 	for (size_t i = 0; i < e->n; i++)
 		free -= e->member[i].is_admitted ? e->member[i].now : 0;
 	give_rest(e, free);
-	orr_round_begin(e->round);
-	for (size_t i = 0; i < e->n; i++)
-		if (e->member[i].is_admitted && e->member[i].now)
-			orr_round_add(e->round, &e->member[i].job, 1, e->member[i].now, ORR_ANY_TYPE);
-	orr_round_apply(e->round);
+	apply(e, w);
 }
 
 static const struct orr_jobs_ops ops = {

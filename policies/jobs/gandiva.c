@@ -169,11 +169,10 @@ static void run_turns(struct gandiva *g, struct orr_jobs *w, const struct turn *
 			g->free[type] -= a->gpus;
 		orr_job jobs[2] = { a->job, b ? b->job : 0 };
 		orr_round_add(g->round, jobs, b ? 2 : 1, 0, type);
-		a->rounds++;
-		if (b)
-			b->rounds++;
 	}
 	orr_round_apply(g->round);
+	for (size_t i = 0; i < g->n; i++) /* those that the nodes had no room for have their turn next */
+		g->job[i].rounds += orr_job_is_running(w, g->job[i].job);
 }
 
 static void own_schedule(struct gandiva *g, struct orr_jobs *w)

@@ -17,6 +17,7 @@
  * `groups` replays groups of a file. docs/models/jobs-packing.md.
  */
 #include "muri.h"
+#include "time_left.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -116,14 +117,6 @@ static void evict(void *self, struct orr_jobs *w, orr_job j)
 
 /* ---- decisions ---- */
 
-static double remaining_s(struct orr_jobs *w, const struct muri_job *x)
-{
-	double left = orr_job_iterations_left(w, x->job);
-	if (left > 0 && x->alone_s > 0)
-		return left * x->alone_s;
-	return (double)orr_job_estimate_run_ns(w, x->job, ORR_ESTIMATE_LIMIT, 1) / 1e9;
-}
-
 static int shortest_first(const void *a, const void *b)
 {
 	const struct muri_job *x = *(struct muri_job *const *)a, *y = *(struct muri_job *const *)b;
@@ -139,7 +132,7 @@ static void sort_jobs(struct muri *m, struct orr_jobs *w)
 		m->order = orr_realloc(m->order, m->cap_order, sizeof *m->order);
 	}
 	for (size_t i = 0; i < m->n; i++) {
-		m->job[i].left_gpu_s = remaining_s(w, &m->job[i]) * (m->is_by_time ? 1 : m->job[i].gpus);
+		m->job[i].left_gpu_s = time_left_s(w, m->job[i].job) * (m->is_by_time ? 1 : m->job[i].gpus);
 		m->job[i].is_candidate = false;
 		m->order[i] = &m->job[i];
 	}
@@ -232,7 +225,10 @@ static void own_schedule(struct muri *m, struct orr_jobs *w)
 	orr_round_begin(m->round);
 	for (size_t i = 0; i < m->list.n; i++)
 		orr_round_add(m->round, jobs, members(&m->list.v[i], jobs), 0, ORR_ANY_TYPE);
-	orr_round_apply(m->round);
+	size_t waiting = orr_round_apply(m->round);
+	for (size_t i = 0; i < m->n && waiting; i++) /* of groups that do not fit on one GPU type, or on the nodes */
+		if (!orr_job_is_running(w, m->order[i]->job))
+			orr_try_start(w, m->order[i]->job);
 }
 
 /* ---- rules=muri ---- */

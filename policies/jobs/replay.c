@@ -184,11 +184,11 @@ static void know(struct replay *r, struct orr_jobs *w, orr_job j, orr_job value)
 {
 	struct orr_error number;
 	orr_fail(&number, ORR_OK, "#%llu", (unsigned long long)orr_job_number(w, j));
-	struct name *name = find(r, number.text);
-	if (!name)
-		name = find(r, orr_job_name(w, j));
-	if (name)
-		name->job = value;
+	struct name *by_number = find(r, number.text), *by_name = find(r, orr_job_name(w, j));
+	if (by_name && *by_name->text != '#')
+		by_name->job = value;
+	if (by_number)
+		by_number->job = value;
 }
 
 static void arrive(void *self, struct orr_jobs *w, orr_job j)
@@ -234,7 +234,7 @@ static void start(struct replay *r, struct orr_jobs *w, const struct row *row, o
 			r->node[n] = (uint32_t)node;
 			r->gpus[n++] = 0;
 		}
-		r->gpus[n - 1]++;
+		r->gpus[n - 1] += orr_job_gpus(w, j) > 0;
 		at = end + strspn(end, " ");
 	}
 	orr_start_at(w, j, r->node, r->gpus, n);

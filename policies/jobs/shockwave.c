@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Shockwave (Zheng et al., "Shockwave: Fair and Efficient Cluster Scheduling for Dynamic Adaptation in Machine Learning", NSDI 2023): a
- *market over the next `window` rounds. A plan gives each job a number of rounds n so that
+ * market over the next `window` rounds. A plan gives each job a number of rounds n so that
  *
  *	maximise  sum w log(U + offset) / sum w - lambda H / H0
  *
  *	U   share of the job's work that is done at the end of the window
  *	w   max(1, rho)^k: rho = (age + time left x contention) / (run time alone x mean contention so far), its expected finish-time
- *fairness H   longest remaining run time after the window, and the GPU time left over all GPUs; H0: the same before the window
+ *	fairness
+ *	H   longest remaining run time after the window, and the GPU time left over all GPUs; H0: the same before the window
  *
  * under sum g n <= GPUs x window. The published code solves an integer program over rounds with Gurobi. All rounds of the window are
  * alike, so here n is the variable: a concave program, made linear by `pieces` chords of each logarithm, and solved by GLPK (lexlp.h).
  *
  * Each round runs the jobs that need all rounds left of their plan, then the others with rounds left, shortest time left first. GPUs left
  * over go to the other jobs in order of w. A new plan is made if jobs arrived or ended, or the window is over. Run times are estimates that
- *include batch changes.
+ * include batch changes.
  */
 #include "lexlp.h"
 
@@ -36,6 +37,7 @@ static const struct orr_param params[] = { ORR_PARAM_TIME("round", "120s", "leng
 struct member {
 	orr_job job;
 	uint64_t number;
+	int64_t gpu_milli; /* requested */
 	double submit_s, gpus;
 	double present; /* integral of the contention at the arrival */
 	double alone_s, left_s, weight;
@@ -51,6 +53,7 @@ struct shockwave {
 	bool is_changed;
 	struct member *member;
 	size_t n, cap;
+	int64_t asked_milli; /* requested by all members */
 	double present, since_s; /* integral of the contention over time, up to since_s */
 	size_t *order;
 	size_t cap_order;
@@ -90,10 +93,7 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 /* Returns GPUs requested over GPUs, at least 1. */
 static double contention(const struct shockwave *s)
 {
-	double asked = 0;
-	for (size_t i = 0; i < s->n; i++)
-		asked += s->member[i].gpus;
-	return s->gpus > 0 ? fmax(1, asked / s->gpus) : 1;
+	return s->gpus > 0 ? fmax(1, (double)s->asked_milli / 1000 / s->gpus) : 1;
 }
 
 /* Adds the contention of the jobs present, from the last call up to now. */
@@ -119,8 +119,10 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 	s->member[at] = (struct member){ .job = j,
 		.number = info.number,
 		.submit_s = (double)info.submit_ns / 1e9,
+		.gpu_milli = (int64_t)info.gpus * info.gpu_milli,
 		.gpus = (double)info.gpus * info.gpu_milli / 1000,
 		.present = s->present };
+	s->asked_milli += s->member[at].gpu_milli;
 	s->is_changed = true;
 }
 
@@ -140,6 +142,7 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 	if (low == s->n || s->member[low].number != number)
 		return;
 	pass(s, w);
+	s->asked_milli -= s->member[low].gpu_milli;
 	s->n--;
 	memmove(s->member + low, s->member + low + 1, (s->n - low) * sizeof *s->member);
 	s->is_changed = true;
@@ -152,7 +155,7 @@ static void evict(void *self, struct orr_jobs *w, orr_job j)
 
 static void weigh(struct shockwave *s, struct orr_jobs *w)
 {
-	double now = contention(s);
+	double now = contention(s), top = 0;
 	for (size_t i = 0; i < s->n; i++) {
 		struct member *m = &s->member[i];
 		double age_s = s->since_s - m->submit_s, ran_s = (double)orr_job_attained_ns(w, m->job) / 1e9;
@@ -160,8 +163,11 @@ static void weigh(struct shockwave *s, struct orr_jobs *w)
 		m->left_s = fmax(1, m->alone_s - ran_s);
 		double mean = age_s > 0 ? (s->present - m->present) / age_s : now;
 		double rho = (age_s + m->left_s * now) / (m->alone_s * mean);
-		m->weight = pow(fmax(1, rho), s->k);
+		m->weight = s->k * log(fmax(1, rho));
+		top = fmax(top, m->weight);
 	}
+	for (size_t i = 0; i < s->n; i++) /* relative to the largest: powers may exceed the numbers of the machine */
+		s->member[i].weight = exp(s->member[i].weight - top);
 }
 
 /* ---- the plan ---- */
@@ -278,15 +284,21 @@ static void apply(struct shockwave *s, struct orr_jobs *w)
 				orr_try_start(w, s->member[i].job);
 }
 
+/* Jobs on GPUs are found without a look at each. */
+static bool any_runs(const struct shockwave *s, struct orr_jobs *w)
+{
+	bool runs = orr_free_gpus(w) < orr_total_gpus(w);
+	for (size_t i = 0; i < s->n && !runs; i++)
+		runs = orr_job_is_running(w, s->member[i].job);
+	return runs;
+}
+
 static void schedule(void *self, struct orr_jobs *w)
 {
 	struct shockwave *s = self;
 	int64_t now = orr_now(w);
-	bool runs = false;
 	orr_why(w, ORR_WHY_HELD, 0, "next round");
-	for (size_t i = 0; i < s->n; i++)
-		runs |= orr_job_is_running(w, s->member[i].job);
-	if (!s->n || (now < s->next && runs))
+	if (!s->n || (now < s->next && any_runs(s, w)))
 		return;
 	pass(s, w);
 	weigh(s, w);

@@ -7,8 +7,9 @@
  * number so far. A job that does not adapt has the sizes that it offers. A job that has started less than `restart` ago keeps its GPUs.
  *
  * The chosen GPUs are placed type by type: jobs whose option is unchanged remain; the others go, largest first, to the fullest node with
- * room. If one finds no room, all jobs of the type are placed again, largest first, which succeeds if nodes are equal and have a power of
- * two GPUs.
+ * room. If more GPUs are used when all jobs of the type are placed again, largest first, they are: all find room if nodes are equal and
+ * have a power of two GPUs. On other nodes, a job that finds no room continues with its former GPUs where these are free, or waits. The
+ * rest of a request that no node can hold beside whole nodes is split among nodes.
  *
  * rules=own: costs are exact. rules=sia: costs are rounded to 2 decimals, as in the published code, where ties result.
  */
@@ -29,6 +30,7 @@ static const struct orr_param params[] = { ORR_PARAM_TIME("interval", "60s", "ti
 
 struct type {
 	uint32_t node_gpus, nodes; /* GPUs of its largest nodes, and their number */
+	uint32_t other_gpus;       /* of the largest of its other nodes */
 	uint32_t n;                /* all its nodes: node[first .. first + n) */
 	uint32_t first;
 };
@@ -41,6 +43,7 @@ struct member {
 	uint32_t starts, largest;
 	struct sia_option option; /* present: type, GPUs; gpus 0: none */
 	struct sia_option wanted;
+	struct sia_option before; /* until this decision */
 };
 
 struct sia {
@@ -161,8 +164,15 @@ static void observe(struct sia *s, struct orr_jobs *w)
 				continue;
 			s->node[n++] = i;
 			s->gpus_of_type[t] += info.gpus;
-			type->nodes = info.gpus > type->node_gpus ? 1 : type->nodes + (info.gpus == type->node_gpus);
-			type->node_gpus = info.gpus > type->node_gpus ? info.gpus : type->node_gpus;
+			if (info.gpus > type->node_gpus) {
+				type->other_gpus = type->node_gpus;
+				type->node_gpus = info.gpus;
+				type->nodes = 1;
+			} else if (info.gpus == type->node_gpus) {
+				type->nodes++;
+			} else if (info.gpus > type->other_gpus) {
+				type->other_gpus = info.gpus;
+			}
 		}
 		type->n = n - type->first;
 	}
@@ -299,50 +309,59 @@ static void stop(struct orr_jobs *w, struct member *m)
 	m->option.gpus = 0;
 }
 
+/* Returns whether no node can hold what is left of a request when it has all the largest nodes. */
+static bool must_split(const struct type *type, uint32_t gpus)
+{
+	uint64_t whole = (uint64_t)type->nodes * type->node_gpus;
+	return gpus > whole && gpus - whole > type->other_gpus;
+}
+
+static void take(struct sia *s, size_t *n, uint32_t node, uint32_t *gpus)
+{
+	uint32_t part = s->room[node] < *gpus ? s->room[node] : *gpus;
+	s->on[*n] = node;
+	s->gpus[(*n)++] = part;
+	s->room[node] -= part;
+	*gpus -= part;
+}
+
 /* Writes an allocation into on[] and gpus[]; returns its number of nodes, 0: no room. Whole nodes first, then the fullest node that has
  * room for the rest. */
 static size_t find_room(struct sia *s, const struct type *type, uint32_t gpus)
 {
 	size_t n = 0;
-	for (uint32_t i = 0; i < type->n && gpus >= type->node_gpus && gpus; i++) {
-		uint32_t node = s->node[type->first + i];
-		if (s->room[node] < type->node_gpus)
-			continue;
-		s->on[n] = node;
-		s->gpus[n++] = type->node_gpus;
-		s->room[node] -= type->node_gpus;
-		gpus -= type->node_gpus;
-	}
+	bool is_split = must_split(type, gpus);
+	for (uint32_t i = 0; i < type->n && gpus >= type->node_gpus && gpus; i++)
+		if (s->room[s->node[type->first + i]] == type->node_gpus)
+			take(s, &n, s->node[type->first + i], &gpus);
 	uint32_t best = UINT32_MAX;
 	for (uint32_t i = 0; i < type->n && gpus; i++) {
 		uint32_t node = s->node[type->first + i];
 		if (s->room[node] >= gpus && (best == UINT32_MAX || s->room[node] < s->room[best]))
 			best = node;
 	}
-	if (!gpus || best != UINT32_MAX) {
-		if (gpus) {
-			s->on[n] = best;
-			s->gpus[n++] = gpus;
-			s->room[best] -= gpus;
-		}
+	if (gpus && best != UINT32_MAX)
+		take(s, &n, best, &gpus);
+	for (uint32_t i = 0; i < type->n && gpus && is_split; i++)
+		if (s->room[s->node[type->first + i]])
+			take(s, &n, s->node[type->first + i], &gpus);
+	if (!gpus)
 		return n;
-	}
-	for (size_t i = 0; i < n; i++) /* not enough room: undoes the whole nodes */
+	for (size_t i = 0; i < n; i++) /* not enough room */
 		s->room[s->on[i]] += s->gpus[i];
 	return 0;
 }
 
-static bool start(struct sia *s, struct orr_jobs *w, struct member *m)
+static void start(struct sia *s, struct orr_jobs *w, struct member *m)
 {
 	size_t n = find_room(s, &s->type[m->wanted.type], m->wanted.gpus);
 	if (!n)
-		return false;
+		return;
 	orr_start_at(w, m->job, s->on, s->gpus, n);
 	m->option = m->wanted;
 	m->started_ns = orr_now(w);
 	m->starts++;
 	m->largest = m->wanted.gpus > m->largest ? m->wanted.gpus : m->largest;
-	return true;
 }
 
 struct order {
@@ -358,44 +377,83 @@ static int largest_first(const void *x, const void *y)
 	return (a->member > b->member) - (a->member < b->member);
 }
 
-static void read_room(struct sia *s, struct orr_jobs *w, uint32_t t)
+/* Reads the free GPUs of the nodes of a type; all: those that would be free without jobs. */
+static void read_room(struct sia *s, struct orr_jobs *w, uint32_t t, bool all)
 {
 	struct orr_node_info info;
-	for (uint32_t i = 0; i < s->type[t].n; i++)
-		if (orr_node_get(w, s->node[s->type[t].first + i], &info))
-			s->room[s->node[s->type[t].first + i]] = info.gpus_free;
+	for (uint32_t i = 0; i < s->type[t].n; i++) {
+		uint32_t node = s->node[s->type[t].first + i];
+		if (orr_node_get(w, node, &info))
+			s->room[node] = !all ? info.gpus_free : orr_node_goes_ns(w, node) == ORR_NEVER ? info.gpus : 0;
+	}
 }
 
-/* Starts the waiting members that want the type, largest first; returns whether all have room. */
-static bool start_all(struct sia *s, struct orr_jobs *w, uint32_t t, struct order *order)
+/* Lists the members that want the type, largest first; all: also those that run. */
+static size_t list_members(const struct sia *s, uint32_t t, bool all, struct order *order)
 {
 	size_t n = 0;
-	bool all = true;
-	read_room(s, w, t);
 	for (size_t i = 0; i < s->n; i++)
-		if (s->member[i].wanted.gpus && s->member[i].wanted.type == t && !s->member[i].option.gpus)
+		if (s->member[i].wanted.gpus && s->member[i].wanted.type == t && (all || !s->member[i].option.gpus))
 			order[n++] = (struct order){ s->member[i].wanted.gpus, i };
 	if (n)
 		qsort(order, n, sizeof *order, largest_first);
+	return n;
+}
+
+/* Returns the GPUs for which those of list_members() would find room. */
+static uint64_t room_for(struct sia *s, struct orr_jobs *w, uint32_t t, bool all, struct order *order)
+{
+	uint64_t gpus = 0;
+	size_t n = list_members(s, t, all, order);
+	read_room(s, w, t, all);
 	for (size_t i = 0; i < n; i++)
-		all &= start(s, w, &s->member[order[i].member]);
-	return all;
+		gpus += find_room(s, &s->type[t], order[i].gpus) ? order[i].gpus : 0;
+	return gpus;
+}
+
+/* Stops the running members of the type if more GPUs are used when all are placed again. */
+static void make_room(struct sia *s, struct orr_jobs *w, uint32_t t, struct order *order)
+{
+	uint64_t runs = 0, wanted = 0;
+	for (size_t i = 0; i < s->n; i++) {
+		const struct member *m = &s->member[i];
+		runs += m->option.gpus && m->option.type == t ? m->option.gpus : 0;
+		wanted += m->wanted.gpus && m->wanted.type == t ? m->wanted.gpus : 0;
+	}
+	uint64_t stays = runs + room_for(s, w, t, false, order);
+	if (stays == wanted || room_for(s, w, t, true, order) <= stays)
+		return;
+	for (size_t i = 0; i < s->n; i++)
+		if (s->member[i].option.gpus && s->member[i].option.type == t)
+			stop(w, &s->member[i]);
+}
+
+/* Starts the waiting members that want the type, largest first. */
+static void start_all(struct sia *s, struct orr_jobs *w, uint32_t t, struct order *order)
+{
+	size_t n = list_members(s, t, false, order);
+	read_room(s, w, t, false);
+	for (size_t i = 0; i < n; i++)
+		start(s, w, &s->member[order[i].member]);
 }
 
 static void place(struct sia *s, struct orr_jobs *w)
 {
 	struct order *order = orr_alloc(s->n + 1, sizeof *order);
-	for (size_t i = 0; i < s->n; i++)
+	for (size_t i = 0; i < s->n; i++) {
+		s->member[i].before = s->member[i].option;
 		if (s->member[i].option.gpus && !is_kept(&s->member[i]))
 			stop(w, &s->member[i]);
+	}
 	for (uint32_t t = 0; t < s->n_types; t++) {
-		if (start_all(s, w, t, order))
-			continue;
-		for (size_t i = 0; i < s->n; i++)
-			if (s->member[i].option.gpus && s->member[i].option.type == t)
-				stop(w, &s->member[i]);
+		make_room(s, w, t, order);
 		start_all(s, w, t, order);
 	}
+	for (size_t i = 0; i < s->n; i++) /* the program wants what the nodes cannot hold */
+		if (s->member[i].wanted.gpus && !s->member[i].option.gpus)
+			s->member[i].wanted = s->member[i].before;
+	for (uint32_t t = 0; t < s->n_types; t++)
+		start_all(s, w, t, order);
 	orr_free(order);
 }
 

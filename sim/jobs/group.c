@@ -2,6 +2,7 @@
 #include "jobs/group.h"
 
 #include "jobs/interference.h"
+#include "jobs/tenants.h"
 #include "jobs/world.h"
 
 uint32_t group_of(const struct orr_jobs *w, struct job *job, struct job *member[ORR_MOST_SHARING])
@@ -57,6 +58,7 @@ void group_book(struct orr_jobs *w, struct job *job)
 	int64_t now = eng_now(w->engine);
 	timeline_sum milli_ns = (timeline_sum)(uint64_t)(now - job->booked_from) * (uint64_t)job->milli;
 	job->gpu_milli_ns += milli_ns;
+	tenants_hold(w, job, (double)milli_ns);
 	w->totals.job_milli_ns += milli_ns;
 	job->booked_from = now;
 	job->milli = gpu_milli_of(job, job->held);

@@ -213,7 +213,6 @@ static void leave_gpus(struct orr_jobs *w, struct job *job, int64_t done, int64_
 {
 	int64_t ran = eng_now(w->engine) - job->last_start;
 	job->attained += ran;
-	tenants_leave(w, job, ran);
 	job->work.booked = num_add_sat(job->work.booked, done);
 	job->work.overhead += ran < job->start_cost ? ran : job->start_cost;
 	group_book(w, job);

@@ -89,11 +89,11 @@ void tenants_arrive(struct orr_jobs *w, const struct job *job)
 		t->speed[i] += gpus_of(job) * (types > 1 ? rate_on_type(w, job, i) : 1);
 }
 
-void tenants_leave(struct orr_jobs *w, const struct job *job, int64_t ran_ns)
+void tenants_hold(struct orr_jobs *w, const struct job *job, double gpu_milli_ns)
 {
 	struct tenant *t = tenant_of(w, job);
 	if (t && job->gpus && job->alloc.type < w->config->cluster->n_types)
-		t->held_ns[job->alloc.type] += (double)ran_ns * (double)gpu_milli_of(job, job->held) / 1000;
+		t->held_ns[job->alloc.type] += gpu_milli_ns / 1000;
 }
 
 void tenants_end(struct orr_jobs *w, const struct job *job)
@@ -120,7 +120,7 @@ static void put_static(struct orr_jobs *w, const struct tenants *t)
 	double gpus = w->config->cluster->gpus, n = (double)hist_count(t->stretch);
 	double share = fmax(1, gpus > 0 ? (double)(w->totals.arrived - w->totals.refused) / gpus : 1);
 	summary_put(w->result, "ftf_static_mean", n > 0 ? hist_mean(t->stretch) / share : NAN);
-	summary_put(w->result, "ftf_static_max", n > 0 ? hist_max(t->stretch) / share : 0);
+	summary_put(w->result, "ftf_static_max", n > 0 ? hist_max(t->stretch) / share : NAN);
 	summary_put(w->result, "ftf_unfair", n > 0 ? (double)hist_above(t->stretch, UNFAIR * share) / n : NAN);
 }
 
@@ -224,7 +224,7 @@ void tenants_metrics(struct orr_jobs *w)
 		if (job->state == ORR_JOB_ENDED)
 			continue;
 		if (job->state == ORR_JOB_RUNNING)
-			tenants_leave(w, job, now - job->last_start);
+			tenants_hold(w, job, (double)(now - job->booked_from) * (double)job->milli);
 		tenants_end(w, job);
 	}
 	put_static(w, t);

@@ -2,7 +2,7 @@
 /*
  * tenants.h - fairness among users and among jobs (docs/models/jobs-fair.md#measures-of-fairness)
  *
- * Jobs without a user belong to no tenant. O(1) per arrival, stop and end. At the end of the run: O(tenants x those
+ * Jobs without a user belong to no tenant. O(1) per arrival, piece of GPU time and end. At the end of the run: O(tenants x those
  * whose GPUs no other exceeds on all types).
  */
 #ifndef ORR_JOBS_TENANTS_H
@@ -14,8 +14,8 @@ struct tenants;
 
 void tenants_free(struct tenants *t);
 void tenants_arrive(struct orr_jobs *w, const struct job *job);
-/* A run of the job ends after ran_ns. The job must still have its GPUs. */
-void tenants_leave(struct orr_jobs *w, const struct job *job, int64_t ran_ns);
+/* The job has held this GPU time on its GPUs, where it may have shared them. */
+void tenants_hold(struct orr_jobs *w, const struct job *job, double gpu_milli_ns);
 void tenants_end(struct orr_jobs *w, const struct job *job);
 /* A job has completed: jct_s over its duration counts for finish-time fairness. */
 void tenants_complete(struct orr_jobs *w, double jct_s, double duration_s);

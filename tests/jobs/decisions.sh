@@ -29,6 +29,12 @@ is "$(md5sum <two.csv)" "$("$orrery" jobs trace.csv --cluster 2x4 --policy fifo 
 refused() { "$orrery" jobs trace.csv --cluster 2x4 "$@" --decisions d.csv 2>&1 >/dev/null | tail -n 1; }
 is "$(refused --policy fifo,srtf)" "orrery: --decisions: expected one policy and one replication" "two policies are refused"
 like "$(refused --policy fifo --set failures.mtbf=1d)" "--decisions: expected a run without failures" "failures are refused"
+printf 'submit_s,duration_s,gpus\n0,100,0\n0,50,2\n' >cpu.csv
+"$orrery" jobs cpu.csv --cluster 1x4 --policy fifo --decisions cpu.out --no-figures -q --out out >/dev/null
+"$orrery" jobs cpu.csv --cluster 1x4 --policy replay --set policy.replay.decisions=cpu.out --check --no-figures -q --out out >/dev/null 2>err || cat err
+is "$(rows replay)" "$(rows fifo)" "jobs without GPUs are replayed"
+printf 'submit_s,duration_s,gpus,gpu_milli\n0,50,1,500\n' >part.csv
+like "$("$orrery" jobs part.csv --cluster 1x4 --policy fifo --decisions part.out -q 2>&1)" "--decisions: expected jobs that request whole GPUs" "jobs on parts of GPUs are refused"
 printf 'time_s,job,nodes,cost_s\n1,#0,0,x\n' >bad.csv
 like "$("$orrery" jobs trace.csv --cluster 2x4 --policy replay --set policy.replay.decisions=bad.csv 2>&1)" 'bad.csv:2: cost_s: expected a number of seconds from 0, found "x"' "a wrong cost"
 tap_done

@@ -39,6 +39,13 @@ is "$(shared)" 0 "gandiva: and does not share"
 printf 'submit_s,duration_s,gpus,occupancy,gpu_mem_mib\n0,80,1,0.4,9000\n0,60,1,0.4,9000\n' >memory.csv
 is "$(ends memory.csv 1x1:p100 gandiva --set policy.gandiva.round=60s)" "140 120" "gandiva: jobs that need more memory than the GPU has do not share it"
 
+# The first two jobs fit the GPUs by number, but not v100; the third runs on p100 meanwhile.
+printf 'submit_s,duration_s,gpus,gpu_types\n0,1000,8,v100\n0,1001,4,v100\n0,5000,4,\n' >types.csv
+is "$(ends types.csv 1x8:v100,1x4:p100:speed=1 muri | cut -d' ' -f 1,3)" "1000 5000" "muri: GPUs of another type go to a job that can use them"
+# At 360 s the job of 700 s has 340 s left, the other 400 s: the first continues.
+printf 'submit_s,duration_s,gpus\n0,700,1\n10,400,1\n' >left.csv
+is "$(ends left.csv 1x1 muri --set policy.muri.pack=1)" "700 1120" "muri: what a running job has done counts"
+
 # Jobs of equal sizes only share; all work is conserved (--check) on a random trace with every interference model.
 awk 'BEGIN { srand(5); print "submit_s,duration_s,gpus,iterations,stages,occupancy,gpu_mem_mib"; for (i = 0; i < 120; i++)
   printf "%d,%d,%d,%d,%.2f;%.2f;%.2f,%.2f,%d\n", i * 20, 60 + rand() * 900, 2 ^ int(rand() * 4), 10 + rand() * 500, rand(), rand() + 0.01, rand(), 0.1 + 0.8 * rand(), rand() * 9000 }' >random.csv

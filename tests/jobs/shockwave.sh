@@ -26,5 +26,8 @@ first=$(ends many.csv 2x4)
 is "$(wc -w <<<"$first")" 60 "all jobs end"
 is "$(ends many.csv 2x4)" "$first" "the same times again"
 is "$(ends many.csv 2x4 policy.shockwave.error=2 | wc -w)" 60 "estimates that are wrong by a factor of 2"
+# rho^100 exceeds the numbers of the machine: a job of 1 s that has waited for an hour and more
+printf 'submit_s,duration_s,gpus\n0,100000,1\n0,1,1\n0,100000,1\n100,1,1\n' >wait.csv
+is "$(ends wait.csv 1x1 policy.shockwave.k=100 | wc -w)" 4 "weights of any size"
 like "$("$orrery" jobs two.csv --cluster 1x1:v100,1x1:t4 --policy shockwave 2>&1)" "shockwave: expected a cluster with one GPU type" "two types"
 tap_done

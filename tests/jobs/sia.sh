@@ -37,6 +37,13 @@ printf 'submit_s,duration_s,gpus,speedup\n0,100,3,3:1;6:1.9\n0,100,2,2:1;7:3\n0,
 is "$(awk -F, 'NR > 1 && $9 == "completed" { n++ } END { print n }' out/sia.jobs.csv)" 4 "all jobs end that offer other sizes"
 is "$(awk -F, 'NR > 1 && $3 != "" { print $2 ":" split($3, g, " ") }' sizes.out | sort -u | paste -sd' ')" "#0:3 #0:6 #1:2 #1:7 #2:16 #3:1" "and have only these"
 
+# Nodes whose GPUs are no power of two hold three of four jobs on 4 GPUs; these are not stopped for the fourth. 30 + 1000 s; the fourth starts at the
+# next decision, at 1080 s.
+printf 'submit_s,duration_s,gpus\n0,1000,4\n0,1000,4\n0,1000,4\n0,1000,4\n' >four.csv
+is "$(ends four.csv 3x6 sia | tr ' ' '\n' | sort -n | tr '\n' ' ')" "1030.0000 1030.0000 1030.0000 2110.0000 " "jobs go on where another finds no room"
+printf 'submit_s,duration_s,gpus\n0,100,6\n' >six.csv
+is "$(ends six.csv 1x4,2x1 sia)" 130.0000 "a request that no node holds beside whole nodes is split"
+
 for i in 0 1 2 3 4 5 6 7 8 9; do printf 'j%s,%s,%s,%s,100\n' $i $((i * 40)) "$([ $((i % 2)) = 0 ] && echo wide || echo net)" $((i % 3 + 1)); done >rows
 { printf 'name,time,application,num_replicas,batch_size\n'; cat rows; } >many.csv
 mixed=2x4:a:speed=1,2x4:b:speed=1

@@ -22,6 +22,10 @@ is "$(metrics two.csv 1x2 fifo jain_tenants envy_max ftf_static_max ftf_unfair)"
 printf 'submit_s,duration_s,gpus,user\n0,10,2,a\n0,10,2,a\n0,10,2,a\n0,10,2,a\n' >one.csv
 is "$(metrics one.csv 1x3 fifo ftf_static_max ftf_unfair)" "3.0000 0.7500" "unfair jobs"
 is "$(metrics one.csv 1x3 fifo tenants)" "" "one user: no measures among users"
+# One GPU, both at half speed from 0 s: a has 50 s of work and ends at 100 s with half of the GPU, b goes on alone to 150 s: held 50 + 50 of 150 s.
+# x = 0.5 and 2/3.
+printf 'submit_s,duration_s,gpus,user,occupancy\n0,50,1,a,1\n0,100,1,b,1\n' >share.csv
+is "$(metrics share.csv 1x1 gandiva jain_tenants envy_max)" "0.9800 0.1667" "GPUs that users share"
 # Two types: the slow GPU does half the work. a holds the fast one for its 10 s, b the slow one for 20 s of its 20 s: x = 1 and 0.5; b envies a: 0.5.
 printf 'submit_s,duration_s,gpus,user\n0,10,1,a\n0,10,1,b\n' >types.csv
 is "$(metrics types.csv 1x1:fast:speed=1,1x1:slow:speed=0.5 fifo jain_tenants envy_mean envy_max)" "0.9000 0.2500 0.5000" "users on two GPU types"
