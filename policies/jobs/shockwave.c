@@ -53,7 +53,7 @@ struct shockwave {
 	bool is_changed;
 	struct member *member;
 	size_t n, cap;
-	int64_t asked_milli; /* requested by all members */
+	int64_t asked_milli;     /* requested by all members */
 	double present, since_s; /* integral of the contention over time, up to since_s */
 	size_t *order;
 	size_t cap_order;

@@ -73,7 +73,8 @@ void decisions_start(struct orr_jobs *w, struct job *job)
 		return;
 	row->nodes.len = 0;
 	if (w->shapes.shape[job->shape].request.gpu_milli < 1000 && job->gpus)
-		world_fail(w, ORR_EINPUT, job, "--decisions: expected jobs that request whole GPUs: the file names nodes, not parts of GPUs");
+		world_fail(
+			w, ORR_EINPUT, job, "--decisions: expected jobs that request whole GPUs: the file names nodes, not parts of GPUs");
 	const struct pool_piece *x = pool_pieces(&job->alloc);
 	for (uint32_t i = 0; i < job->alloc.n; i++)
 		for (uint32_t k = 0; k < x[i].gpus || !k; k++)
