@@ -266,9 +266,13 @@ static bool scan(struct match *m)
 	return false;
 }
 
+/* At most the least label of the EVEN vertices, at which the search ends. */
 static int64_t least_change(const struct match *m)
 {
 	int64_t d = INT64_MAX;
+	for (uint32_t u = 1; u <= m->n; u++)
+		if (m->mark[m->outer[u]] == EVEN && m->label[u] < d)
+			d = m->label[u];
 	for (uint32_t b = m->n + 1; b <= m->n_all; b++)
 		if (m->outer[b] == b && m->mark[b] == ODD && m->label[b] / 2 < d)
 			d = m->label[b] / 2;
