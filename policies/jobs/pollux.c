@@ -384,7 +384,7 @@ static void observe(struct pollux *p, struct orr_jobs *w)
 	double now_s = (double)orr_now(w) / 1e9;
 	p->all_gpus = 0;
 	for (uint32_t k = 0; k < p->nodes; k++) {
-		p->room[k] = orr_node_get(w, k, &node) && node.is_up ? (uint8_t)node.gpus : 0;
+		p->room[k] = orr_node_get(w, k, &node) && node.is_up && orr_node_goes_ns(w, k) == ORR_NEVER ? (uint8_t)node.gpus : 0;
 		p->all_gpus += p->room[k];
 	}
 	orr_free(p->present);

@@ -60,6 +60,12 @@ is "$(awk -F, 'NR > 1 && $3 != "" { n = split($3, g, " "); split("", on); k = 0;
   if (n > most[$2]) most[$2] = n; starts++; wide += k > 1 } END { print (starts > 12 && wide > 0) ? "enough" : starts " starts, " wide " on several nodes" }' d.csv)" \
   enough "constraints of every decision"
 
+# ---- nodes that are given notice ----
+for p in sia pollux; do
+  like "$(ends many.csv 6x4:a:speed=1 $p --capacity churn:slots=6,rate=20,length=30d --set capacity.notice=90s --set capacity.startup=40s)" \
+    '^[0-9.]+( [0-9.]+){9}$' "$p starts no job on a node that is given notice"
+done
+
 # ---- profiles ----
 is "$(ends many.csv $mixed sia --set belief=wrong)" "$first" "wrong by an error of 0: as known"
 wrong=$(ends many.csv $mixed sia --set belief=wrong --set belief_error=0.7)
