@@ -8,9 +8,9 @@
 
 static void note(struct adapt_point *point, double gpus, double atomic, bool is_new)
 {
-	if (!point[0].gpus)
+	if (!(point[0].gpus > 0))
 		point[0] = (struct adapt_point){ gpus, atomic };
-	else if (!point[1].gpus && is_new)
+	else if (!(point[1].gpus > 0) && is_new)
 		point[1] = (struct adapt_point){ gpus, atomic };
 }
 
@@ -27,10 +27,10 @@ void belief_note(struct adapt_seen *seen, double nodes, double gpus, double atom
 static void learn_network(const struct goodput_model *truth, struct goodput_model *m, const struct adapt_point point[2], double nodes,
 	double *alpha, double *beta)
 {
-	if (point[1].gpus)
+	if (point[1].gpus > 0)
 		return;
 	*alpha = *beta = 0;
-	if (!point[0].gpus)
+	if (!(point[0].gpus > 0))
 		return;
 	double b = point[0].atomic, update = point[0].gpus * b / goodput_throughput(truth, nodes, point[0].gpus, b, 0);
 	double pass = m->alpha_c + m->beta_c * b;
@@ -40,13 +40,13 @@ static void learn_network(const struct goodput_model *truth, struct goodput_mode
 static bool learn(const struct adapt_seen *seen, const struct goodput_model *truth, struct goodput_model *m)
 {
 	double b = seen->pass[0].atomic, pass = truth->alpha_c + truth->beta_c * b;
-	if (!seen->pass[0].gpus)
+	if (!(seen->pass[0].gpus > 0))
 		return false;
-	if (!seen->pass[1].gpus) {
+	if (!(seen->pass[1].gpus > 0)) {
 		m->alpha_c = pass / 2;
 		m->beta_c = pass / 2 / b;
 	}
-	if (!seen->node[1].gpus && !seen->net[1].gpus)
+	if (!(seen->node[1].gpus > 0) && !(seen->net[1].gpus > 0))
 		m->gamma = 1;
 	learn_network(truth, m, seen->node, 1, &m->alpha_r, &m->beta_r);
 	learn_network(truth, m, seen->net, 2, &m->alpha_n, &m->beta_n);
