@@ -21,7 +21,8 @@ static void reserve(struct sbuf *b, size_t more)
 void sbuf_add(struct sbuf *b, const char *s, size_t n)
 {
 	reserve(b, n);
-	memcpy(b->text + b->len, s, n);
+	if (n) /* else s may be NULL */
+		memcpy(b->text + b->len, s, n);
 	b->len += n;
 	b->text[b->len] = '\0';
 }
