@@ -285,9 +285,10 @@ static bool choose(struct sia *s, struct orr_jobs *w)
 		sia_normalise(&p, &p.job[i]);
 		sia_costs(&p, &p.job[i]);
 	}
+	const struct sia_option none = { 0 };
 	int rc = sia_choose(&p, NULL, &err);
 	for (size_t i = 0; i < s->n && !rc; i++)
-		s->member[i].wanted = p.job[i].chosen == SIZE_MAX ? (struct sia_option){ 0 } : p.job[i].option[p.job[i].chosen];
+		s->member[i].wanted = p.job[i].chosen == SIZE_MAX ? none : p.job[i].option[p.job[i].chosen];
 	if (rc)
 		orr_give_up(w, 0, err.text);
 	orr_free(p.job);
