@@ -180,8 +180,7 @@ static void check_merge(void)
 			     "rope=8,v_dim=16";
 	static const char *const sets[] = { "tp=2 cp=2 pp=2 ep=4 sequence_parallel=true micro_batches=4 global_batch=16 zero=true",
 		"tp=1 cp=1 pp=2 ep=8 micro_batches=4 global_batch=64 ep_overlap=two-batch recompute=full",
-		"tp=2 cp=1 pp=4 ep=2 sequence_parallel=true micro_batches=4 global_batch=16 interleave=1 ep_mode=per-rank "
-		"recompute=selective" };
+		"tp=2 cp=1 pp=4 ep=2 sequence_parallel=true micro_batches=4 global_batch=16 ep_mode=per-rank recompute=selective" };
 	for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
 		for (int m = 0; m < 2; m++) {
 			const char *net = "leaf-spine:leaves=4,spines=4,rails=true,bw=10GBps,nics=4";
