@@ -108,7 +108,8 @@ static int list_mixes(const struct serve_config *c, struct mixes *x, struct orr_
 	bool has_usd = true;
 	for (bool is_next = true; is_next;) {
 		struct mix *m = &x->v[x->n];
-		*m = (struct mix){ .replicas = at, .number = number++ };
+		*m = (struct mix){ .replicas = at, .number = number };
+		number++;
 		measure_mix(c, m);
 		uint32_t *next = at;
 		if (serves_all(c, m)) {
