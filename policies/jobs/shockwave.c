@@ -10,8 +10,9 @@
  *	fairness
  *	H   longest remaining run time after the window, and the GPU time left over all GPUs; H0: the same before the window
  *
- * under sum g n <= GPUs x window. The published code solves an integer program over rounds with Gurobi. All rounds of the window are
- * alike, so here n is the variable: a concave program, made linear by `pieces` chords of each logarithm, and solved by GLPK (lexlp.h).
+ * under sum g n <= GPUs x window. The published code solves an integer program over rounds with Gurobi. That program
+ * does not distinguish the rounds of a window, so the variable here is n. The program is concave; `pieces` chords of each logarithm make
+ * it linear, and GLPK solves it (lexlp.h).
  *
  * Each round runs the jobs that need all rounds left of their plan, then the others with rounds left, shortest time left first. GPUs left
  * over go to the other jobs in order of w. A new plan is made if jobs arrived or ended, or the window is over. Run times are estimates that
