@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "parts.h"
 
-#include <stdlib.h>
-
 void parts_free(struct parts *p)
 {
 	orr_free(p->held);
+	orr_free(p->kept);
 	orr_free(p->node);
+	orr_free(p->empty);
 	orr_free(p->stage);
 	orr_free(p->sorted);
 	orr_free(p->next);
@@ -19,12 +19,13 @@ static void make_room(struct parts *p, struct orr_spot *w)
 	if (slots > p->n_held) {
 		p->held = orr_realloc(p->held, slots, sizeof *p->held);
 		for (uint32_t i = p->n_held; i < slots; i++)
-			p->held[i] = (struct part){ 0 };
+			p->held[i] = (struct held){ 0 };
 		p->n_held = slots;
 	}
 	if (live > p->cap) {
 		p->cap = 2 * live;
 		p->node = orr_realloc(p->node, p->cap, sizeof *p->node);
+		p->empty = orr_realloc(p->empty, p->cap, sizeof *p->empty);
 		p->stage = orr_realloc(p->stage, p->cap, sizeof *p->stage);
 		p->sorted = orr_realloc(p->sorted, p->cap, sizeof *p->sorted);
 		p->next = orr_realloc(p->next, p->cap, sizeof *p->next);
@@ -32,50 +33,56 @@ static void make_room(struct parts *p, struct orr_spot *w)
 	}
 }
 
+/* Finds which live instances hold a part, and the usable ones that hold nothing. */
+static void examine(struct parts *p, struct orr_spot *w)
+{
+	uint32_t order = 0;
+	p->listing++;
+	p->n_empty = 0;
+	for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i), order++) {
+		struct held *held = &p->held[orr_inst_slot(i)];
+		bool is_usable = orr_inst_is_ready(w, i) && !orr_inst_is_noticed(w, i);
+		if (held->inst == i)
+			*held = (struct held){ .inst = i, .order = order, .is_usable = is_usable, .listing = p->listing };
+		else if (is_usable)
+			p->empty[p->n_empty++] = i;
+	}
+}
+
+/* Appends a node; nodes that hold the same part stay in order of their creation. */
+static void add_node(struct parts *p, const struct part *kept, uint32_t order)
+{
+	uint32_t at = p->n_nodes++;
+	for (; at && p->node[at - 1].lo == kept->lo && p->node[at - 1].hi == kept->hi && p->node[at - 1].order > order; at--)
+		p->node[at] = p->node[at - 1];
+	p->node[at] = (struct part){ .lo = kept->lo, .hi = kept->hi, .inst = kept->inst, .order = order };
+}
+
 void parts_find_nodes(struct parts *p, struct orr_spot *w)
 {
 	p->n_nodes = p->n_live = 0;
 	make_room(p, w);
-	for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i)) {
-		const struct part *held = &p->held[orr_inst_slot(i)];
-		bool holds = held->inst == i;
-		if (holds)
-			p->live[p->n_live++] = (struct interval){ held->lo, held->hi };
-		if (!orr_inst_is_ready(w, i) || orr_inst_is_noticed(w, i))
+	examine(p, w);
+	for (uint32_t k = 0; k < p->n_kept; k++) {
+		const struct part *kept = &p->kept[k];
+		const struct held *held = &p->held[orr_inst_slot(kept->inst)];
+		if (held->inst != kept->inst || held->listing != p->listing)
 			continue;
-		struct part *node = &p->node[p->n_nodes];
-		*node = holds ? *held : (struct part){ .inst = i };
-		node->order = p->n_nodes++;
-		node->is_done = false;
+		p->live[p->n_live++] = (struct interval){ kept->lo, kept->hi };
+		if (held->is_usable)
+			add_node(p, kept, held->order);
 	}
-}
-
-static int compare(const void *x, const void *y)
-{
-	const struct part *a = x, *b = y;
-	bool none_a = !(a->hi > 0), none_b = !(b->hi > 0);
-	if (none_a != none_b)
-		return none_a - none_b;
-	if (a->lo != b->lo)
-		return a->lo < b->lo ? -1 : 1;
-	if (a->hi != b->hi)
-		return a->hi < b->hi ? -1 : 1;
-	return a->order < b->order ? -1 : a->order > b->order;
+	for (uint32_t i = 0; i < p->n_empty; i++)
+		p->node[p->n_nodes++] = (struct part){ .inst = p->empty[i] };
 }
 
 bool parts_are_whole(const struct parts *p)
 {
-	/* Covers the layers from the first on; each step extends to the end of the part that reaches furthest. */
-	for (double at = 0; at < 1;) {
-		double reach = at;
-		for (uint32_t i = 0; i < p->n_live; i++)
-			if (p->live[i].lo <= at && p->live[i].hi > reach)
-				reach = p->live[i].hi;
-		if (reach == at)
-			return false;
-		at = reach;
-	}
-	return true;
+	double reach = 0;
+	for (uint32_t i = 0; i < p->n_live && p->live[i].lo <= reach; i++)
+		if (p->live[i].hi > reach)
+			reach = p->live[i].hi;
+	return reach >= 1;
 }
 
 static void match_equal(struct parts *p)
@@ -145,7 +152,6 @@ static void make_stages(struct parts *p, const uint32_t *depth, uint32_t pipelin
 double parts_assign(struct parts *p, const uint32_t *depth, uint32_t pipelines, double *copied)
 {
 	make_stages(p, depth, pipelines);
-	qsort(p->node, p->n_nodes, sizeof *p->node, compare);
 	match_equal(p);
 	uint32_t n = 0;
 	for (uint32_t s = 0; s < p->n_stages; s++)
@@ -165,8 +171,15 @@ double parts_assign(struct parts *p, const uint32_t *depth, uint32_t pipelines, 
 
 void parts_settle(struct parts *p)
 {
+	if (p->n_stages > p->cap_kept) {
+		p->cap_kept = 2 * p->n_stages;
+		p->kept = orr_realloc(p->kept, p->cap_kept, sizeof *p->kept);
+	}
 	for (uint32_t i = 0; i < p->n_held; i++)
 		p->held[i].inst = 0;
-	for (uint32_t s = 0; s < p->n_stages; s++)
-		p->held[orr_inst_slot(p->stage[s].inst)] = p->stage[s];
+	p->n_kept = p->n_stages;
+	for (uint32_t s = 0; s < p->n_stages; s++) {
+		p->kept[s] = p->stage[p->sorted[s].order];
+		p->held[orr_inst_slot(p->kept[s].inst)].inst = p->kept[s].inst;
+	}
 }

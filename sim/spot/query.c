@@ -102,20 +102,12 @@ void orr_curve_range(const struct orr_spot *w, int curve, uint32_t *first, uint3
 	*last = is_one ? j->curve[curve].first + j->curve[curve].n - 1 : 0;
 }
 
-static double default_of(const char *name)
-{
-	const struct orr_param *p = spot_options;
-	while (strcmp(p->name, name) != 0)
-		p++;
-	return strtod(p->def, NULL);
-}
-
 /* Records, for spot.storage_Bps and spot.node_Bps, whether the time would differ under the option's default. */
 static void note_bottleneck(const struct orr_spot *w, double nodes)
 {
 	double now = fmin(w->node_Bps * nodes, w->storage_Bps);
-	double by_storage = fmin(w->node_Bps * nodes, default_of("storage_Bps"));
-	double by_node = fmin(default_of("node_Bps") * nodes, w->storage_Bps);
+	double by_storage = fmin(w->node_Bps * nodes, w->default_storage_Bps);
+	double by_node = fmin(w->default_node_Bps * nodes, w->storage_Bps);
 	*w->use |= SPOT_USED_CHECKPOINT;
 	*w->use |= by_storage < now || by_storage > now ? SPOT_USED_STORAGE : SPOT_USED_STORAGE_NOT;
 	*w->use |= by_node < now || by_node > now ? SPOT_USED_NODE_BPS : SPOT_USED_NODE_BPS_NOT;

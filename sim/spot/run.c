@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_QUIET = 10000, FEW = 10 };
@@ -219,6 +220,14 @@ static uint32_t limit(const struct orr_args *a, const char *name)
 	return n ? (uint32_t)n : UINT32_MAX;
 }
 
+static double default_of(const char *name)
+{
+	const struct orr_param *p = spot_options;
+	while (strcmp(p->name, name) != 0)
+		p++;
+	return strtod(p->def, NULL);
+}
+
 static void read_options(struct orr_spot *w)
 {
 	const struct orr_args *a = w->config->options;
@@ -237,6 +246,8 @@ static void read_options(struct orr_spot *w)
 	w->bills_hours = !strcmp(orr_arg_text(a, "billing"), "hour");
 	w->storage_Bps = orr_arg_real(a, "storage_Bps");
 	w->node_Bps = orr_arg_real(a, "node_Bps");
+	w->default_storage_Bps = default_of("storage_Bps");
+	w->default_node_Bps = default_of("node_Bps");
 	w->storage_latency = orr_arg_time_ns(a, "storage_latency");
 	w->egress_per_byte = orr_arg_real(a, "egress_usd_per_GB"); /* nano-USD per byte */
 	w->max_calls = orr_arg_int(a, "max_calls_per_instant");

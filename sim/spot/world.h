@@ -60,6 +60,7 @@ struct orr_spot {
 	int64_t on_demand_price, max_price;                    /* max_price: limit for a spot instance that is taken; INT64_MAX: none */
 	uint32_t quota[2];                                     /* UINT32_MAX: none */
 	double storage_Bps, node_Bps, egress_per_byte;         /* egress_per_byte: 1e-9 USD */
+	double default_storage_Bps, default_node_Bps;
 	bool bills_hours;
 	int64_t max_calls;
 

@@ -16,7 +16,8 @@
 #include <string.h>
 #include <time.h>
 
-extern const struct orr_policy orr_policy_spot_bamboo, orr_policy_spot_checkpoint, orr_policy_spot_on_demand;
+extern const struct orr_policy orr_policy_spot_bamboo, orr_policy_spot_checkpoint, orr_policy_spot_on_demand, orr_policy_spot_oobleck,
+	orr_policy_spot_parcae, orr_policy_spot_varuna;
 
 #define MONTH "churn:slots=64,rate=0.6,delay=1m,length=30d"
 
@@ -127,6 +128,9 @@ int main(int argc, char **argv)
 	days(&orr_policy_spot_checkpoint, NULL, "");
 	days(&orr_policy_spot_checkpoint, rows, "");
 	days(&orr_policy_spot_on_demand, rows, "");
+	days(&orr_policy_spot_varuna, rows, "");
+	days(&orr_policy_spot_oobleck, rows, "");
+	days(&orr_policy_spot_parcae, rows, "");
 	free(rows);
 	return 0;
 }

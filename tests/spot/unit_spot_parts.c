@@ -11,11 +11,24 @@ static struct part nodes[MOST], stages[MOST], sorted[MOST];
 static uint32_t next[MOST];
 static struct interval live[MOST];
 
+static bool comes_before(const struct part *a, const struct part *b)
+{
+	if ((a->hi > 0) != (b->hi > 0))
+		return a->hi > 0;
+	return a->lo != b->lo ? a->lo < b->lo : a->hi != b->hi ? a->hi < b->hi : a->order < b->order;
+}
+
+static int compare(const void *x, const void *y)
+{
+	return comes_before(x, y) ? -1 : comes_before(y, x);
+}
+
 /* Nodes are numbered from 1; each holds [lo, hi), or nothing with hi 0. */
 static struct parts parts_of(const double (*held)[2], uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		nodes[i] = (struct part){ .lo = held[i][0], .hi = held[i][1], .inst = i + 1, .order = i };
+	qsort(nodes, n, sizeof *nodes, compare);
 	memset(stages, 0x55, sizeof stages);
 	return (struct parts){ .node = nodes, .stage = stages, .sorted = sorted, .next = next, .live = live, .n_nodes = n, .cap = MOST };
 }
@@ -53,14 +66,30 @@ static void check_by_hand(void)
 	by_hand("more nodes than stages", mixed, 5, (uint32_t[]){ 1 }, 1, (orr_inst[]){ 3 }, 0, 0);
 }
 
-/* ---- against a restatement ---- */
-
-static bool comes_before(const struct part *a, const struct part *b)
+static void check_whole(void)
 {
-	if ((a->hi > 0) != (b->hi > 0))
-		return a->hi > 0;
-	return a->lo != b->lo ? a->lo < b->lo : a->hi != b->hi ? a->hi < b->hi : a->order < b->order;
+	static const struct {
+		const char *what;
+		struct interval live[4];
+		uint32_t n;
+		bool is_whole;
+	} cases[] = {
+		{ "no part", { { 0, 0 } }, 0, false },
+		{ "two halves", { { 0, 0.5 }, { 0.5, 1 } }, 2, true },
+		{ "the second half is missing", { { 0, 0.5 }, { 0, 0.5 } }, 2, false },
+		{ "the first third is missing", { { 1 / 3.0, 2 / 3.0 }, { 2 / 3.0, 1 } }, 2, false },
+		{ "parts of three pipelines", { { 0, 1 / 3.0 }, { 0, 0.5 }, { 1 / 3.0, 2 / 3.0 }, { 0.5, 1 } }, 4, true },
+		{ "a gap between them", { { 0, 1 / 3.0 }, { 0.5, 1 }, { 2 / 3.0, 1 } }, 3, false },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct interval parts[4];
+		memcpy(parts, cases[i].live, sizeof parts);
+		struct parts p = { .live = parts, .n_live = cases[i].n };
+		ok(parts_are_whole(&p) == cases[i].is_whole, "%s: %s", cases[i].what, cases[i].is_whole ? "whole" : "not whole");
+	}
 }
+
+/* ---- against a restatement ---- */
 
 /* Returns the first part that is not done, or NULL. holds: only parts that are not empty; equal: only parts with this interval. */
 static struct part *first_left(struct part *v, uint32_t n, bool in_order, bool holds, const struct part *equal)
@@ -144,6 +173,7 @@ static void check_random(void)
 int main(void)
 {
 	check_by_hand();
+	check_whole();
 	check_random();
 	return done();
 }
