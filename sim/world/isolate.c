@@ -36,6 +36,7 @@ struct child {
 	struct isolated_page *page;
 	double timeout_s;
 	struct timespec since[WATCH_PLACES]; /* time since which the current call of the policy is the same */
+	double waited_s[WATCH_PLACES];       /* waited_s() at that time */
 	struct ending ending;
 	uint64_t seen[WATCH_PLACES];
 	bool is_interrupted;
@@ -116,17 +117,33 @@ static void reap(void)
 	}
 }
 
-/* Returns whether the policy at that place has not returned from a call for too long. */
-static bool is_late(struct child *c, size_t place, const struct timespec *now)
+/* Returns the time during which the process was ready to run but had no processor, in its first thread; 0 if the system does not tell. */
+static double waited_s(pid_t pid)
+{
+	char path[40], text[100];
+	unsigned long long ran_ns, waited_ns;
+	snprintf(path, sizeof path, "/proc/%ld/schedstat", (long)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = 0;
+	return sscanf(text, "%llu %llu", &ran_ns, &waited_ns) == 2 ? (double)waited_ns / 1e9 : 0;
+}
+
+/* Returns whether the policy at that place has not returned from a call for too long. Time without a processor does not count. */
+static bool is_late(struct child *c, size_t place, const struct timespec *now, double waited)
 {
 	struct watch_view v;
 	struct timespec *since = &c->since[place];
 	if (!watch_read(c->page->watch, place, &v) || !v.is_within || v.count != c->seen[place]) {
 		c->seen[place] = v.count;
+		c->waited_s[place] = waited;
 		*since = *now;
 		return false;
 	}
-	return (double)(now->tv_sec - since->tv_sec) + (double)(now->tv_nsec - since->tv_nsec) / 1e9 >= c->timeout_s;
+	double passed = (double)(now->tv_sec - since->tv_sec) + (double)(now->tv_nsec - since->tv_nsec) / 1e9;
+	return passed - (waited - c->waited_s[place]) >= c->timeout_s;
 }
 
 /* Kills children in which a call of the policy exceeds the time limit. */
@@ -134,12 +151,14 @@ static void kill_late(void)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	for (struct child *c = children; c; c = c->next)
+	for (struct child *c = children; c; c = c->next) {
+		double waited = waited_s(c->pid);
 		for (size_t i = 0; i < WATCH_PLACES; i++)
-			if (is_late(c, i, &now) && !c->ending.is_late) {
+			if (is_late(c, i, &now, waited) && !c->ending.is_late) {
 				c->ending.is_late = true;
 				kill(c->pid, SIGKILL);
 			}
+	}
 }
 
 /* Interrupts the children whose run is to end. */

@@ -87,8 +87,8 @@ done
 env --default-signal=INT "$orrery" jobs poisson:n=1000000,rate=1,mean=2 --cluster 1x1 --policy fifo,sjf,las,srtf -j1 --db c.db \
   --no-figures -q 2>said &
 pid=$!
-after test -e c.db
-sleep 0.2
+has_run() { "$orrery" db runs c.db | grep -q fifo; }
+after has_run || echo "# no run"
 kill -INT $pid
 wait $pid
 rc=$?

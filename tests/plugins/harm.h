@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static volatile int harm_yes = 1, harm_none;
@@ -65,6 +66,13 @@ static inline void harm_as(const char *how)
 		harm_spin(NULL);
 	if (!strcmp(how, "sleep"))
 		sleep(30);
+	if (!strcmp(how, "work")) { /* half a second of processor time, once */
+		static clock_t until;
+		if (!until)
+			until = clock() + CLOCKS_PER_SEC / 2;
+		while (clock() < until)
+			continue;
+	}
 	if (!strcmp(how, "pthread_exit"))
 		pthread_exit(NULL);
 	for (int i = 0; !strcmp(how, "closefds") && i < 64; i++)
