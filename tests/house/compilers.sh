@@ -41,7 +41,7 @@ for b in $builds; do
   IFS=: read -r name cc flags <<<"$b"
   command -v "$cc" >/dev/null || { echo "compilers.sh: no $cc here: install it (Debian package $cc)" >&2 && exit 2; }
   mkdir -p "$dir/$name" || exit 2
-  if ! (cd "$dir/$name" && { [ -e Makefile ] || "$tree/configure" -q CC="$cc" CFLAGS="${flags//_/ }" --without-cuda; } && make -s paths.h && make -s -j"$jobs" orrery) >"$dir/$name.log" 2>&1; then
+  if ! (cd "$dir/$name" && { [ -e Makefile ] || "$tree/configure" -q CC="$cc" CFLAGS="${flags//_/ }" --without-cuda; } && make -s -j"$jobs" orrery) >"$dir/$name.log" 2>&1; then
     echo "compilers.sh: $name does not build: see $dir/$name.log" >&2
     exit 1
   fi
