@@ -59,6 +59,10 @@ static int parse_list(const char *text, struct value *v)
 /* Writes the shortest text that reads back as the same number, such as 0.95. */
 static void real_text(double v, char buf[40])
 {
+	if (fabs(v) < 1e15 && v == trunc(v) && (v != 0 || !signbit(v))) {
+		buf[num_put_int(buf, (int64_t)v)] = '\0'; /* the same digits, several times faster */
+		return;
+	}
 	snprintf(buf, 40, "%.15g", v);
 	if (strtod(buf, NULL) != v)
 		snprintf(buf, 40, "%.17g", v);
@@ -122,8 +126,7 @@ static int parse(const struct orr_args *a, const struct orr_param *p, const char
 		if ((double)v->i < p->min || (double)v->i > p->max)
 			return out_of_bounds(a, p, text, err);
 		v->real = (double)v->i;
-		snprintf(buf, sizeof buf, "%lld", (long long)v->i);
-		v->text = mem_strdup(buf);
+		v->text = mem_strndup(buf, num_put_int(buf, v->i));
 		return ORR_OK;
 	case ORR_KIND_REAL:
 		if (!num_real(text, len, &v->real))

@@ -291,21 +291,24 @@ double hist_max(const struct hist *h)
 	return h->n ? h->max : NAN;
 }
 
+enum { DIGITS = 8 };
+
 /*
- * Sorts many values >= 0 in ascending order: radix sort by bytes, lowest first. The bits of non-negative doubles sort like
- * their values. spare: n values. Returns the sorted array: value or spare.
+ * Sorts values >= 0 in ascending order of their bytes from `lowest` on: radix sort, lowest byte first. The bits of non-negative
+ * doubles sort like their values. spare: n values. Returns the sorted array: value or spare.
  */
-static double *sort_by_bytes(double *value, double *spare, uint64_t n)
+static double *sort_by_bytes(double *value, double *spare, uint64_t n, int lowest)
 {
-	enum { DIGITS = 8, RADIX = 256 };
-	uint64_t place[DIGITS][RADIX] = { { 0 } };
+	enum { RADIX = 256 };
+	uint64_t place[DIGITS][RADIX];
+	memset(place[lowest], 0, (size_t)(DIGITS - lowest) * sizeof *place);
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t bits;
 		memcpy(&bits, &value[i], sizeof bits);
-		for (int d = 0; d < DIGITS; d++)
+		for (int d = lowest; d < DIGITS; d++)
 			place[d][bits >> 8 * d & 0xff]++;
 	}
-	for (int d = 0; d < DIGITS; d++) {
+	for (int d = lowest; d < DIGITS; d++) {
 		uint64_t first, at = 0;
 		memcpy(&first, value, sizeof first);
 		if (place[d][first >> 8 * d & 0xff] == n)
@@ -325,6 +328,18 @@ static double *sort_by_bytes(double *value, double *spare, uint64_t n)
 		spare = other;
 	}
 	return value;
+}
+
+/* Fast if few values are out of order. */
+static void sort_by_insertion(double *value, uint64_t n)
+{
+	for (uint64_t i = 1; i < n; i++) {
+		double x = value[i];
+		uint64_t k = i;
+		for (; k && x < value[k - 1]; k--)
+			value[k] = value[k - 1];
+		value[k] = x;
+	}
 }
 
 /* Returns the value of a rank, 0..n-1. */
@@ -348,7 +363,8 @@ static void sort(struct hist *h)
 {
 	if (h->sorted && h->n_sorted == h->n)
 		return;
-	enum { FEW = 1000 };
+	/* Below FEW values, counting bytes takes longer than comparing. Below MANY, few values differ only in their lower half. */
+	enum { FEW = 100, MANY = 1000 };
 	double *value = mem_realloc(h->sorted, h->n, sizeof *value);
 	memcpy(value, h->value, h->n * sizeof *h->value);
 	if (h->n < FEW) {
@@ -356,7 +372,9 @@ static void sort(struct hist *h)
 		h->sorted = value;
 	} else {
 		double *spare = mem_alloc(h->n * sizeof *spare);
-		h->sorted = sort_by_bytes(value, spare, h->n);
+		h->sorted = sort_by_bytes(value, spare, h->n, h->n < MANY ? DIGITS / 2 : 0);
+		if (h->n < MANY)
+			sort_by_insertion(h->sorted, h->n);
 		mem_free(h->sorted == value ? spare : value);
 	}
 	h->n_sorted = h->n;

@@ -149,6 +149,9 @@ static int open_for_writing(struct store *s, const char *vfs, struct orr_error *
 	/* NORMAL: a power cut may lose the last runs, which are then simulated again, but never stores a run in part. FULL costs a
 	 * sync per run. */
 	rc = exec_patiently(s, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", s->busy_ms);
+	/* Hashes of runs are random keys: their index stays in memory, and a page that several runs change is copied once. */
+	if (!rc)
+		rc = sqlite3_exec(s->db, "PRAGMA cache_size = -16000; PRAGMA wal_autocheckpoint = 4000", NULL, NULL, NULL);
 	if (rc)
 		return db_fail(s, rc, doing, err);
 	return s->version < DB_SCHEMA_VERSION || db_lacks_columns(s) ? make_schema(s, err) : ORR_OK;

@@ -18,24 +18,27 @@ static void double_width(struct timeline *t)
 	memset(t->bucket + TIMELINE_MAX / 2, 0, sizeof t->bucket / 2);
 	t->width *= 2;
 	t->n = (t->n + 1) / 2;
+	t->at = (size_t)((t->last - t->start) / t->width);
+	t->edge = t->start + ((int64_t)t->at + 1) * t->width;
 }
 
 void timeline_cross(struct timeline *t, int64_t now)
 {
-	while ((now - t->start) / t->width >= TIMELINE_MAX)
+	while ((uint64_t)(now - t->start) >= (uint64_t)t->width * TIMELINE_MAX)
 		double_width(t);
-	size_t from = (size_t)((t->last - t->start) / t->width);
-	size_t to = (size_t)((now - t->start) / t->width);
+	/* Divides only if more than one edge is crossed. */
+	size_t from = t->at, to = now - t->edge < 0 ? from : now - t->edge < t->width ? from + 1 : (size_t)((now - t->start) / t->width);
 	for (size_t i = from; t->value && i <= to; i++) {
 		int64_t a = t->start + (int64_t)i * t->width, b = a + t->width;
 		int64_t dt = (now < b ? now : b) - (t->last > a ? t->last : a);
 		t->bucket[i] += (timeline_sum)t->value * (uint64_t)dt;
 	}
 	t->total += (timeline_sum)t->value * (uint64_t)(now - t->last);
-	t->n = (size_t)((now - t->start + t->width - 1) / t->width); /* a bucket that would start now is not in use yet */
+	int64_t begun = t->start + (int64_t)to * t->width;
+	t->n = to + (now > begun); /* a bucket that would start now is not in use yet */
 	t->last = now;
 	t->at = to;
-	t->edge = t->start + ((int64_t)to + 1) * t->width;
+	t->edge = begun + t->width;
 }
 
 double timeline_mean(const struct timeline *t, size_t i)

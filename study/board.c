@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "study/board.h"
 
+#include "study/progress.h"
+
 #include "base/mem.h"
 
 #include <glob.h>
@@ -16,9 +18,7 @@ static const double silent_s = 60; /* a part that has not written for this time 
 
 double board_now(void)
 {
-	struct timespec t;
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+	return clock_read_s(CLOCK_REALTIME);
 }
 
 /* ---- the writer ---- */

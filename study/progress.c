@@ -16,10 +16,10 @@ struct progress {
 	pthread_mutex_t lock;
 };
 
-static double now_s(void)
+double clock_read_s(clockid_t id)
 {
 	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(id, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
@@ -31,7 +31,7 @@ struct progress *progress_new(const char *what, size_t parts, bool is_quiet)
 	p->what = what;
 	p->n = parts;
 	p->done = mem_zalloc(parts, sizeof *p->done);
-	p->begun = p->shown = now_s();
+	p->begun = p->shown = clock_read_s(CLOCK_MONOTONIC);
 	pthread_mutex_init(&p->lock, NULL);
 	return p;
 }
@@ -54,7 +54,7 @@ void progress_report(struct progress *p, size_t part, double done)
 {
 	if (!p || pthread_mutex_trylock(&p->lock))
 		return;
-	double t = now_s(), sum = 0;
+	double t = clock_read_s(CLOCK_MONOTONIC), sum = 0;
 	p->done[part] = done;
 	if (t - p->shown > 0.2) {
 		p->shown = t;

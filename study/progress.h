@@ -9,6 +9,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
+
+/* Returns the time of a clock in seconds. */
+double clock_read_s(clockid_t id);
 
 struct progress;
 

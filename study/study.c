@@ -55,6 +55,7 @@ struct study {
 	size_t n_order;
 	struct pace *pace, *own_pace; /* own_pace: NULL if the caller gave another */
 	struct store *store, *other;  /* other: a second database, which is only read; NULL: none */
+	struct store **kept;          /* the store stays open here for the caller's next study; NULL: none */
 	const char *other_path;
 	const struct failed_runs *failures; /* failures of runs that are not tried again; NULL: none */
 	struct progress *progress;
@@ -89,13 +90,6 @@ static void report(void *ctx, double done)
 	progress_report(r->progress, r->part, done);
 }
 
-static double clock_s(clockid_t id)
-{
-	struct timespec t;
-	clock_gettime(id, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static const struct scenario_policy *policy_of(const struct study *t, size_t i)
 {
 	return &t->part[t->run[i].part].scenario->policy[t->run[i].policy];
@@ -105,17 +99,8 @@ static void begin(struct study *t, size_t i)
 {
 	struct one_run *x = &t->run[i];
 	struct scenario *s = t->part[x->part].scenario;
-	const struct scenario_policy *p = policy_of(t, i);
-	char seed[32];
-	struct run_result *r = x->result = result_new();
-	snprintf(seed, sizeof seed, "%llu", (unsigned long long)s->seed);
-	r->label = mem_strdup(p->label);
-	r->policy = mem_strdup(*p->entry.plugin_hash ? p->spec : p->entry.name);
-	r->world = mem_strdup(s->world->name);
-	r->scenario = mem_strdup(x->text);
-	r->hash = mem_strdup(x->hash);
-	r->seed_text = mem_strdup(seed);
-	x->trial = trial_new(s, x->policy, r);
+	x->result = scenario_result(s, x->policy, x->text, x->hash);
+	x->trial = trial_new(s, x->policy, x->result);
 	x->n_wanted = trial_next(s, NULL, 0);
 }
 
@@ -153,7 +138,7 @@ static const double short_s = 0.1; /* shorter runs share a transaction */
  * NULL: the study ends. */
 static bool begin_storing(struct study *t, const struct one_run *last)
 {
-	double now = clock_s(CLOCK_MONOTONIC);
+	double now = clock_read_s(CLOCK_MONOTONIC);
 	if (t->is_storing || (last && last->ended - last->begun < short_s && now - t->stored_s < short_s))
 		return false;
 	t->stored_s = now;
@@ -275,7 +260,7 @@ static void note_time(struct study *t, struct one_run *x, double begun, double c
 {
 	if (!x->n_done++ || begun < x->begun)
 		x->begun = begun;
-	x->ended = clock_s(CLOCK_MONOTONIC);
+	x->ended = clock_read_s(CLOCK_MONOTONIC);
 	x->cpu_s += cpu_s;
 	progress_report(t->progress, (size_t)(x - t->run), (double)x->n_done / x->n_wanted);
 }
@@ -292,9 +277,9 @@ static void carry_out(struct study *t, size_t task)
 	struct one_run *x = &t->run[i];
 	struct reporter reporter = { t->progress, i };
 	bool has_own = t->progress && x->n_wanted == 1;
-	double wall = clock_s(CLOCK_MONOTONIC), cpu = clock_s(CLOCK_THREAD_CPUTIME_ID);
+	double wall = clock_read_s(CLOCK_MONOTONIC), cpu = clock_read_s(CLOCK_THREAD_CPUTIME_ID);
 	double other_s = trial_run(x->trial, x->n_begun + (uint32_t)(task - x->first_task), has_own ? report : NULL, &reporter);
-	cpu = clock_s(CLOCK_THREAD_CPUTIME_ID) - cpu + other_s;
+	cpu = clock_read_s(CLOCK_THREAD_CPUTIME_ID) - cpu + other_s;
 	bool is_last, stores;
 #pragma omp critical(orr_store)
 	{
@@ -416,23 +401,22 @@ static void add_opened(struct study *t, struct scenario *s, const char *where)
 		MEM_GROW(t->run, t->n_runs, t->cap_runs);
 		struct one_run *x = &t->run[t->n_runs++];
 		*x = (struct one_run){ .part = t->n_parts, .policy = i };
-		x->text = scenario_text(s, i, x->hash);
 	}
 	t->part[t->n_parts++] = part;
 }
 
-int study_add(struct study *t, const cJSON *scenario, const char *where, struct orr_error *err)
+static void hash_runs(struct study *t, size_t first)
 {
-	struct scenario *s = scenario_open(scenario, t->o, err);
-	if (s)
-		add_opened(t, s, where);
-	return s ? ORR_OK : err->code;
+#pragma omp parallel for schedule(dynamic, 8) num_threads(limits_threads(t->threads, t->n_runs - first)) if (t->n_runs - first > 1)
+	for (size_t i = first; i < t->n_runs; i++)
+		t->run[i].text = scenario_text(t->part[t->run[i].part].scenario, t->run[i].policy, t->run[i].hash);
 }
 
 int study_add_all(struct study *t, const cJSON *const *scenario, const char *const *where, size_t n, size_t *failed, struct orr_error *err)
 {
 	struct scenario **s = mem_zalloc(n, sizeof *s);
 	struct orr_error *error = mem_zalloc(n, sizeof *error);
+	size_t first = t->n_runs;
 	int rc = ORR_OK;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(limits_threads(t->threads, n)) if (n > 1)
 	for (size_t i = 0; i < n; i++)
@@ -448,9 +432,16 @@ int study_add_all(struct study *t, const cJSON *const *scenario, const char *con
 		else
 			scenario_close(s[i]);
 	}
+	hash_runs(t, first);
 	mem_free(error);
 	mem_free(s);
 	return rc;
+}
+
+int study_add(struct study *t, const cJSON *scenario, const char *where, struct orr_error *err)
+{
+	size_t failed;
+	return study_add_all(t, &scenario, &where, 1, &failed, err);
 }
 
 void study_reuse_from(struct study *t, const char *db)
@@ -474,9 +465,16 @@ void study_skip_failures(struct study *t, const struct failed_runs *f)
 	t->failures = f;
 }
 
+void study_keep_store(struct study *t, struct store **kept)
+{
+	t->kept = kept;
+}
+
 static int open_store(struct study *t, struct orr_error *err)
 {
-	t->store = store_open(t->o->db, NULL, err);
+	t->store = t->kept && *t->kept ? *t->kept : store_open(t->o->db, NULL, err);
+	if (t->kept)
+		*t->kept = t->store;
 	if (!t->store)
 		return err->code;
 	store_replace_existing(t->store, is_run_anew(t->o));
@@ -579,7 +577,7 @@ int study_carry_out(struct study *t, const char *what, struct orr_error *err)
 	t->other = NULL;
 	if (t->store) {
 		struct orr_error on_close = { 0 };
-		int closed = store_close(t->store, rc ? &on_close : err);
+		int closed = t->kept ? ORR_OK : store_close(t->store, rc ? &on_close : err);
 		t->store = NULL;
 		cleanup_message(NULL);
 		rc = rc ? rc : closed;

@@ -35,12 +35,14 @@ void study_skip_failures(struct study *s, const struct failed_runs *f);
 void study_learn(struct study *s, struct pace *pace);
 /* Calls ended() when a run is done or taken from the database, never twice at the same time. */
 void study_watch(struct study *s, void (*ended)(void *ctx, bool has_failed), void *ctx);
+/* Stores runs in *kept; opens it if it is NULL and there is a database. The caller closes it, after its last study. */
+struct store;
+void study_keep_store(struct study *s, struct store **kept);
 /* Executes all runs; call it once. what: text of the progress bar. If a run fails, the results of the others are kept and stored,
  * and its error is that of the study. */
 int study_carry_out(struct study *s, const char *what, struct orr_error *err);
 /* Runs that a caller finds in a database: by hash and label or, if the program has changed since, by text and label. find() returns the
  * number of the run; 0: none. */
-struct store;
 struct study_source {
 	struct store *store;
 	int64_t (*find)(void *ctx, const char *hash, const char *text, const char *label);

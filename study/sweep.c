@@ -38,6 +38,7 @@ struct sweep {
 	size_t n_tasks, cap_tasks, n_runs, n_reused;
 	struct sweep_rows rows;
 	struct pace *pace;
+	struct store *store;       /* database or shard of this process; NULL: not open */
 	struct failed_runs known;  /* failures of earlier studies, from the database and the shard */
 	bool is_retry;             /* these runs are repeated */
 	struct failed_runs failed; /* failures of this block */
@@ -177,17 +178,14 @@ static void take_failure(struct sweep *w, const struct task *t, const char *hash
 /* Stores the failures of a block, and forgets those whose run was stored since. */
 static int store_failures(struct sweep *w, struct orr_error *err)
 {
-	struct orr_error on_close = { 0 };
 	bool is_resolving = w->known.n && is_repeating(w);
-	if (!w->output.db || !(w->failed.n || is_resolving))
+	if (!w->store || !(w->failed.n || is_resolving))
 		return ORR_OK;
-	struct store *s = store_open(w->output.db, NULL, err);
-	int rc = s ? store_write_failures(s, w->failed.list, w->failed.n, err) : err->code;
+	int rc = store_write_failures(w->store, w->failed.list, w->failed.n, err);
 	if (!rc && is_resolving)
-		rc = store_forget_failures(s, err);
-	int closed = store_close(s, rc ? &on_close : err);
+		rc = store_forget_failures(w->store, err);
 	failed_runs_free(&w->failed);
-	return rc ? rc : closed;
+	return rc;
 }
 
 /* ---- progress of a part ---- */
@@ -271,6 +269,7 @@ static int run_block(struct sweep *w, size_t round, size_t *i, size_t *n, struct
 	if (w->share.count)
 		study_reuse_from(study, w->request->output.db);
 	study_learn(study, w->pace);
+	study_keep_store(study, &w->store);
 	if (w->board)
 		study_watch(study, run_ended, w);
 	if (!is_repeating(w))
@@ -412,7 +411,10 @@ static int run_rounds(struct sweep *w, struct orr_error *err)
 	int rc = read_all_failures(w, err);
 	for (size_t round = 0; n && !rc; round++)
 		rc = run_round(w, round, &n, err);
-	return rc;
+	struct orr_error on_close = { 0 };
+	int closed = store_close(w->store, rc ? &on_close : err);
+	w->store = NULL;
+	return rc ? rc : closed;
 }
 
 static int failures(const struct sweep *w, struct orr_error *err)

@@ -238,6 +238,11 @@ bool jobset_has_strategies(const struct jobset *s)
 	return s->has_strategies;
 }
 
+bool jobset_is_alike(const struct jobset *s)
+{
+	return s->rows.generator && s->rows.generator->is_alike && !s->n_models && !s->flows;
+}
+
 struct jobcursor *jobset_open(const struct jobset *s, uint64_t replication)
 {
 	struct jobcursor *c = mem_zalloc(1, sizeof *c);

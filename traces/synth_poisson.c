@@ -91,6 +91,7 @@ const struct generator generator_poisson = {
 	.doc = "Poisson arrivals; exponential, constant or hyperexponential durations (M/M/c, M/D/c)",
 	.params = poisson_params,
 	.state_size = sizeof(struct poisson),
+	.is_alike = true,
 	.start = poisson_start,
 	.next = poisson_next,
 };
@@ -162,6 +163,7 @@ const struct generator generator_mmpp = {
 	.doc = "Markov-modulated Poisson arrivals with two states (bursts)",
 	.params = mmpp_params,
 	.state_size = sizeof(struct mmpp),
+	.is_alike = true,
 	.check = mmpp_check,
 	.start = mmpp_start,
 	.next = mmpp_next,

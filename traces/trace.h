@@ -125,6 +125,8 @@ const struct job_rec *jobset_at(const struct jobset *s, uint64_t number);
 const struct strtab *jobset_strings(const struct jobset *s);
 /* Returns the flows of the rows whose `flow` is not 0; NULL: none. */
 const struct flowset *jobset_flows(const struct jobset *s);
+/* Returns whether the jobs request the same GPUs, memory and model, so that a cluster with room for the first has room for all. */
+bool jobset_is_alike(const struct jobset *s);
 /* Returns whether any job may name a strategy. */
 bool jobset_has_strategies(const struct jobset *s);
 /* Returns 64 hex digits: SHA-256 of the bytes of the file, or of parameters and seed of the generator. */

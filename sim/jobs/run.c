@@ -413,8 +413,11 @@ int jobs_find_unfit(const struct jobs_config *c, uint64_t *count, struct job_rec
 		}
 		struct pool_request q = request_of_row(w, &r);
 		uint32_t shape = shape_of(w, &q);
-		if (work_of(w, &r) < 0 || !speedup_load(w, &r) || w->shapes.shape[shape].fits_ever)
+		if (work_of(w, &r) < 0 || !speedup_load(w, &r) || w->shapes.shape[shape].fits_ever) {
+			if (jobset_is_alike(c->jobs))
+				break;
 			continue;
+		}
 		if (!(*count)++)
 			*first = r;
 	}

@@ -21,6 +21,16 @@ void registry_display_name(const char *ident, char *out, size_t size)
 			*c = '-';
 }
 
+/* Returns whether registry_display_name() gives these names the same text. */
+static bool is_same_name(const char *a, const char *b)
+{
+	while (*a && (*a == *b || (*a == '_' && *b == '-') || (*a == '-' && *b == '_'))) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
 static int unknown(const char *name, const struct world *of, struct orr_error *err)
 {
 	enum { MOST = 256 };
@@ -185,15 +195,12 @@ static int find(const char *spec, const struct world *of, bool is_described, str
 		int rc = find_plugin(spec, is_described, out, err);
 		return rc ? rc : check_world(out, of, err);
 	}
-	char name[128];
 	registry_display_name(spec, out->name, sizeof out->name);
 	/* Policies of two worlds may have the same name. */
 	for (const struct world *const *w = worlds; *w; w++)
-		for (size_t i = 0; (*w)->policies && (*w)->policies[i]; i++) {
-			registry_display_name((*w)->policies[i]->name, name, sizeof name);
-			if (!strcmp(name, out->name) && (!out->policy || *w == of))
+		for (size_t i = 0; (*w)->policies && (*w)->policies[i]; i++)
+			if (is_same_name((*w)->policies[i]->name, out->name) && (!out->policy || *w == of))
 				out->policy = (*w)->policies[i];
-		}
 	return out->policy ? check_world(out, of, err) : unknown(spec, of, err);
 }
 
@@ -226,7 +233,6 @@ static int unknown_in(const char *name, const struct world_table *t, struct orr_
 
 static int find_in(const char *spec, const struct world_table *t, bool is_described, struct registry_entry *out, struct orr_error *err)
 {
-	char name[128];
 	*out = (struct registry_entry){ 0 };
 	if (is_file(spec)) {
 		int rc = find_plugin(spec, is_described, out, err);
@@ -236,11 +242,9 @@ static int find_in(const char *spec, const struct world_table *t, bool is_descri
 					 t->kind);
 	}
 	registry_display_name(spec, out->name, sizeof out->name);
-	for (size_t i = 0; t->policies[i] && !out->policy; i++) {
-		registry_display_name(t->policies[i]->name, name, sizeof name);
-		if (!strcmp(name, out->name))
+	for (size_t i = 0; t->policies[i] && !out->policy; i++)
+		if (is_same_name(t->policies[i]->name, out->name))
 			out->policy = t->policies[i];
-	}
 	return out->policy ? ORR_OK : unknown_in(spec, t, err);
 }
 

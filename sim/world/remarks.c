@@ -58,15 +58,14 @@ static bool is_of_whole(const struct scenario *s, const char *object, const char
 	return param_in(s->whole->world->keys, first) || param_in(scenario_keys, first) || object_of(s->whole->world, first);
 }
 
-/* Splits "OBJECT.NAME" at its first dot; *object NULL: no dot. Both point into the result, which the caller frees. */
-static char *split(const char *key, const char **object, const char **name)
+/* Splits "OBJECT.NAME" at its first dot; *object NULL: no dot. Both point into the key or into `first`. */
+static void split(const char *key, char first[64], const char **object, const char **name)
 {
-	char *copy = mem_strdup(key), *dot = strchr(copy, '.');
-	*object = dot ? copy : NULL;
-	*name = dot ? dot + 1 : copy;
+	const char *dot = strchr(key, '.');
 	if (dot)
-		*dot = '\0';
-	return copy;
+		snprintf(first, 64, "%.*s", (int)(dot - key), key);
+	*object = dot ? first : NULL;
+	*name = dot ? dot + 1 : key;
 }
 
 static bool is_part(const struct world *w, const char *name)
@@ -80,7 +79,8 @@ static bool is_part(const struct world *w, const char *name)
 static bool is_set_in(const struct world *w, const cJSON *given, const char *key)
 {
 	const char *object, *name;
-	char *copy = split(key, &object, &name), *text = NULL;
+	char first[64], *text = NULL;
+	split(key, first, &object, &name);
 	const cJSON *o = object ? cJSON_GetObjectItemCaseSensitive(given, object) : given;
 	bool is_set;
 	if (object && is_part(w, object)) {
@@ -92,16 +92,15 @@ static bool is_set_in(const struct world *w, const cJSON *given, const char *key
 		is_set = value && (!text || differs(p, text));
 	}
 	mem_free(text);
-	mem_free(copy);
 	return is_set;
 }
 
 bool remark_is_set(const struct scenario *s, const char *key)
 {
 	const char *object, *name;
-	char *copy = split(key, &object, &name);
+	char first[64];
+	split(key, first, &object, &name);
 	const struct scenario *of = is_of_whole(s, object, name) ? s->whole : s;
-	mem_free(copy);
 	return is_set_in(of->world, of->given, key);
 }
 
@@ -111,13 +110,13 @@ static void add_remark(const struct scenario *s, struct run_result *r, const cha
 	if (!remark_is_set(s, key))
 		return;
 	const char *object, *name;
-	char *copy = split(key, &object, &name);
+	char first[64];
+	split(key, first, &object, &name);
 	bool has_prefix = s->whole && !is_of_whole(s, object, name);
 	struct sbuf text = { 0 };
 	sbuf_printf(&text, "%s%s%s %s no effect: %s", has_prefix ? s->world->name : "", has_prefix ? "." : "", key, verb, why);
 	result_note(r, "remark", sbuf_text(&text));
 	sbuf_free(&text);
-	mem_free(copy);
 }
 
 void remark_no_effect(const struct scenario *s, struct run_result *r, const char *key, const char *why)
@@ -167,11 +166,11 @@ void remark_warm_up(const struct scenario *s, struct run_result *r)
 static char *value_in(const struct world *w, const cJSON *given, const char *key)
 {
 	const char *object, *name;
-	char *copy = split(key, &object, &name), *text;
+	char first[64], *text;
+	split(key, first, &object, &name);
 	const cJSON *value = cJSON_GetObjectItemCaseSensitive(object ? cJSON_GetObjectItemCaseSensitive(given, object) : given, name);
 	const struct orr_param *p = value ? NULL : param_at(w, object, name);
 	text = value ? scenario_scalar(value) : p && p->def ? mem_strdup(p->def) : NULL;
-	mem_free(copy);
 	return text;
 }
 
@@ -192,12 +191,12 @@ static bool has_need(const struct scenario *s, const char *needs)
 		return remark_is_set(s, needs);
 	char *key = mem_strndup(needs, (size_t)(values - needs));
 	const char *object, *name;
-	char *copy = split(key, &object, &name);
+	char first[64];
+	split(key, first, &object, &name);
 	const struct scenario *of = is_of_whole(s, object, name) ? s->whole : s;
 	char *value = value_in(of->world, of->given, key);
 	bool has = value && is_among(value, values + 1);
 	mem_free(value);
-	mem_free(copy);
 	mem_free(key);
 	return has;
 }
@@ -230,10 +229,9 @@ static bool is_first_row(const struct scenario *s, const struct world_effect *e)
 static bool is_shared(const struct scenario *s, const char *key)
 {
 	const char *object, *name;
-	char *copy = split(key, &object, &name);
-	bool is_whole = is_of_whole(s, object, name);
-	mem_free(copy);
-	return is_whole;
+	char first[64];
+	split(key, first, &object, &name);
+	return is_of_whole(s, object, name);
 }
 
 /* Adds remarks on keys of the whole scenario that have no effect on any part; the first part gives the reason. */

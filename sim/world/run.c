@@ -21,6 +21,21 @@ double scenario_level(const struct scenario *s)
 	return 0.95;
 }
 
+struct run_result *scenario_result(const struct scenario *s, size_t policy, const char *text, const char *hash)
+{
+	const struct scenario_policy *p = &s->policy[policy];
+	char seed[32];
+	struct run_result *r = result_new();
+	snprintf(seed, sizeof seed, "%llu", (unsigned long long)s->seed);
+	r->label = mem_strdup(p->label);
+	r->policy = mem_strdup(*p->entry.plugin_hash ? p->spec : p->entry.name);
+	r->world = mem_strdup(s->world->name);
+	r->scenario = mem_strdup(text);
+	r->hash = mem_strdup(hash);
+	r->seed_text = mem_strdup(seed);
+	return r;
+}
+
 /* ---- one policy ---- */
 
 struct trial {

@@ -7,6 +7,9 @@
 
 #include "world/scenario.h"
 
+/* Makes the result of a policy's run, with its labels; text and hash: scenario_text(). Free with result_free(). */
+struct run_result *scenario_result(const struct scenario *s, size_t policy, const char *text, const char *hash);
+
 /*
  * One policy of an open scenario, with its replications. With several replications, metrics and accounts become means over
  * them; rows are those of the first.

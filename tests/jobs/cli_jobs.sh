@@ -114,6 +114,8 @@ jobs t.csv --cluster 1x2 --policy fifo --record some|2 orrery: scenario: \$\.rec
 jobs t.csv --cluster 1x2 --policy fifo -j 0|2 orrery: -j: expected a whole number from 1
 jobs t.csv --cluster 1x2 --policy fifo --policy-timeout 0|2 orrery: scenario: \$\.policy_timeout: expected a number from 0\.1
 jobs t.csv --cluster 1x1 --policy fifo|2 orrery: t\.csv:3: job 1 requests 2 GPUs .*can never be placed.*--drop-unfit
+jobs poisson:n=500,gpus=2 --cluster 1x1 --policy fifo|2 orrery: poisson:n=500,gpus=2: job 0 requests 2 GPUs and can never be placed on this cluster, and so do 499 others: expected
+jobs mmpp:n=70,gpus=3 --cluster 1x2 --policy fifo|2 orrery: mmpp:n=70,gpus=3: job 0 requests 3 GPUs and can never be placed on this cluster, and so do 69 others: expected
 jobs types.csv --cluster 1x2:v100,1x1:a100 --policy fifo|2 orrery: types\.csv:2: job 0 requests 2 GPUs of type a100 and can never
 jobs t.csv --cluster 1x --policy fifo|2 orrery: cluster "1x": expected NODESxGPUS such as 64x8, found "1x"
 jobs t.csv --cluster 0x2 --policy fifo|2 orrery: cluster "0x2": expected 1 to 1048576 nodes

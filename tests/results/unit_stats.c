@@ -23,6 +23,33 @@ static double definition(const double *sorted, size_t n, double p)
 	return k + 1 < n ? sorted[k] + (at - (double)k) * (sorted[k + 1] - sorted[k]) : sorted[n - 1];
 }
 
+/* Numbers of values on both sides of each choice of a sort; some values differ only in their last bits, some are equal. Compared with
+ * qsort(). */
+static void sorts(void)
+{
+	static const int sizes[] = { 1, 2, 99, 100, 101, 500, 999, 1000, 1001, 3000 };
+	enum { MOST = 3000 };
+	static double v[MOST];
+	double worst = 0;
+	for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+		for (int kind = 0; kind < 3; kind++) {
+			int n = sizes[s];
+			struct hist *h = hist_new();
+			for (int i = 0; i < n; i++) {
+				v[i] = kind == 0   ? gsl_ran_lognormal(rng, 3, 9)
+				       : kind == 1 ? 1e6 + 1e-9 * gsl_rng_uniform(rng)
+						   : floor(3 * gsl_rng_uniform(rng));
+				hist_add(h, v[i]);
+			}
+			qsort(v, (size_t)n, sizeof *v, by_value);
+			for (int i = 0; i < n; i++)
+				worst = fmax(
+					worst, fabs(hist_quantile(h, i / fmax(n - 1, 1)) - definition(v, (size_t)n, i / fmax(n - 1, 1))));
+			hist_free(h);
+		}
+	ok(worst == 0, "quantiles of 1 to 3,000 values are those of the sorted values");
+}
+
 static void small_hist(void)
 {
 	enum { N = 1001 };
@@ -189,6 +216,7 @@ int main(void)
 	large_hist();
 	folding();
 	counting();
+	sorts();
 	gsl_rng_free(rng);
 	return done();
 }

@@ -53,10 +53,34 @@ static void doubling(void)
 	near_to(timeline_mean(&t, t.n / 2), 7, 0, "each bucket has the mean of its time");
 }
 
-/* Compares the integral with the sum of value x time, and the mean of each bucket with its definition. */
+enum { STEPS = 300 };
+struct step {
+	int64_t from, to;
+	uint64_t value;
+};
+
+/* Returns whether each bucket has the integral over its interval, and whether those in use are the ones that have begun. */
+static bool is_each_exact(const struct timeline *t, const struct step *step)
+{
+	static timeline_sum want[TIMELINE_MAX];
+	for (size_t i = 0; i < TIMELINE_MAX; i++)
+		want[i] = 0;
+	for (const struct step *s = step; s < step + STEPS; s++)
+		for (int64_t i = (s->from - t->start) / t->width; t->start + i * t->width < s->to; i++) {
+			int64_t a = t->start + i * t->width, b = a + t->width;
+			want[i] += (timeline_sum)s->value * (uint64_t)((s->to < b ? s->to : b) - (s->from > a ? s->from : a));
+		}
+	for (size_t i = 0; i < TIMELINE_MAX; i++)
+		if (t->bucket[i] != want[i])
+			return false;
+	return t->n == (size_t)((t->last - t->start + t->width - 1) / t->width);
+}
+
+/* Compares the integral with the sum of value x time, and each bucket with its definition. */
 static void at_random(int rounds)
 {
 	struct rng r;
+	struct step step[STEPS];
 	bool good = true;
 	rng_init(&r, 1, "timeline", 0);
 	for (int k = 0; k < rounds && good; k++) {
@@ -65,15 +89,16 @@ static void at_random(int rounds)
 		timeline_sum want = 0;
 		uint64_t value = 0, largest = 0, span = UINT64_C(1) << (20 + rng_below(&r, 30));
 		timeline_begin(&t, now);
-		for (int i = 0; i < 300; i++) {
+		for (int i = 0; i < STEPS; i++) {
 			int64_t dt = rng_below(&r, 4) ? (int64_t)rng_below(&r, span) : 0;
 			want += (timeline_sum)value * (uint64_t)dt;
+			step[i] = (struct step){ now, now + dt, value };
 			now += dt;
 			value = rng_below(&r, 3) ? rng_below(&r, 1000000) : 0;
 			largest = value > largest ? value : largest;
 			timeline_set(&t, now, value);
 		}
-		good = t.total == want && sum_of(&t) == want && t.largest == largest && t.last == now;
+		good = t.total == want && sum_of(&t) == want && t.largest == largest && t.last == now && is_each_exact(&t, step);
 	}
 	ok(good, "random walks: integral and buckets are exact");
 }
