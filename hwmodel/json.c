@@ -32,9 +32,14 @@ cJSON *json_parse(const char *path, const char *text, size_t n, struct orr_error
 	return NULL;
 }
 
-static int unknown_key(
-	const char *path, const char *where, const char *key, const char *near, const char *const *keys, struct orr_error *err)
+static int unknown_key(const char *path, const char *where, const cJSON *object, const char *key, const char *near, const char *const *keys,
+	struct orr_error *err)
 {
+	if (!strcmp(where, "$") && cJSON_GetObjectItemCaseSensitive(object, "sha256")) /* only descriptions have the hash of their file */
+		return orr_fail(err, ORR_EINPUT,
+			"%.200s: $: a description, as \"orrery model show NAME --json\" prints it: "
+			"expected a file, as \"orrery model show NAME --file\" prints it",
+			path);
 	struct sbuf known = { 0 };
 	for (size_t i = 0; keys[i]; i++)
 		sbuf_printf(&known, "%s%s", i ? ", " : "", keys[i]);
@@ -56,7 +61,7 @@ int json_keys(const char *path, const char *where, const cJSON *object, const ch
 			i++;
 		const char *near = keys[i] ? NULL : nearest_name(v->string, keys);
 		if (!keys[i])
-			return unknown_key(path, where, v->string, near, keys, err);
+			return unknown_key(path, where, object, v->string, near, keys, err);
 	}
 	return ORR_OK;
 }

@@ -13,38 +13,16 @@
 # tests/house/chroot.sh jammy http://archive.ubuntu.com/ubuntu, with ubuntu-keyring installed.
 set -u
 suite=${1:-bookworm} mirror=${2:-http://deb.debian.org/debian}
-top=$(cd "$(dirname "$0")/.." && pwd)
+top=$(cd "$(dirname "$0")/../.." && pwd)
 where=${CHROOT_DIR:-${TMPDIR:-/tmp}/orrery-chroot}
-[ "$(id -u)" -eq 0 ] || { echo "chroot.sh: run as root" >&2; exit 1; }
-command -v debootstrap >/dev/null || { echo "chroot.sh: apt-get install debootstrap first" >&2; exit 1; }
-
-mkdir -p "$where"
-base=$where/$suite.base
-if [ ! -e "$base/.complete" ]; then
-  rm -rf "$base"
-  # shellcheck disable=SC2086 # options are split on purpose
-  debootstrap ${DEBOOTSTRAP_OPTIONS:-} --variant=minbase "$suite" "$base" "$mirror" >"$where/debootstrap.log" 2>&1 ||
-    { tail "$where/debootstrap.log"; exit 1; }
-  umount "$base/proc" "$base/sys" 2>/dev/null
-  touch "$base/.complete"
-fi
-
-mounted=
-cleanup() { [ -z "$mounted" ] || umount "$mounted"; }
-trap cleanup EXIT
+. "$top/tests/house/bare.sh"
+bare_base
 bad=0
 
 # try WHO: runs the four commands on a fresh system, as root or as the user "visitor"
 try() {
   local who=$1 root=$where/$suite.$1 home
-  rm -rf "$root"
-  cp -a "$base" "$root"
-  cp /etc/resolv.conf "$root/etc/resolv.conf"
-  # Copies this machine's proxy for the mirror, if one is configured.
-  for conf in $(grep -lisE 'proxy' /etc/apt/apt.conf /etc/apt/apt.conf.d/* 2>/dev/null); do
-    cp "$conf" "$root/etc/apt/apt.conf.d/"
-  done
-  mount -t proc proc "$root/proc" && mounted=$root/proc
+  bare_copy "$root"
   home=/root
   if [ "$who" != root ]; then
     home=/home/$who
@@ -66,7 +44,7 @@ try() {
       bad=1
     fi
   done
-  umount "$root/proc" && mounted=
+  unmount_all
 }
 
 try root

@@ -341,6 +341,7 @@ static void faults(void)
 		{ "{\"name\":\"m\",\"input_elems\":4,\"layers\":[]}", "$.layers: expected a list of layers" },
 		{ "{\"name\":\"m\",\"input_elems\":4,\"layers\":7}", "$.layers: expected a list of layers" },
 		{ "{\"name\":\"m\\n\",\"input_elems\":4,\"layers\":[" FC "]}", "$.name: expected a string" },
+		{ "{\"name\":\"m\",\"params\":4,\"sha256\":\"0\"}", "expected a file, as \"orrery model show NAME --file\" prints it" },
 		{ "{\"name\":\"m\",\"input_elems\":4,\"layer\":[]}", "did you mean \"layers\"?" },
 		{ "{\"name\":\"m\",\"name\":\"m\",\"input_elems\":4,\"layers\":[]}", "duplicate key" },
 		{ HEAD "3]}", "$.layers[0]: expected an object" },
