@@ -1,5 +1,6 @@
 # Bars side by side in each category. $data index i: position from 1, y, low, high. marks[i]: a mark instead of a bar. shade[i]: line
-# type, and slot among `slots` in a category.
+# type, and slot among `slots` in a category. bounds[i]: low and high are bounds, shaded over the slot or, if compares_all, the category;
+# column 5: 1 if they are missed.
 set xlabel x_label offset 0, 0.3
 set ylabel y_label offset (strstrt(y_label, "\n") ? -0.8 : 0), 0
 if (log_y) { set logscale y }
@@ -14,9 +15,14 @@ set style fill solid 1.0 noborder
 set grid noxtics
 # The length of a bar means nothing on a log axis: there a mark replaces each bar.
 is_bar(i) = !marks[i] && !log_y
-plot for [i=1:n] $data index i-1 using (at($1, i)):(is_bar(i) ? $2 : NaN):(wide * 0.92) with boxes linetype shade[i] dashtype solid notitle, \
+reach = compares_all ? 0.4 : wide * 0.5
+middle(x, i) = compares_all ? x : at(x, i)
+plot for [i=1:n] $data index i-1 using (middle($1, i)):(bounds[i] ? $2 : NaN):(middle($1, i) - reach):(middle($1, i) + reach):3:4 \
+		with boxxyerror fillcolor rgb bounds_colour notitle noautoscale, \
+	for [i=1:n] $data index i-1 using (at($1, i)):(is_bar(i) ? $2 : NaN):(wide * 0.92) with boxes linetype shade[i] dashtype solid notitle, \
 	for [i=1:n] $data index i-1 using (at($1, i)):(is_bar(i) || marks[i] ? NaN : $2) with points linecolor rgb paint[i] \
 		pointtype filled[shape_of(shape[i])] pointsize 0.7 notitle, \
-	for [i=1:n] $data index i-1 using (at($1, i)):3:(0):($4-$3) with vectors nohead linecolor rgb '#555555' linewidth 1 dashtype solid notitle, \
+	for [i=1:n] $data index i-1 using (at($1, i)):(bounds[i] ? NaN : $3):(0):($4-$3) with vectors nohead linecolor rgb '#555555' linewidth 1 dashtype solid notitle, \
 	for [i=1:n] $data index i-1 using (at($1, i)):(marks[i] ? $2 : NaN) with points linecolor rgb '#000000' \
-		pointtype hollow[shape_of(shape[i])] pointsize 0.7 notitle
+		pointtype hollow[shape_of(shape[i])] pointsize 0.7 notitle, \
+	for [i=1:n] $data index i-1 using (at($1, i)):(bounds[i] && $5 > 0.5 ? $2 : NaN) with points linecolor rgb '#000000' pointtype 2 pointsize 0.9 linewidth 1.5 notitle

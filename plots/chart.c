@@ -49,6 +49,13 @@ static struct chart_point on_top_of(const struct chart_point *p, double *below)
 	return at;
 }
 
+/* Replaces the missing end of bounds, below (-1) or above (1), by a value far outside the figure, which clips it. */
+static double open_end(const struct chart_series *s, const struct chart_point *p, double end, int side, bool is_log)
+{
+	bool is_open = s->has_bounds && isnan(end) && (isfinite(p->low) || isfinite(p->high));
+	return !is_open ? end : is_log ? p->y * pow(1e6, side) : p->y + side * 1e6 * (fabs(p->y) + 1);
+}
+
 static void put_data(struct sbuf *b, const struct chart *c)
 {
 	double *below = mem_zalloc(c->n_categories + 1, sizeof *below);
@@ -60,8 +67,10 @@ static void put_data(struct sbuf *b, const struct chart *c)
 			struct chart_point p = is_stacked ? on_top_of(&s->point[k], &below[k]) : s->point[k];
 			put_real(b, c->category ? (double)k + 1 : p.x);
 			put_real(b, p.y);
-			put_real(b, p.low);
-			put_real(b, p.high);
+			put_real(b, open_end(s, &p, p.low, -1, c->log_y));
+			put_real(b, open_end(s, &p, p.high, 1, c->log_y));
+			if (s->has_bounds)
+				sbuf_printf(b, "%d", chart_misses(c, i, k));
 			sbuf_putc(b, '\n');
 		}
 		if (!s->n)
@@ -90,19 +99,6 @@ static void put_text(struct sbuf *b, const char *name, const char *text, size_t 
 	}
 	gnuplot_quote(b, text + at, TEXT_BYTES);
 	sbuf_putc(b, '\n');
-}
-
-size_t chart_shades(const struct chart *c, size_t *shade)
-{
-	size_t n[2] = { 0, 0 }, drawn = 0;
-	for (size_t i = 0; i < c->n_series; i++)
-		drawn += !c->series[i].marks_alone;
-	for (size_t i = 0; i < c->n_series; i++) {
-		size_t k = n[c->series[i].marks_alone]++;
-		shade[i] = c->series[i].marks_alone && k >= drawn ? drawn + k : k;
-	}
-	/* If there are more series of marks than of bars, each series of marks has its own slot. */
-	return drawn >= c->n_series - drawn ? drawn : c->n_series;
 }
 
 /* Returns an estimate of the width of a text in Sans of 8 pt, in points. */
@@ -135,7 +131,9 @@ static const char *colour_of(const struct chart *c, size_t i, size_t shade)
 }
 
 /* Kinds of the sample before a label of the legend; plots/style.gp draws it. */
-enum sample { NO_SAMPLE, LINE, MARKED_LINE, BAR, HOLLOW, FILLED };
+enum sample { NO_SAMPLE, LINE, MARKED_LINE, BAR, HOLLOW, FILLED, BOUNDS, MISSED };
+
+static const char *const bounds_name[] = { CHART_BOUNDS_NAME, CHART_MISSED_NAME };
 
 static enum sample sample_of(const struct chart *c, size_t i)
 {
@@ -170,17 +168,19 @@ static void put_styles(struct sbuf *b, const struct chart *c)
 	mem_free(shade);
 }
 
-/* Places the legend in rows from left to right; returns the number of rows. */
+/* Places the legend in rows from left to right; returns the number of rows. After the series come the bounds, if there are any. */
 static size_t put_legend(struct sbuf *b, const struct chart *c, double page_pt)
 {
 	static const double sample_pt = 26, gap_pt = 9, margin_pt = 5;
 	double x = margin_pt;
-	size_t row = 0;
-	bool has_any = false;
-	sbuf_printf(b, "array key_x[%zu]\narray key_y[%zu]\narray key_sample[%zu]\n", c->n_series, c->n_series, c->n_series);
-	for (size_t i = 0; i < c->n_series; i++) {
-		enum sample sample = sample_of(c, i);
-		double width = sample_pt + text_width(c->series[i].label);
+	size_t row = 0, n = c->n_series + 2;
+	bool has_any = false, is_shown[2];
+	chart_bounds_shown(c, &is_shown[0], &is_shown[1]);
+	sbuf_printf(b, "array key_x[%zu]\narray key_y[%zu]\narray key_sample[%zu]\nkey_n = %zu\n", n, n, n, n);
+	for (size_t i = 0; i < n; i++) {
+		size_t extra = i - c->n_series;
+		enum sample sample = i < c->n_series ? sample_of(c, i) : is_shown[extra] ? BOUNDS + (enum sample)extra : NO_SAMPLE;
+		double width = sample_pt + text_width(i < c->n_series ? c->series[i].label : bounds_name[extra]);
 		if (sample != NO_SAMPLE && x > margin_pt && x + width > page_pt) {
 			x = margin_pt;
 			row++;
@@ -217,6 +217,49 @@ static bool have_room(const struct chart *c)
 	return (longest + 5) * (double)c->n_categories <= page;
 }
 
+/* Ranges of the values that are drawn. */
+struct ranges {
+	double x[2], y[2];
+};
+
+static void widen(double range[2], double v)
+{
+	range[0] = isfinite(v) ? fmin(range[0], v) : range[0];
+	range[1] = isfinite(v) ? fmax(range[1], v) : range[1];
+}
+
+static struct ranges ranges_of(const struct chart *c)
+{
+	struct ranges r = { { INFINITY, -INFINITY }, { INFINITY, -INFINITY } };
+	for (size_t i = 0; i < c->n_series; i++)
+		for (size_t k = 0; k < c->series[i].n; k++) {
+			const struct chart_point *p = &c->series[i].point[k];
+			widen(r.x, p->x);
+			widen(r.y, c->log_y && !(p->y > 0) ? NAN : p->y);
+			if (c->series[i].has_bounds) /* the figure clips them */
+				continue;
+			widen(r.y, c->log_y && !(p->low > 0) ? NAN : p->low);
+			widen(r.y, p->high);
+		}
+	if (isfinite(c->y_min) || !c->log_y)
+		r.y[0] = isfinite(c->y_min) ? c->y_min : 0;
+	if (isfinite(c->y_max))
+		r.y[1] = c->y_max;
+	return r;
+}
+
+/* Sets which series have bounds, and the width of their shade: half of it on the axis of x, or a factor if that is logarithmic; for bars,
+ * one slot or the whole category. */
+static void put_bounds(struct sbuf *b, const struct chart *c)
+{
+	struct ranges r = ranges_of(c);
+	double half = c->category ? 0.2 : c->log_x ? pow(fmax(r.x[1] / r.x[0], 1), 0.02) : 0.02 * (r.x[1] - r.x[0]);
+	sbuf_printf(b, "bounds_name = '%s'\nmissed_name = '%s'\narray bounds[%zu]\n", CHART_BOUNDS_NAME, CHART_MISSED_NAME, c->n_series);
+	for (size_t i = 0; i < c->n_series; i++)
+		sbuf_printf(b, "bounds[%zu] = %d\n", i + 1, c->series[i].has_bounds);
+	sbuf_printf(b, "compares_all = %d\nbounds_half = %.9g\n", chart_compares_all(c), isfinite(half) && half > 0 ? half : 0.1);
+}
+
 static void put_variables(struct sbuf *b, const struct chart *c)
 {
 	sbuf_printf(b, "n = %zu\narray label[%zu]\narray marks[%zu]\n", c->n_series, c->n_series, c->n_series);
@@ -226,6 +269,7 @@ static void put_variables(struct sbuf *b, const struct chart *c)
 		gnuplot_quote(b, label, LABEL_BYTES);
 		sbuf_printf(b, "\nmarks[%zu] = %d\n", i + 1, c->series[i].marks_alone);
 	}
+	put_bounds(b, c);
 	put_styles(b, c);
 	put_text(b, "x_label", c->x_label, X_ROW_BYTES);
 	put_text(b, "y_label", c->y_label, ROW_BYTES);
@@ -250,35 +294,6 @@ static double tic_step(double span, double n)
 {
 	double raw = span / n, power = pow(10, floor(log10(raw)));
 	return power * (raw <= power * 1.0000001 ? 1 : raw <= 2 * power ? 2 : raw <= 5 * power ? 5 : 10);
-}
-
-/* Ranges of the values that are drawn. */
-struct ranges {
-	double x[2], y[2];
-};
-
-static void widen(double range[2], double v)
-{
-	range[0] = isfinite(v) ? fmin(range[0], v) : range[0];
-	range[1] = isfinite(v) ? fmax(range[1], v) : range[1];
-}
-
-static struct ranges ranges_of(const struct chart *c)
-{
-	struct ranges r = { { INFINITY, -INFINITY }, { INFINITY, -INFINITY } };
-	for (size_t i = 0; i < c->n_series; i++)
-		for (size_t k = 0; k < c->series[i].n; k++) {
-			const struct chart_point *p = &c->series[i].point[k];
-			widen(r.x, p->x);
-			widen(r.y, c->log_y && !(p->y > 0) ? NAN : p->y);
-			widen(r.y, c->log_y && !(p->low > 0) ? NAN : p->low);
-			widen(r.y, p->high);
-		}
-	if (isfinite(c->y_min) || !c->log_y)
-		r.y[0] = isfinite(c->y_min) ? c->y_min : 0;
-	if (isfinite(c->y_max))
-		r.y[1] = c->y_max;
-	return r;
 }
 
 static size_t digits_of(double v)

@@ -28,6 +28,7 @@ struct chart_series {
 	const struct chart_point *point; /* points; bars: one per category; cdf: a value and the share of values up to it */
 	size_t n;
 	bool marks_alone; /* marks without a line: published values next to simulated ones */
+	bool has_bounds;  /* of marks: low and high, of which one may be NaN, are the bounds within which a value counts as reproduced */
 };
 
 struct chart {
@@ -45,6 +46,16 @@ struct chart {
 /* Sets shade[i], from 0, to the place of each series among the colours: lines and bars in order; the k-th series of marks has the colour
  * of the k-th line or bar. Returns the number of bars side by side. */
 size_t chart_shades(const struct chart *c, size_t *shade);
+
+/* Returns whether the marks of the chart are compared with all of its lines or bars: there is one series of marks, or more than of lines.
+ * Otherwise each is compared with the line of its colour. */
+bool chart_compares_all(const struct chart *c);
+/* Returns whether point k of a series with bounds is missed: at least one value is drawn there, and none lies within the bounds. */
+bool chart_misses(const struct chart *c, size_t series, size_t k);
+/* Sets which of the two entries of the legend are needed: bounds, and missed bounds. */
+void chart_bounds_shown(const struct chart *c, bool *has_bounds, bool *has_missed);
+#define CHART_BOUNDS_NAME "bounds"
+#define CHART_MISSED_NAME "none within bounds"
 
 /* Adds a chart; no-op if no series has a point. */
 int chart_add(struct album *a, const struct chart *c, struct orr_error *err);

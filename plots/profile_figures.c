@@ -24,7 +24,7 @@ static struct chart_point *add_series(struct series *x, const char *label, size_
 		return NULL;
 	struct chart_point *p = mem_zalloc(points + 1, sizeof *p);
 	snprintf(x->label[x->n], LABEL, "%s", label);
-	x->s[x->n] = (struct chart_series){ x->label[x->n], p, points, marks_alone };
+	x->s[x->n] = (struct chart_series){ .label = x->label[x->n], .point = p, .n = points, .marks_alone = marks_alone };
 	x->n++;
 	return p;
 }

@@ -1,5 +1,5 @@
 # Common style of all figures. The script sets before: legend_share (of the height), key_rows, n,
-# label[1..n], $data; key_places, and the arrays of the legend if it is 1.
+# label[1..n], $data; key_places, and the arrays of the legend with key_n entries if it is 1: those of the series, bounds and missed bounds.
 # Colours: Okabe and Ito, "Color Universal Design" (2008), without yellow, which
 # is too pale on paper. Each colour has its own dash pattern, so that curves differ in greyscale too.
 reset
@@ -21,30 +21,36 @@ set format '%g'
 # A shape for each series, so that curves differ without colour; hollow: published values.
 array filled[7] = [7, 5, 9, 11, 13, 15, 3]
 array hollow[7] = [6, 4, 8, 10, 12, 14, 2]
+# Bounds of published values: a shade; a cross on the mark if no value lies within.
+bounds_colour = '#d4d4d4'
 shape_of(i) = (i-1) % 7 + 1
 # The legend occupies the top of the page.
 set key at screen 0.02, screen 0.985 left top Left reverse vertical maxrows key_rows samplen 3 spacing 1.1
 set tmargin at screen 1 - legend_share
 set rmargin 1.5
-# Entries placed one by one: key_x (share of the width), key_y (row), key_sample: 1 line, 2 line with mark, 3 bar, 4 hollow mark, 5 mark.
+# Entries placed one by one: key_x (share of the width), key_y (row), key_sample: 1 line, 2 line with mark, 3 bar, 4 hollow mark, 5 mark, 6 bounds, 7 cross.
 # Margins chart_left, chart_right and chart_below, in inches at 8 pt, leave most of the page to the data.
 if (key_places) {
 	set key off
 	set lmargin at screen chart_left / page_w
 	set bmargin at screen chart_below / page_h
 	set rmargin at screen 1 - chart_right / page_w
-	do for [i=1:n] {
+	do for [i=1:key_n] {
 		if (key_sample[i]) {
 			y = 1 - key_top - key_row * (key_y[i] + 0.5)
 			x = key_x[i]
 			wide = 0.078 * key_scale
-			set label 100+i label[i] at screen x + wide * 1.2, screen y left front
+			key_text = i <= n ? label[i] : i == n+1 ? bounds_name : missed_name
+			set label 100+i key_text at screen x + wide * 1.2, screen y left front
 			if (key_sample[i] <= 2) { set arrow 100+i from screen x, screen y to screen x + wide, screen y nohead linetype shade[i] front }
 			if (key_sample[i] == 3) { set object 100+i rectangle from screen x + wide * 0.15, screen y - key_row * 0.27 to \
 				screen x + wide, screen y + key_row * 0.27 fillcolor rgb paint[i] fillstyle solid noborder front }
 			if (key_sample[i] == 2) { set label 200+i '' at screen x + wide / 2, screen y point linetype shade[i] pointtype filled[shape_of(shape[i])] pointsize 0.5 front }
 			if (key_sample[i] == 4) { set label 200+i '' at screen x + wide / 2, screen y point linecolor rgb (is_bars ? '#000000' : paint[i]) \
 				pointtype hollow[shape_of(shape[i])] pointsize 0.7 front }
+			if (key_sample[i] == 6) { set object 100+i rectangle from screen x + wide * 0.15, screen y - key_row * 0.27 to \
+				screen x + wide, screen y + key_row * 0.27 fillcolor rgb bounds_colour fillstyle solid noborder front }
+			if (key_sample[i] == 7) { set label 200+i '' at screen x + wide / 2, screen y point linecolor rgb '#000000' pointtype 2 pointsize 0.9 linewidth 1.5 front }
 			if (key_sample[i] == 5) { set label 200+i '' at screen x + wide / 2, screen y point linecolor rgb paint[i] pointtype filled[shape_of(shape[i])] pointsize 0.7 front }
 		}
 	}

@@ -36,8 +36,8 @@ static bool set_ranges(const struct chart *c, struct svg_axis *x, struct svg_axi
 				continue;
 			widen(x, p->x);
 			widen(y, p->y);
-			widen(y, p->low);
-			widen(y, p->high);
+			widen(y, c->series[i].has_bounds ? NAN : p->low); /* bounds are clipped */
+			widen(y, c->series[i].has_bounds ? NAN : p->high);
 		}
 	if (!(x->from <= x->to))
 		return false;
@@ -87,7 +87,7 @@ static void put_line(struct sbuf *out, const struct chart *c, size_t i, size_t s
 		return;
 	for (size_t k = 0; k < s->n; k++)
 		if (is_shown(c, &s->point[k]))
-			svg_mark(out, svg_at(x, s->point[k].x), svg_at(y, s->point[k].y), style, s->marks_alone);
+			svg_mark(out, svg_at(x, s->point[k].x), svg_at(y, s->point[k].y), style, s->marks_alone ? svg_colour(style) : NULL);
 }
 
 static void put_band(struct sbuf *out, const struct chart *c, size_t i, size_t style, const struct svg_axis *x, const struct svg_axis *y)
@@ -111,6 +111,23 @@ static void put_band(struct sbuf *out, const struct chart *c, size_t i, size_t s
 	sbuf_free(&path);
 }
 
+/* Draws the bounds of a series as shades (are_crosses: those missed as crosses). */
+static void put_bounds(
+	struct sbuf *out, const struct chart *c, size_t i, const struct svg_axis *x, const struct svg_axis *y, bool are_crosses)
+{
+	const struct chart_series *s = &c->series[i];
+	for (size_t k = 0; k < s->n && s->has_bounds; k++) {
+		const struct chart_point *p = &s->point[k];
+		if (!is_shown(c, p) || (isnan(p->low) && isnan(p->high)))
+			continue;
+		double px = svg_at(x, p->x);
+		if (!are_crosses)
+			svg_bounds(out, y, px - 7, px + 7, p->low, p->high);
+		else if (chart_misses(c, i, k))
+			svg_cross(out, px, svg_at(y, p->y));
+	}
+}
+
 static void put_categories(struct sbuf *out, const struct chart *c, const struct svg_axis *x, double y)
 {
 	size_t every = (c->n_categories + 7) / 8, most = c->n_categories > 4 ? 8 : 14;
@@ -126,14 +143,14 @@ bool svg_lines(struct sbuf *out, const char *title, const struct chart *c)
 	bool is_wide = c->kind == CHART_TIMELINE;
 	double width = is_wide ? SVG_WIDE : SVG_WIDTH, plot = is_wide ? 220 : 240;
 	size_t *shade = mem_zalloc(c->n_series + 1, sizeof *shade);
-	struct svg_entry *entry = mem_zalloc(c->n_series + 1, sizeof *entry);
+	struct svg_entry *entry = mem_zalloc(c->n_series + 2, sizeof *entry);
 	chart_shades(c, shade);
 	for (size_t i = 0; i < c->n_series; i++)
 		entry[i] = (struct svg_entry){ c->series[i].label, shade[i],
 			c->series[i].marks_alone ? SVG_HOLLOW_SAMPLE
 			: c->kind == CHART_LINES ? SVG_MARKED_LINE_SAMPLE
 						 : SVG_LINE_SAMPLE };
-	size_t rows = c->n_series > 1 ? svg_legend_rows(entry, c->n_series, width) : 0;
+	size_t n_entries = svg_bounds_entries(c, entry, c->n_series), rows = n_entries > 1 ? svg_legend_rows(entry, n_entries, width) : 0;
 	double top = (double)rows * SVG_LINE + 30, height = top + plot + 42;
 	if (!is_wide && !c->category)
 		svg_round_range(&x, 6);
@@ -150,7 +167,7 @@ bool svg_lines(struct sbuf *out, const char *title, const struct chart *c)
 	y.end = top;
 	svg_open(out, title, width, height, is_wide, is_wide);
 	if (rows)
-		svg_legend(out, entry, c->n_series, width, 0);
+		svg_legend(out, entry, n_entries, width, 0);
 	svg_text(out, 6, top - 11, "start", c->y_label, 60);
 	svg_put_y(out, &x, &y, 5);
 	if (c->category)
@@ -168,9 +185,14 @@ bool svg_lines(struct sbuf *out, const char *title, const struct chart *c)
 		vy.end = 0;
 	}
 	for (size_t i = 0; i < c->n_series; i++)
-		put_band(out, c, i, shade[i], &vx, &vy);
+		put_bounds(out, c, i, &vx, &vy, false);
+	for (size_t i = 0; i < c->n_series; i++)
+		if (!c->series[i].has_bounds)
+			put_band(out, c, i, shade[i], &vx, &vy);
 	for (size_t i = 0; i < c->n_series; i++)
 		put_line(out, c, i, shade[i], &vx, &vy);
+	for (size_t i = 0; i < c->n_series; i++)
+		put_bounds(out, c, i, &vx, &vy, true);
 	if (is_wide)
 		sbuf_puts(out, "</svg>\n");
 	sbuf_printf(out, "<path class=\"frame\" d=\"M%.1f %.1fV%.1fH%.1f\"/>", x.begin, y.end, y.begin, x.end);

@@ -45,8 +45,8 @@ static bool set_range(struct bars *b)
 				continue;
 			sum += b->is_stacked ? fmax(p->y, 0) : 0;
 			widen(&b->y, b->is_stacked ? sum : p->y);
-			widen(&b->y, p->low);
-			widen(&b->y, p->high);
+			widen(&b->y, c->series[i].has_bounds ? NAN : p->low); /* bounds are clipped */
+			widen(&b->y, c->series[i].has_bounds ? NAN : p->high);
 		}
 	}
 	if (!(b->y.from <= b->y.to))
@@ -89,23 +89,49 @@ static void put_interval(const struct bars *b, const struct chart_point *p, doub
 		svg_at(&b->y, p->low), svg_at(&b->y, p->high));
 }
 
+static double place_of(const struct bars *b, size_t category, size_t i, double width)
+{
+	return svg_at(&b->x, (double)category) + width * ((double)b->shade[i] - (double)(b->slots - 1) / 2);
+}
+
+/* Draws the bounds of one category as shades over the slot, or the category (are_crosses: those missed as crosses). */
+static void put_bounds(const struct bars *b, size_t category, double width, bool are_crosses)
+{
+	const struct chart *c = b->c;
+	for (size_t i = 0; i < c->n_series; i++) {
+		const struct chart_point *p = point_of(c, i, category);
+		if (!p || !c->series[i].has_bounds || (isnan(p->low) && isnan(p->high)) || (c->log_y && !(p->y > 0)))
+			continue;
+		double x = place_of(b, category, i, width);
+		bool is_all = chart_compares_all(c);
+		double middle = is_all ? svg_at(&b->x, (double)category) : x, half = width * (is_all ? (double)b->slots : 1) / 2;
+		if (!are_crosses)
+			svg_bounds(b->out, &b->y, middle - half, middle + half, p->low, p->high);
+		else if (chart_misses(c, i, category))
+			svg_cross(b->out, x, svg_at(&b->y, p->y));
+	}
+}
+
 /* Draws the bars of one category, then its marks, which lie on the bars. */
 static void put_group(const struct bars *b, size_t category, double width)
 {
 	const struct chart *c = b->c;
 	double base = fmin(fmax(0, b->y.from), b->y.to);
+	put_bounds(b, category, width, false);
 	for (int are_marks = 0; are_marks < 2; are_marks++)
 		for (size_t i = 0; i < c->n_series; i++) {
 			const struct chart_point *p = point_of(c, i, category);
 			if (!p || c->series[i].marks_alone != are_marks || (c->log_y && !(p->y > 0)))
 				continue;
-			double x = svg_at(&b->x, (double)category) + width * ((double)b->shade[i] - (double)(b->slots - 1) / 2);
+			double x = place_of(b, category, i, width);
 			if (!are_marks && !c->log_y)
 				put_rect(b, x, width * 0.9, base, p->y, b->shade[i], c->series[i].label, p->y);
-			put_interval(b, p, x);
+			if (!c->series[i].has_bounds)
+				put_interval(b, p, x);
 			if (are_marks || c->log_y)
-				svg_mark(b->out, x, svg_at(&b->y, p->y), b->shade[i], are_marks);
+				svg_mark(b->out, x, svg_at(&b->y, p->y), b->shade[i], are_marks ? "#000000" : NULL);
 		}
+	put_bounds(b, category, width, true);
 }
 
 /* Returns whether the names of the categories fit side by side. */
@@ -136,15 +162,16 @@ bool svg_bars(struct sbuf *out, const char *title, const struct chart *c)
 		return false;
 	b.shade = mem_zalloc(c->n_series + 1, sizeof *b.shade);
 	b.slots = chart_shades(c, b.shade);
-	struct svg_entry *entry = mem_zalloc(c->n_series + 1, sizeof *entry);
+	struct svg_entry *entry = mem_zalloc(c->n_series + 2, sizeof *entry);
 	for (size_t i = 0; i < c->n_series; i++)
 		entry[i] = (struct svg_entry){ c->series[i].label, b.shade[i],
-			c->series[i].marks_alone ? SVG_HOLLOW_SAMPLE
+			c->series[i].marks_alone ? SVG_BLACK_SAMPLE
 			: c->log_y               ? SVG_MARK_SAMPLE
 						 : SVG_BAR_SAMPLE };
 	bool is_wide = c->n_categories * (b.is_stacked ? 2 : b.slots) > MOST_NARROW;
 	double width = is_wide ? SVG_WIDE : SVG_WIDTH, plot = 240, each = (width - 74) / (double)c->n_categories;
-	double top = (double)svg_legend_rows(entry, c->n_series, width) * SVG_LINE + 30;
+	size_t n_entries = svg_bounds_entries(c, entry, c->n_series);
+	double top = (double)svg_legend_rows(entry, n_entries, width) * SVG_LINE + 30;
 	bool are_turned = !have_room(c, each);
 	double names = 0;
 	for (size_t k = 0; k < c->n_categories && are_turned; k++)
@@ -155,7 +182,7 @@ bool svg_bars(struct sbuf *out, const char *title, const struct chart *c)
 	b.y.begin = top + plot;
 	b.y.end = top;
 	svg_open(out, title, width, height, is_wide, false);
-	svg_legend(out, entry, c->n_series, width, 0);
+	svg_legend(out, entry, n_entries, width, 0);
 	svg_text(out, 6, top - 11, "start", c->y_label, 60);
 	svg_put_y(out, &b.x, &b.y, 5);
 	for (size_t k = 0; k < c->n_categories; k++)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum { LEGEND_NAME = 40 };
-static const double character = 6.7; /* mean width of a character at 12 units */
+static const double character = 7.6; /* mean width of a character at 13 units, the size on a narrow page, in a wide font */
 
 /* As in plots/style.gp. */
 static const char *const colours[] = { "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9" };
@@ -132,18 +132,47 @@ double svg_text_width(const char *s, size_t most)
 	return (double)n * character;
 }
 
-void svg_mark(struct sbuf *out, double x, double y, size_t i, bool is_hollow)
+void svg_mark(struct sbuf *out, double x, double y, size_t i, const char *colour)
 {
 	/* Corners around (0, 0). The first shape is a circle. */
 	static const char *const shape[] = { NULL, "-3,-3 3,-3 3,3 -3,3", "0,-4.4 4.4,0 0,4.4 -4.4,0", "0,-4 3.8,3 -3.8,3",
 		"0,4 3.8,-3 -3.8,-3", "-1.2,-4 1.2,-4 1.2,-1.2 4,-1.2 4,1.2 1.2,1.2 1.2,4 -1.2,4 -1.2,1.2 -4,1.2 -4,-1.2 -1.2,-1.2",
 		"0,-4.2 4,-1.3 2.5,3.4 -2.5,3.4 -4,-1.3" };
-	const char *corners = shape[i % STYLES], *colour = svg_colour(i);
+	const char *corners = shape[i % STYLES];
 	if (!corners)
 		sbuf_printf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.2\"", x, y);
 	else
 		sbuf_printf(out, "<polygon transform=\"translate(%.1f %.1f)\" points=\"%s\"", x, y, corners);
-	sbuf_printf(out, is_hollow ? " fill=\"#ffffff\" stroke=\"%s\" stroke-width=\"1.6\"/>" : " fill=\"%s\"/>", colour);
+	sbuf_printf(
+		out, colour ? " fill=\"#ffffff\" stroke=\"%s\" stroke-width=\"1.6\"/>" : " fill=\"%s\"/>", colour ? colour : svg_colour(i));
+}
+
+void svg_bounds(struct sbuf *out, const struct svg_axis *y, double left, double right, double low, double high)
+{
+	double from = isnan(low) ? y->from : fmin(fmax(low, y->from), y->to), to = isnan(high) ? y->to : fmin(fmax(high, y->from), y->to);
+	sbuf_printf(out, "<rect class=\"bounds\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"><title>bounds", left, svg_at(y, to),
+		right - left, fabs(svg_at(y, from) - svg_at(y, to)));
+	if (!isnan(low))
+		sbuf_printf(out, " from %.6g", low);
+	if (!isnan(high))
+		sbuf_printf(out, " to %.6g", high);
+	sbuf_puts(out, "</title></rect>\n");
+}
+
+void svg_cross(struct sbuf *out, double x, double y)
+{
+	sbuf_printf(out, "<path class=\"missed\" d=\"M%.1f %.1fl9 9m-9 0l9 -9\"/>", x - 4.5, y - 4.5);
+}
+
+size_t svg_bounds_entries(const struct chart *c, struct svg_entry *entry, size_t n)
+{
+	bool has_bounds, has_missed;
+	chart_bounds_shown(c, &has_bounds, &has_missed);
+	if (has_bounds)
+		entry[n++] = (struct svg_entry){ CHART_BOUNDS_NAME, 0, SVG_BOUNDS_SAMPLE };
+	if (has_missed)
+		entry[n++] = (struct svg_entry){ CHART_MISSED_NAME, 0, SVG_MISSED_SAMPLE };
+	return n;
 }
 
 static void put_sample(struct sbuf *out, const struct svg_entry *e, double x, double at)
@@ -158,10 +187,19 @@ static void put_sample(struct sbuf *out, const struct svg_entry *e, double x, do
 			"<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-width=\"2\" stroke-dasharray=\"%s\"/>",
 			x, x + 28, at - 4, at - 4, svg_colour(e->style), svg_dash(e->style));
 		if (e->sample == SVG_MARKED_LINE_SAMPLE)
-			svg_mark(out, x + 14, at - 4, e->style, false);
+			svg_mark(out, x + 14, at - 4, e->style, NULL);
+		break;
+	case SVG_BOUNDS_SAMPLE:
+		sbuf_printf(out, "<rect class=\"bounds\" x=\"%.1f\" y=\"%.1f\" width=\"26\" height=\"9\"/>", x, at - 8);
+		break;
+	case SVG_MISSED_SAMPLE:
+		svg_cross(out, x + 14, at - 4);
 		break;
 	default:
-		svg_mark(out, x + 14, at - 4, e->style, e->sample == SVG_HOLLOW_SAMPLE);
+		svg_mark(out, x + 14, at - 4, e->style,
+			e->sample == SVG_HOLLOW_SAMPLE  ? svg_colour(e->style)
+			: e->sample == SVG_BLACK_SAMPLE ? "#000000"
+							: NULL);
 	}
 }
 

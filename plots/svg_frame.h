@@ -4,6 +4,7 @@
 #define ORR_PLOTS_SVG_FRAME_H
 
 #include "base/sbuf.h"
+#include "plots/chart.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,16 +31,31 @@ void svg_text(struct sbuf *out, double x, double y, const char *anchor, const ch
 const char *svg_colour(size_t i);
 const char *svg_dash(size_t i);
 
-/* Draws a mark whose shape depends on i, so that series differ without colour. is_hollow: published values. */
-void svg_mark(struct sbuf *out, double x, double y, size_t i, bool is_hollow);
-
+/* Draws a mark whose shape depends on i, so that series differ without colour. colour: of the edge of a hollow mark, for published
+ * values; NULL: a filled mark. */
+void svg_mark(struct sbuf *out, double x, double y, size_t i, const char *colour);
+/* Draws the shade of bounds from `left` to `right`, clipped to the axis; an end that is NaN is open. */
+void svg_bounds(struct sbuf *out, const struct svg_axis *y, double left, double right, double low, double high);
+/* Draws the cross of missed bounds. */
+void svg_cross(struct sbuf *out, double x, double y);
 /* An entry of a legend: `style` is the place among colours, dashes and shapes. An empty name is left out. */
-enum svg_sample { SVG_LINE_SAMPLE, SVG_MARKED_LINE_SAMPLE, SVG_BAR_SAMPLE, SVG_MARK_SAMPLE, SVG_HOLLOW_SAMPLE };
+enum svg_sample {
+	SVG_LINE_SAMPLE,
+	SVG_MARKED_LINE_SAMPLE,
+	SVG_BAR_SAMPLE,
+	SVG_MARK_SAMPLE,
+	SVG_HOLLOW_SAMPLE,
+	SVG_BLACK_SAMPLE, /* hollow marks beside bars */
+	SVG_BOUNDS_SAMPLE,
+	SVG_MISSED_SAMPLE
+};
 struct svg_entry {
 	const char *name;
 	size_t style;
 	enum svg_sample sample;
 };
+/* Appends the entries of bounds to n entries of a legend, and returns the new number; there is room for two more. */
+size_t svg_bounds_entries(const struct chart *c, struct svg_entry *entry, size_t n);
 /* Returns the number of rows that a legend takes in the width. */
 size_t svg_legend_rows(const struct svg_entry *entry, size_t n, double width);
 /* Draws the legend below y. */

@@ -23,6 +23,7 @@ struct drawing {
 	char *x_label, *y_label;
 	size_t x_axis;   /* axis of x; SIZE_MAX: x comes from rows */
 	bool computes_x; /* series give x as an expression */
+	bool has_bounds; /* the series are marks of published values */
 	double unit_s;   /* unit of x in a timeline, s */
 	struct chart_series *series;
 	size_t cap_series;
@@ -44,7 +45,38 @@ static void keep_series(struct book *b, struct drawing *d, const struct chart_po
 	d->series[d->chart.n_series++] = (struct chart_series){ .label = book_text(b, label ? label : "", d->where, err),
 		.point = point,
 		.n = n,
-		.marks_alone = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(d->one, "marks")) };
+		.marks_alone = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(d->one, "marks")),
+		.has_bounds = d->has_bounds };
+}
+
+/* Returns whether y of the series is one published value, whose bounds its marks then have; "low" and "high" of the series have priority.
+ */
+static bool is_published(const struct drawing *d)
+{
+	const char *y = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(d->one, "y"));
+	if (!y || strncmp(y, "{published:", 11) != 0 || !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(d->one, "marks")))
+		return false;
+	int depth = 0;
+	for (; *y; y++) {
+		depth += (*y == '{') - (*y == '}');
+		if (!depth && y[1]) /* an expression of several values */
+			return false;
+	}
+	return !depth && !cJSON_GetObjectItemCaseSensitive(d->one, "low") && !cJSON_GetObjectItemCaseSensitive(d->one, "high");
+}
+
+/* Sets the bounds of a published value at the axes bound now. */
+static int take_bounds(struct book *b, const struct drawing *d, struct chart_point *point, struct orr_error *err)
+{
+	char *id = book_text(b, cJSON_GetObjectItemCaseSensitive(d->one, "y")->valuestring + strlen("{published:"), d->where, err);
+	if (!id)
+		return ORR_EINPUT;
+	id[strlen(id) - 1] = '\0';
+	const struct book_published *p = book_find_published(b, id);
+	point->low = p ? p->low : NAN;
+	point->high = p ? p->high : NAN;
+	mem_free(id);
+	return ORR_OK;
 }
 
 /* Returns whether the series of the chart come from rows. */
@@ -65,6 +97,7 @@ static int add_rows(struct book *b, void *ctx, struct orr_error *err)
 	char *text = book_text(b, template, d->where, err);
 	struct chart_point *point = NULL;
 	size_t n = 0;
+	d->has_bounds = false;
 	int rc = !text    ? ORR_EINPUT
 		 : is_cdf ? book_distribution(b, text, d->where, &point, &n, err)
 			  : book_timeline(b, text, d->where, d->unit_s, &point, &n, err);
@@ -82,6 +115,7 @@ static int add_series(struct book *b, void *ctx, struct orr_error *err)
 	size_t before = b->bound[d->x_axis];
 	struct chart_point *point = mem_zalloc(x->n, sizeof *point);
 	int rc = ORR_OK;
+	d->has_bounds = is_published(d);
 	for (size_t i = 0; i < x->n && !rc; i++) {
 		b->bound[d->x_axis] = i;
 		rc = number_or(b, d->one, "x", x->value[i].number, d->where, &point[i].x, err);
@@ -91,6 +125,8 @@ static int add_series(struct book *b, void *ctx, struct orr_error *err)
 			rc = number_or(b, d->one, "low", NAN, d->where, &point[i].low, err);
 		if (!rc)
 			rc = number_or(b, d->one, "high", NAN, d->where, &point[i].high, err);
+		if (!rc && d->has_bounds && isfinite(point[i].y))
+			rc = take_bounds(b, d, &point[i], err);
 	}
 	b->bound[d->x_axis] = before;
 	keep_series(b, d, point, x->n, err);

@@ -119,11 +119,16 @@ static void put_distribution(const struct rows_view *w, const struct distributio
 	struct chart_point **point = mem_zalloc(w->n, sizeof *point);
 	double **v = mem_zalloc(w->n, sizeof *v), median = INFINITY, high = 0;
 	size_t *n = mem_zalloc(w->n, sizeof *n), most = 0;
+	bool has_zeros = false;
 	for (size_t i = 0; i < w->n; i++) {
 		v[i] = sorted(d, w->run[i], &n[i]);
 		most += n[i];
-		if (n[i] && v[i][n[i] / 2] > 0)
-			median = fmin(median, v[i][n[i] / 2]);
+		size_t zeros = 0;
+		while (zeros < n[i] && !(v[i][zeros] > 0))
+			zeros++;
+		has_zeros |= zeros > 0;
+		if (zeros < n[i]) /* of the positive values, which a logarithmic axis shows */
+			median = fmin(median, v[i][(zeros + n[i]) / 2]);
 		if (n[i])
 			high = fmax(high, v[i][n[i] - 1]);
 	}
@@ -137,8 +142,11 @@ static void put_distribution(const struct rows_view *w, const struct distributio
 		point[i] = curve(v[i], n[i], unit.divisor, &series[i].n);
 		series[i].point = point[i];
 	}
+	struct sbuf title = { 0 };
+	sbuf_printf(&title, "%s%s", d->title, c.log_x && has_zeros ? "; those of 0 lie left of the axis" : "");
 	if (most)
-		svg_lines(w->out, d->title, &c);
+		svg_lines(w->out, sbuf_text(&title), &c);
+	sbuf_free(&title);
 	for (size_t i = 0; i < w->n; i++) {
 		mem_free(point[i]);
 		mem_free(v[i]);
@@ -212,7 +220,12 @@ static void put_series(const struct rows_view *w, const char *name)
 	struct sbuf label = { 0 }, title = { 0 };
 	page_put_title(&label, "time", unit.unit);
 	for (const char *t = name; *t; t++)
-		sbuf_putc(&title, *t == '_' ? ' ' : *t);
+		if (t != name && !strncmp(t - 1, "_gpus", 5)) {
+			sbuf_puts(&title, "GPUs");
+			t += 3;
+		} else {
+			sbuf_putc(&title, *t == '_' ? ' ' : *t);
+		}
 	c.x_label = sbuf_text(&label);
 	c.y_label = sbuf_text(&title);
 	struct sbuf caption = { 0 };

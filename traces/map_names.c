@@ -15,7 +15,7 @@ const struct map_name map_job_names[] = {
 	{ "submit", " submittime submissiontime submitted submittedat submittedtime created createdat createtime creationtime "
 		    "creationtimestamp "
 		    "arrival arrivaltime arrivedat queuedat timestamp enqueuetime requestedat time " },
-	{ "start", " starttime started startedat begin begintime scheduled scheduledat scheduledtime launchedat launchtime " },
+	{ "start", " starttime started startedat begin began begintime scheduled scheduledat scheduledtime launchedat launchtime " },
 	{ "end", " endtime ended endedat finish finished finishedat finishtime completed completedat completiontime completetime stop "
 		 "stoptime "
 		 "stoppedat deletiontime deletedat " },

@@ -119,7 +119,8 @@ void trace_profile_fact_text(struct trace_profile *p, const char *name, const ch
 void trace_profile_fact_number(struct trace_profile *p, const char *name, double value)
 {
 	char text[48];
-	snprintf(text, sizeof text, "%.15g", value);
+	bool is_whole = value == floor(value); /* counts have all digits; the JSON has those of every number */
+	snprintf(text, sizeof text, is_whole ? "%.15g" : "%.6g", value);
 	add_fact(p, name, text, value);
 }
 

@@ -37,7 +37,7 @@ refuse 'font: expected' --font Sans,200
 refuse 'style: expected paper or slides, found "book"' --style book
 
 if ! command -v gnuplot >/dev/null || ! command -v python3 >/dev/null; then
-  skip 'no gnuplot or no python3: figures are not drawn' 30
+  skip 'no gnuplot or no python3: figures are not drawn' 36
   tap_done
 fi
 
@@ -71,6 +71,29 @@ is "$(faults long) $(value long panels)" ' 1' 'long labels are inside and apart'
 book longer lines 9 'a label of nearly forty characters' false
 draw longer
 is "$(faults longer) $(value longer panels)" ' 9' 'also as titles of panels'
+
+# ---- bounds of published values: of three marks one is met, one is missed, one has an open end and no value ----
+mkdir -p near
+cat >near/figures.json <<'JSON'
+{ "title": "t", "axes": { "x": [1, 2, 3] }, "runs": {}, "figures": [
+  { "name": "near-lines", "kind": "lines", "x": { "axis": "x", "label": "position (m)" }, "y": { "label": "mass (kg)" }, "series": [
+    { "label": "simulated", "y": "x < 3 ? 2 * x : none" }, { "label": "published", "y": "{published:p-${x}}", "marks": true } ] },
+  { "name": "near-bars", "kind": "bars", "x": { "axis": "x", "label": "position (m)" }, "y": { "label": "mass (kg)" }, "series": [
+    { "label": "simulated", "y": "x < 3 ? 2 * x : none" }, { "label": "published", "y": "{published:p-${x}}", "marks": true } ] },
+  { "name": "near-twice", "kind": "lines", "x": { "axis": "x", "label": "position (m)" }, "y": { "label": "mass (kg)" }, "series": [
+    { "label": "simulated", "y": "2 * x" }, { "label": "other", "y": "9" },
+    { "label": "published", "y": "{published:p-${x}}", "marks": true }, { "label": "twice", "y": "2 * {published:p-${x}}", "marks": true } ] } ] }
+JSON
+printf 'id,what,value,low,high,source\np-1,a,2.5,1.5,3,made up\np-2,b,6,5,7,made up\np-3,c,6,4,,made up\n' >near/published.csv
+draw near
+for figure in near-lines near-bars; do
+  is "$(faults $figure) $(grep -c "rgb(212, 212, 212)" out/$figure.svg) $(grep -c "xlink:href='#gpPt1'" out/$figure.svg)" ' 4 2' \
+    "$figure: a shade for each of three bounds, a cross for those without a value within, and both in the legend"
+  is "$(python3 "$tests/figure_svg.py" out/$figure.svg | grep -cxE 'text (bounds|none within bounds)')" 2 'the legend names them'
+done
+is "$(grep -c "rgb(212, 212, 212)" out/near-twice.svg) $(grep -c "xlink:href='#gpPt1'" out/near-twice.svg)" '4 2' \
+  'two kinds of marks: each is compared with the line of its colour; an expression has no bounds'
+is "$(grep published out/near-lines.csv | paste -sd' ')" '"published","1",2.5,1.5,3 "published","2",6,5,7 "published","3",6,4,' 'the data have the bounds'
 
 # ---- size, font, style ----
 cp out/lines12.csv data.csv

@@ -107,6 +107,9 @@ is "$(grep -c "<td class=\"number\">$simulated</td>" mine.html)" 1 'beside the s
 is "$(grep -c '2 have bounds; 1 lies outside' mine.html) $(grep -c '\[1, 2\] no<' mine.html)" '1 1' 'a value outside its bounds is marked'
 is "$(grep -c '<figcaption>speed: samples/s</figcaption>' mine.html) $(grep -c 'class="bar"' mine.html) $(grep -c 'fill="#ffffff" stroke=' mine.html)" \
   '1 4 2' 'the figures of the book, with bars and hollow marks for published values'
+# Of the published values drawn, 100 lies within [1, 10000] and 200 has the bounds [1, 2], which no simulated value meets.
+is "$(grep -o 'class="bounds"' mine.html | wc -l) $(grep -o 'class="missed"' mine.html | wc -l) $(grep -c '>bounds from 1 to 10000<' mine.html)" \
+  '3 2 1' 'their bounds are shaded and the missed one is crossed, in the figure and its legend'
 is "$(grep -o '<h2 id="results-[0-9]*">[^<]*' mine.html | sed 's/.*>//' | paste -sd,)" 'Results: one,Results: other' 'runs are grouped by the runs of the book'
 mv mine yours
 "$ORRERY" report yours/figures.json --db mine.db -o yours.html
