@@ -4,6 +4,8 @@
 set xlabel x_label offset 0, 0.3
 set ylabel y_label offset (strstrt(y_label, "\n") ? -0.8 : 0), 0
 if (log_y) { set logscale y }
+if (y_large) { set format y '%.0s%c' }
+do for [v in y_between] { set ytics add (v real(v)) }
 eval sprintf('set yrange [%s:%s]', y_min, y_max)
 wide = 0.8 / slots
 at(x, i) = x + (shade[i] - (slots + 1) / 2.0) * wide
@@ -25,4 +27,4 @@ plot for [i=1:n] $data index i-1 using (middle($1, i)):(bounds[i] ? $2 : NaN):(m
 	for [i=1:n] $data index i-1 using (at($1, i)):(bounds[i] ? NaN : $3):(0):($4-$3) with vectors nohead linecolor rgb '#555555' linewidth 1 dashtype solid notitle, \
 	for [i=1:n] $data index i-1 using (at($1, i)):(marks[i] ? $2 : NaN) with points linecolor rgb '#000000' \
 		pointtype hollow[shape_of(shape[i])] pointsize 0.7 notitle, \
-	for [i=1:n] $data index i-1 using (at($1, i)):(bounds[i] && $5 > 0.5 ? $2 : NaN) with points linecolor rgb '#000000' pointtype 2 pointsize 0.9 linewidth 1.5 notitle
+	for [i=1:n] $data index i-1 using (at($1, i)):(bounds[i] && $5 > 0.5 ? $2 : NaN) with points linecolor rgb '#000000' pointtype 2 pointsize 1.2 linewidth 1.2 notitle

@@ -343,8 +343,43 @@ static struct space space_of(const struct chart *c)
 	/* Half of the last number at the axis of x lies beyond the data. */
 	double last = c->log_x ? pow(10, ceil(log10(fmax(ranges_of(c).x[1], 1e-300)))) : ranges_of(c).x[1];
 	double right = c->category ? 0.1 : fmax(0.1, 0.04 + 0.036 * (double)digits_of(isfinite(last) ? last : 0));
-	return (struct space){ 0.13 + 0.14 * (double)rows_of(c->y_label, ROW_BYTES) + 0.072 * (double)widest_tic(c), right,
-		(c->category ? 0.30 : 0.35) + 0.14 * (double)rows_of(c->x_label, X_ROW_BYTES) + names };
+	double left = 0.13 + 0.14 * (double)rows_of(c->y_label, ROW_BYTES) + 0.072 * (double)widest_tic(c);
+	for (size_t i = 0; i < c->n_categories && !have_room(c); i++) {
+		/* A turned name ends below its position, at this share of the width of the data, and begins within the page. */
+		double share = ((double)i + 0.6) / ((double)c->n_categories + 0.2), name = 0.87 * text_width(c->category[i]) / 72 + 0.03;
+		left = fmax(left, (name - share * (page_in - right)) / (1 - share));
+	}
+	return (struct space){ left, right, (c->category ? 0.30 : 0.35) + 0.14 * (double)rows_of(c->x_label, X_ROW_BYTES) + names };
+}
+
+/* Sets a variable to the numbers 2 and 5 times a power of ten on a logarithmic axis that spans one decade. */
+static void put_between(struct sbuf *b, const char *name, bool is_log, const double range[2])
+{
+	double from = floor(log10(range[0])), decades = ceil(log10(range[1])) - from;
+	sbuf_printf(b, "%s = '", name);
+	if (is_log && decades > 0 && decades <= 1)
+		sbuf_printf(b, "%g %g", 2 * pow(10, from), 5 * pow(10, from));
+	sbuf_puts(b, "'\n");
+}
+
+/* Returns whether the numbers of a logarithmic axis are so large that a prefix (k, M) is shorter. */
+static bool is_large(bool is_log, const double range[2])
+{
+	return is_log && range[0] >= 1 && range[1] > 2e5;
+}
+
+/* Sets how the axes are numbered: distance of long numbers on x, so that they do not run together (0: chosen by gnuplot), and numbers of
+ * logarithmic axes. */
+static void put_numbers(struct sbuf *b, const struct chart *c, const struct space *s)
+{
+	struct ranges r = ranges_of(c);
+	size_t digits = digits_of(r.x[1] >= 1000 ? round(r.x[1] / 1000) * 1000 : 0);
+	double room = 72 * (page_in - s->left - s->right) / (5 * (double)digits + 12);
+	bool is_linear = !c->category && !c->log_x && r.x[1] > r.x[0];
+	sbuf_printf(b, "x_apart = %.9g\n", is_linear && digits > 3 ? tic_step(r.x[1] - r.x[0], floor(room)) : 0);
+	sbuf_printf(b, "x_large = %d\ny_large = %d\n", is_large(c->log_x && !c->category, r.x), is_large(c->log_y, r.y));
+	put_between(b, "x_between", c->log_x && !c->category, r.x);
+	put_between(b, "y_between", c->log_y, r.y);
 }
 
 /* Returns the height of the plot at which the data have data_share of the figure, as far as the limits permit. */
@@ -458,6 +493,7 @@ int chart_add(struct album *a, const struct chart *c, struct orr_error *err)
 	size_t panels = count_panels(c), rows = put_legend(&a->script, c, 72 * look_width_in(&a->look) * 8 / look_font_pt(&a->look));
 	struct space space = space_of(c);
 	sbuf_printf(&a->script, "chart_left = %.4f\nchart_right = %.4f\nchart_below = %.4f\n", space.left, space.right, space.below);
+	put_numbers(&a->script, c, &space);
 	if (panels)
 		return album_add(a, c->file, "panels", put_panels(a, c, panels), err);
 	return album_add(

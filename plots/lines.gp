@@ -5,6 +5,11 @@ set xlabel x_label offset 0, 0.3
 set ylabel y_label offset (strstrt(y_label, "\n") ? -0.8 : 0), 0
 if (log_x) { set logscale x }
 if (log_y) { set logscale y }
+if (x_apart > 0) { set xtics x_apart }
+if (x_large) { set format x '%.0s%c' }
+if (y_large) { set format y '%.0s%c' }
+do for [v in x_between] { set xtics add (v real(v)) }
+do for [v in y_between] { set ytics add (v real(v)) }
 eval sprintf('set yrange [%s:%s]', y_min, y_max)
 if (categories) {
 	set xrange [0.5:categories+0.5]
@@ -22,4 +27,4 @@ plot for [i=1:n] $data index i-1 using 1:(bounds[i] ? $2 : NaN):(left_of($1)):(r
 	for [i=1:n] $data index i-1 using 1:(marks[i] ? NaN : $2) with linespoints linetype shade[i] \
 		pointtype filled[shape_of(shape[i])] pointsize 0.5 notitle, \
 	for [i=1:n] $data index i-1 using 1:(marks[i] ? $2 : NaN) with points linecolor rgb paint[i] pointtype hollow[shape_of(shape[i])] pointsize 0.8 notitle, \
-	for [i=1:n] $data index i-1 using 1:(bounds[i] && $5 > 0.5 ? $2 : NaN) with points linecolor rgb '#000000' pointtype 2 pointsize 0.9 linewidth 1.5 notitle
+	for [i=1:n] $data index i-1 using 1:(bounds[i] && $5 > 0.5 ? $2 : NaN) with points linecolor rgb '#000000' pointtype 2 pointsize 1.2 linewidth 1.2 notitle

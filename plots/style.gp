@@ -50,7 +50,7 @@ if (key_places) {
 				pointtype hollow[shape_of(shape[i])] pointsize 0.7 front }
 			if (key_sample[i] == 6) { set object 100+i rectangle from screen x + wide * 0.15, screen y - key_row * 0.27 to \
 				screen x + wide, screen y + key_row * 0.27 fillcolor rgb bounds_colour fillstyle solid noborder front }
-			if (key_sample[i] == 7) { set label 200+i '' at screen x + wide / 2, screen y point linecolor rgb '#000000' pointtype 2 pointsize 0.9 linewidth 1.5 front }
+			if (key_sample[i] == 7) { set label 200+i '' at screen x + wide / 2, screen y point linecolor rgb '#000000' pointtype 2 pointsize 1.2 linewidth 1.2 front }
 			if (key_sample[i] == 5) { set label 200+i '' at screen x + wide / 2, screen y point linecolor rgb paint[i] pointtype filled[shape_of(shape[i])] pointsize 0.7 front }
 		}
 	}

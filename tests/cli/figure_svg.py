@@ -28,6 +28,8 @@ def boxes(root):
             left = {"start": 0, "middle": -w / 2, "end": -w}[anchor]
             if abs(turned) > 80:
                 yield words, (x - 0.75 * size, y - left - w, x + 0.15 * size, y - left)
+            elif turned and anchor == "end":  # its begin, which lies lower left
+                yield words, (x - 0.87 * w, y + 0.5 * w - 0.5 * size, x - 0.87 * w + 1, y + 0.5 * w)
             elif turned:
                 yield words, None
             else:

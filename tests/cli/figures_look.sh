@@ -37,7 +37,7 @@ refuse 'font: expected' --font Sans,200
 refuse 'style: expected paper or slides, found "book"' --style book
 
 if ! command -v gnuplot >/dev/null || ! command -v python3 >/dev/null; then
-  skip 'no gnuplot or no python3: figures are not drawn' 36
+  skip 'no gnuplot or no python3: figures are not drawn' 40
   tap_done
 fi
 
@@ -71,6 +71,24 @@ is "$(faults long) $(value long panels)" ' 1' 'long labels are inside and apart'
 book longer lines 9 'a label of nearly forty characters' false
 draw longer
 is "$(faults longer) $(value longer panels)" ' 9' 'also as titles of panels'
+
+# ---- numbers of the axes: long ones apart, a decade with 2 and 5, prefixes; long names of categories ----
+mkdir -p axes
+cat >axes/figures.json <<'JSON'
+{ "title": "t", "axes": { "x": [1000, 8000, 16384], "big": [10000, 200000, 4000000], "n": [ { "value": 1, "label": "TTFT 500 ms, TPOT 40 ms" },
+  { "value": 2, "label": "TTFT 1 s, TPOT 75 ms" }, { "value": 3, "label": "TTFT 2 s, TPOT 200 ms" } ] }, "runs": {}, "figures": [
+  { "name": "far", "kind": "lines", "x": { "axis": "x", "label": "tokens" }, "y": { "label": "time (s)", "log": true }, "series": [
+    { "label": "one", "y": "0.016 + x / 1000000" } ] },
+  { "name": "large", "kind": "lines", "x": { "axis": "big", "label": "tokens", "log": true }, "y": { "label": "time (s)", "log": true }, "series": [
+    { "label": "one", "y": "10 * big" } ] },
+  { "name": "turned", "kind": "bars", "x": { "axis": "n", "label": "limit" }, "y": { "label": "requests/s" }, "series": [ { "label": "one", "y": "n" } ] } ] }
+JSON
+draw axes
+shown() { python3 "$tests/figure_svg.py" "out/$1.svg" | sed -n 's/^text //p' | grep -xE "$2" | LC_ALL=C sort -u | paste -sd' '; }
+is "$(faults far) $(shown far '[0-9]{4,}')" ' 10000 15000 5000' 'numbers of five digits are apart'
+is "$(shown far '0.*')" '0.01 0.02 0.05 0.1' 'a logarithmic axis of one decade has 2 and 5'
+is "$(shown large '[0-9]+[kM]')" '100M 100k 10M 10k 1M' 'large numbers have prefixes'
+is "$(faults turned)" '' 'turned names begin within the figure'
 
 # ---- bounds of published values: of three marks one is met, one is missed, one has an open end and no value ----
 mkdir -p near
