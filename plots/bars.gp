@@ -11,7 +11,7 @@ wide = 0.8 / slots
 at(x, i) = x + (shade[i] - (slots + 1) / 2.0) * wide
 set xrange [0.4:categories+0.6]
 set xtics scale 0 ('' 1)
-if (tics_turned) { set xtics rotate by 30 right }
+if (tics_turned) { set xtics rotate by tics_angle right }
 do for [i=1:categories] { set xtics add (category[i] i) }
 set style fill solid 1.0 noborder
 set grid noxtics

@@ -207,14 +207,21 @@ static void put_tic(struct sbuf *b, size_t i, const char *text)
 	sbuf_free(&quoted);
 }
 
-/* Returns whether the names of the positions fit in one row. In points: the page. */
+static const double names_pt = 210; /* width of the data */
+
+/* Returns whether the names of the positions fit in one row. */
 static bool have_room(const struct chart *c)
 {
-	static const double page = 210;
 	double longest = 0;
 	for (size_t i = 0; c->category && i < c->n_categories; i++)
 		longest = fmax(longest, text_width(c->category[i]));
-	return (longest + 5) * (double)c->n_categories <= page;
+	return (longest + 5) * (double)c->n_categories <= names_pt;
+}
+
+/* Returns the angle of names that have no room in one row: upright if lines of text at 30 degrees would overlap. */
+static double names_angle(const struct chart *c)
+{
+	return names_pt / (double)c->n_categories < 17 ? 90 : 30;
 }
 
 /* Ranges of the values that are drawn. */
@@ -337,16 +344,17 @@ static size_t rows_of(const char *text, size_t most)
 
 static struct space space_of(const struct chart *c)
 {
-	double names = 0;
+	double names = 0, radian = names_angle(c) / 57.29578;
 	for (size_t i = 0; i < c->n_categories && !have_room(c); i++)
-		names = fmax(names, 0.5 * text_width(c->category[i]) / 72);
+		names = fmax(names, sin(radian) * text_width(c->category[i]) / 72);
 	/* Half of the last number at the axis of x lies beyond the data. */
 	double last = c->log_x ? pow(10, ceil(log10(fmax(ranges_of(c).x[1], 1e-300)))) : ranges_of(c).x[1];
 	double right = c->category ? 0.1 : fmax(0.1, 0.04 + 0.036 * (double)digits_of(isfinite(last) ? last : 0));
 	double left = 0.13 + 0.14 * (double)rows_of(c->y_label, ROW_BYTES) + 0.072 * (double)widest_tic(c);
 	for (size_t i = 0; i < c->n_categories && !have_room(c); i++) {
 		/* A turned name ends below its position, at this share of the width of the data, and begins within the page. */
-		double share = ((double)i + 0.6) / ((double)c->n_categories + 0.2), name = 0.87 * text_width(c->category[i]) / 72 + 0.03;
+		double share = ((double)i + 0.6) / ((double)c->n_categories + 0.2),
+		       name = cos(radian) * text_width(c->category[i]) / 72 + 0.03;
 		left = fmax(left, (name - share * (page_in - right)) / (1 - share));
 	}
 	return (struct space){ left, right, (c->category ? 0.30 : 0.35) + 0.14 * (double)rows_of(c->x_label, X_ROW_BYTES) + names };
@@ -376,6 +384,7 @@ static void put_numbers(struct sbuf *b, const struct chart *c, const struct spac
 	size_t digits = digits_of(r.x[1] >= 1000 ? round(r.x[1] / 1000) * 1000 : 0);
 	double room = 72 * (page_in - s->left - s->right) / (5 * (double)digits + 12);
 	bool is_linear = !c->category && !c->log_x && r.x[1] > r.x[0];
+	sbuf_printf(b, "tics_angle = %g\n", names_angle(c));
 	sbuf_printf(b, "x_apart = %.9g\n", is_linear && digits > 3 ? tic_step(r.x[1] - r.x[0], floor(room)) : 0);
 	sbuf_printf(b, "x_large = %d\ny_large = %d\n", is_large(c->log_x && !c->category, r.x), is_large(c->log_y, r.y));
 	put_between(b, "x_between", c->log_x && !c->category, r.x);

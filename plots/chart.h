@@ -47,8 +47,8 @@ struct chart {
  * of the k-th line or bar. Returns the number of bars side by side. */
 size_t chart_shades(const struct chart *c, size_t *shade);
 
-/* Returns whether the marks of the chart are compared with all of its lines or bars: there is one series of marks, or more than of lines.
- * Otherwise each is compared with the line of its colour. */
+/* Returns whether the marks of the chart are compared with all of its lines or bars. With as many series of marks as of lines, each is
+ * compared with the line of its colour. */
 bool chart_compares_all(const struct chart *c);
 /* Returns whether point k of a series with bounds is missed: at least one value is drawn there, and none lies within the bounds. */
 bool chart_misses(const struct chart *c, size_t series, size_t k);

@@ -24,7 +24,7 @@ bool chart_compares_all(const struct chart *c)
 	size_t marks = 0;
 	for (size_t i = 0; i < c->n_series; i++)
 		marks += c->series[i].marks_alone;
-	return marks == 1 || 2 * marks > c->n_series;
+	return 2 * marks != c->n_series;
 }
 
 bool chart_misses(const struct chart *c, size_t series, size_t k)

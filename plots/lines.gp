@@ -14,7 +14,7 @@ eval sprintf('set yrange [%s:%s]', y_min, y_max)
 if (categories) {
 	set xrange [0.5:categories+0.5]
 	set xtics ('' 1)
-	if (tics_turned) { set xtics rotate by 30 right }
+	if (tics_turned) { set xtics rotate by tics_angle right }
 	do for [i=1:categories] { set xtics add (category[i] i) }
 }
 if (!categories && !log_x) { set autoscale xfix; set offsets graph 0.03, graph 0.03, 0, 0 }

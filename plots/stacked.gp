@@ -4,7 +4,7 @@ set ylabel y_label offset (strstrt(y_label, "\n") ? -0.8 : 0), 0
 eval sprintf('set yrange [%s:%s]', y_min, y_max)
 set xrange [0.4:categories+0.6]
 set xtics scale 0 ('' 1)
-if (tics_turned) { set xtics rotate by 30 right }
+if (tics_turned) { set xtics rotate by tics_angle right }
 do for [i=1:categories] { set xtics add (category[i] i) }
 set style fill solid 1.0 noborder
 set grid noxtics

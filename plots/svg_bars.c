@@ -143,14 +143,14 @@ static bool have_room(const struct chart *c, double each)
 	return true;
 }
 
-static void put_names(const struct bars *b, double y, bool are_turned)
+static void put_names(const struct bars *b, double y, double angle)
 {
 	for (size_t k = 0; k < b->c->n_categories; k++) {
 		double x = svg_at(&b->x, (double)k);
-		if (are_turned)
-			sbuf_printf(b->out, "<g transform=\"translate(%.1f %.1f) rotate(-30)\">", x + 4, y - 4);
-		svg_text(b->out, are_turned ? 0 : x, are_turned ? 0 : y, are_turned ? "end" : "middle", b->c->category[k], MOST_NAME);
-		if (are_turned)
+		if (angle > 0)
+			sbuf_printf(b->out, "<g transform=\"translate(%.1f %.1f) rotate(-%g)\">", x + 4, y - 4, angle);
+		svg_text(b->out, angle > 0 ? 0 : x, angle > 0 ? 0 : y, angle > 0 ? "end" : "middle", b->c->category[k], MOST_NAME);
+		if (angle > 0)
 			sbuf_puts(b->out, "</g>\n");
 	}
 }
@@ -172,13 +172,17 @@ bool svg_bars(struct sbuf *out, const char *title, const struct chart *c)
 	double width = is_wide ? SVG_WIDE : SVG_WIDTH, plot = 240, each = (width - 74) / (double)c->n_categories;
 	size_t n_entries = svg_bounds_entries(c, entry, c->n_series);
 	double top = (double)svg_legend_rows(entry, n_entries, width) * SVG_LINE + 30;
-	bool are_turned = !have_room(c, each);
-	double names = 0;
-	for (size_t k = 0; k < c->n_categories && are_turned; k++)
-		names = fmax(names, 0.5 * svg_text_width(c->category[k], MOST_NAME));
+	/* Names without room are turned, more so where lines of text at 30 degrees would overlap. */
+	double angle = have_room(c, each) ? 0 : each < 26 ? 60 : 30, names = 0, begin = 58;
+	for (size_t k = 0; k < c->n_categories && angle > 0; k++) {
+		double name = svg_text_width(c->category[k], MOST_NAME), share = ((double)k + 0.5) / (double)c->n_categories;
+		names = fmax(names, sin(angle / 57.29578) * name);
+		begin = fmax(begin, (cos(angle / 57.29578) * name - share * (width - 16)) / (1 - share));
+	}
+	each = (width - 16 - begin) / (double)c->n_categories;
 	double height = top + plot + 42 + names;
 	svg_round_range(&b.y, 5);
-	b.x = (struct svg_axis){ .from = -0.5, .to = (double)c->n_categories - 0.5, .begin = 58, .end = width - 16 };
+	b.x = (struct svg_axis){ .from = -0.5, .to = (double)c->n_categories - 0.5, .begin = begin, .end = width - 16 };
 	b.y.begin = top + plot;
 	b.y.end = top;
 	svg_open(out, title, width, height, is_wide, false);
@@ -191,7 +195,7 @@ bool svg_bars(struct sbuf *out, const char *title, const struct chart *c)
 		else
 			put_group(&b, k, each * 0.8 / (double)b.slots);
 	sbuf_printf(out, "<path class=\"frame\" d=\"M%.1f %.1fV%.1fH%.1f\"/>", b.x.begin, b.y.end, b.y.begin, b.x.end);
-	put_names(&b, b.y.begin + 17, are_turned);
+	put_names(&b, b.y.begin + 17, angle);
 	svg_text(out, (b.x.begin + b.x.end) / 2, height - 6, "middle", c->x_label, 70);
 	svg_close(out);
 	mem_free(entry);

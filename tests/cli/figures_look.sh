@@ -88,6 +88,10 @@ shown() { python3 "$tests/figure_svg.py" "out/$1.svg" | sed -n 's/^text //p' | g
 is "$(faults far) $(shown far '[0-9]{4,}')" ' 10000 15000 5000' 'numbers of five digits are apart'
 is "$(shown far '0.*')" '0.01 0.02 0.05 0.1' 'a logarithmic axis of one decade has 2 and 5'
 is "$(shown large '[0-9]+[kM]')" '100M 100k 10M 10k 1M' 'large numbers have prefixes'
+book crowd bars 1 policy false
+sed -i 's/"x": \[[^]]*\]/"x": ["smallest-gpu", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "conservative", "shockwave"]/; s/x \* s + 3/s/; s/x \* [23]/1/g' crowd/figures.json
+draw crowd
+is "$(faults crowd) $(grep -c 'rotate(-90' out/crowd.svg)" ' 16' 'names of 16 categories stand upright'
 is "$(faults turned)" '' 'turned names begin within the figure'
 
 # ---- bounds of published values: of three marks one is met, one is missed, one has an open end and no value ----
