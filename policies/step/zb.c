@@ -25,6 +25,7 @@ struct draft {
 	struct setting set;
 	uint32_t p, m;
 	double *t, *memory, *bubble;        /* by stage: end of the last op, bytes, waits after the first F */
+	double most_bubble;                 /* the largest wait of any stage: waits only grow */
 	double *first;                      /* start of the first F */
 	uint32_t *f, *b, *w, *extra;        /* numbers of ops put, by stage; forwards before the first round */
 	double *forward_end, *backward_end; /* [stage * m + micro] */
@@ -45,10 +46,12 @@ static void put(struct draft *d, uint32_t s, enum zb_kind kind, double ready)
 {
 	uint32_t *count = kind == ZB_F ? d->f : kind == ZB_B ? d->b : d->w;
 	double start = fmax(d->t[s], ready);
-	if (d->f[s])
+	if (d->f[s]) {
 		d->bubble[s] += start - d->t[s];
-	else
+		d->most_bubble = fmax(d->most_bubble, d->bubble[s]);
+	} else {
 		d->first[s] = start;
+	}
 	d->t[s] = start + d->plan->seconds[kind][s];
 	d->memory[s] += d->plan->bytes[kind][s];
 	if (kind != ZB_W)
@@ -79,7 +82,7 @@ static void fill(struct draft *d, uint32_t s, double ready)
 {
 	while (is_pending(d, s) && d->t[s] + d->plan->seconds[ZB_W][s] <= ready)
 		put(d, s, ZB_W, 0);
-	if (is_pending(d, s) && d->t[s] < ready && (ready - d->t[s] > most(d->bubble, d->p) - d->bubble[s] || d->set.greedy))
+	if (is_pending(d, s) && d->t[s] < ready && (ready - d->t[s] > d->most_bubble - d->bubble[s] || d->set.greedy))
 		put(d, s, ZB_W, 0);
 }
 
@@ -139,7 +142,7 @@ static bool wants(const struct draft *d, uint32_t s)
 	}
 	if (d->t[s] + plan->seconds[ZB_F][s] + w <= next)
 		return true;
-	return next - d->t[s] > most(d->bubble, d->p) - d->bubble[s];
+	return next - d->t[s] > d->most_bubble - d->bubble[s];
 }
 
 static bool round_of(struct draft *d)
@@ -172,6 +175,7 @@ static bool round_of(struct draft *d)
 static double draft_run(struct draft *d)
 {
 	double longest = 0;
+	d->most_bubble = 0;
 	memset(d->t, 0, d->p * sizeof *d->t);
 	memset(d->memory, 0, d->p * sizeof *d->memory);
 	memset(d->bubble, 0, d->p * sizeof *d->bubble);

@@ -22,6 +22,7 @@ struct draft {
 	uint32_t p, m;
 	bool fills_backward, fills_forward;
 	double *t, *memory, *wait;       /* by stage: end of the last op, bytes, waits after the first F */
+	double most_wait;                /* the largest of any stage: waits only grow */
 	double *allowance, most_allowed; /* waits of the previous result; -1: none */
 	double *end[SLOTS];              /* [stage * m + micro] */
 	uint32_t *n[SLOTS];              /* ops put, by stage */
@@ -34,14 +35,6 @@ struct draft {
 static uint32_t chunk_of(enum slot k)
 {
 	return k == f || k == B;
-}
-
-static double most(const double *v, uint32_t n)
-{
-	double x = v[0];
-	for (uint32_t i = 1; i < n; i++)
-		x = fmax(x, v[i]);
-	return x;
 }
 
 static size_t at(const struct draft *d, uint32_t s, uint32_t chunk)
@@ -69,8 +62,10 @@ static double ready(const struct draft *d, uint32_t s, enum slot k)
 static void advance(struct draft *d, uint32_t s, enum zb_kind kind, uint32_t chunk, uint32_t micro, double from)
 {
 	double start = fmax(d->t[s], from);
-	if (d->n[F][s])
+	if (d->n[F][s]) {
 		d->wait[s] += start - d->t[s];
+		d->most_wait = fmax(d->most_wait, d->wait[s]);
+	}
 	d->t[s] = start + d->plan->seconds[kind][at(d, s, chunk)];
 	d->memory[s] += d->plan->bytes[kind][at(d, s, chunk)];
 	if (d->order)
@@ -117,7 +112,7 @@ static void fill(struct draft *d, uint32_t s, enum slot k, bool may_delay)
 	double r = ready(d, s, k);
 	while (is_pending(d, s) && r >= d->t[s] + weight_s(d, s))
 		put_w(d, s);
-	double bound = fmax(most(d->wait, d->p), d->most_allowed - d->allowance[s]) - d->wait[s];
+	double bound = fmax(d->most_wait, d->most_allowed - d->allowance[s]) - d->wait[s];
 	if (is_pending(d, s) && r - d->t[s] > bound && may_delay)
 		put_w(d, s);
 }
@@ -205,6 +200,7 @@ static bool forwards(struct draft *d)
 /* Returns the largest wait; INFINITY: does not fit into memory. */
 static double draft_once(struct draft *d)
 {
+	d->most_wait = 0;
 	memset(d->t, 0, d->p * sizeof *d->t);
 	memset(d->memory, 0, d->p * sizeof *d->memory);
 	memset(d->wait, 0, d->p * sizeof *d->wait);
@@ -221,7 +217,7 @@ static double draft_once(struct draft *d)
 	for (uint32_t s = 0; s < d->p; s++)
 		while (is_pending(d, s))
 			put_w(d, s);
-	return most(d->wait, d->p);
+	return d->most_wait;
 }
 
 /* Repeats the draft with the waits of the last result as allowances, as long as it gets better. Returns the number of repeats that
@@ -234,7 +230,7 @@ static uint32_t draft_run(struct draft *d, uint32_t repeats, double *best)
 		d->allowance[s] = -1;
 	*best = draft_once(d);
 	for (uint32_t k = 1; k <= repeats; k++) {
-		double x = most(d->wait, d->p), before = *best;
+		double x = d->most_wait, before = *best;
 		if (isinf(before) || !(d->most_allowed < 0 || x < d->most_allowed))
 			break;
 		memcpy(d->allowance, d->wait, d->p * sizeof *d->wait);

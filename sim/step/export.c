@@ -52,6 +52,7 @@ struct export
 	size_t n_waits, cap_waits;
 	struct place *place;
 	uint32_t *first_place; /* by instance; n_instances + 1 */
+	uint32_t *by_rank;     /* places of each instance in order of rank, then of number */
 	size_t n_places, cap_places;
 	struct strtab *groups; /* lists of ranks as JSON; number 0: all */
 	uint32_t tags;
@@ -71,14 +72,20 @@ static uint32_t add_node(struct export *x, struct node v)
 	return (uint32_t)x->n++;
 }
 
+/* on: a node for which this node does not wait yet. */
+static void add_new_wait(struct export *x, uint32_t node, uint32_t on)
+{
+	MEM_GROW(x->wait, x->n_waits, x->cap_waits);
+	x->wait[x->n_waits] = (struct wait){ on, x->node[node].first_dep };
+	x->node[node].first_dep = (uint32_t)x->n_waits++;
+}
+
 static void add_wait(struct export *x, uint32_t node, uint32_t on)
 {
 	for (uint32_t w = x->node[node].first_dep; w != NONE; w = x->wait[w].next)
 		if (x->wait[w].on == on)
 			return;
-	MEM_GROW(x->wait, x->n_waits, x->cap_waits);
-	x->wait[x->n_waits] = (struct wait){ on, x->node[node].first_dep };
-	x->node[node].first_dep = (uint32_t)x->n_waits++;
+	add_new_wait(x, node, on);
 }
 
 static void add_place(struct export *x, uint32_t rank, uint32_t in, uint32_t out)
@@ -225,9 +232,79 @@ static void add_message(struct export *x, uint32_t on, uint32_t to)
 	v.peer = x->node[on].rank;
 	v.type = CHAKRA_RECEIVE;
 	uint32_t receive = add_node(x, v);
-	add_wait(x, send, on);
-	add_wait(x, to, receive);
+	add_new_wait(x, send, on);
+	add_new_wait(x, to, receive);
 	x->counts->messages++;
+}
+
+/* A place by rank, for qsort(). */
+struct ranked {
+	uint32_t rank, place;
+};
+
+static int by_rank_and_place(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return x->place < y->place ? -1 : x->place > y->place;
+}
+
+static void sort_places(struct export *x)
+{
+	struct ranked *list = mem_alloc((x->n_places + 1) * sizeof *list);
+	x->by_rank = mem_alloc((x->n_places + 1) * sizeof *x->by_rank);
+	for (size_t p = 0; p < x->n_places; p++)
+		list[p] = (struct ranked){ x->place[p].rank, (uint32_t)p };
+	for (uint32_t i = 0; i < x->k->n_instances; i++)
+		qsort(list + x->first_place[i], x->first_place[i + 1] - x->first_place[i], sizeof *list, by_rank_and_place);
+	for (size_t p = 0; p < x->n_places; p++)
+		x->by_rank[p] = list[p].place;
+	mem_free(list);
+}
+
+/* Returns the index in by_rank of the first place of instance i on a rank or on a later one. */
+static uint32_t find_rank(const struct export *x, uint32_t i, uint32_t rank)
+{
+	uint32_t low = x->first_place[i], high = x->first_place[i + 1];
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (x->place[x->by_rank[middle]].rank < rank)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Makes the places of instance b before `until` wait for place p of another instance, on its rank. Returns whether b has one there. */
+static bool join_after(struct export *x, uint32_t p, uint32_t b, uint32_t until)
+{
+	bool has = false;
+	for (uint32_t k = find_rank(x, b, x->place[p].rank); k < x->first_place[b + 1]; k++) {
+		uint32_t q = x->by_rank[k];
+		if (x->place[q].rank != x->place[p].rank)
+			break;
+		if (q < until) {
+			add_wait(x, x->place[q].in, x->place[p].out);
+			has = true;
+		}
+	}
+	return has;
+}
+
+/* Makes place q of an instance wait for instance a on its rank. */
+static bool join_before(struct export *x, uint32_t q, uint32_t a)
+{
+	bool has = false;
+	for (uint32_t k = find_rank(x, a, x->place[q].rank); k < x->first_place[a + 1]; k++) {
+		uint32_t p = x->by_rank[k];
+		if (x->place[p].rank != x->place[q].rank)
+			break;
+		add_wait(x, x->place[q].in, x->place[p].out);
+		has = true;
+	}
+	return has;
 }
 
 /* Makes instance b wait for instance a: on each rank that both have, else by a message. A transfer is waited for where it arrives, and
@@ -238,12 +315,13 @@ static void join(struct export *x, uint32_t a, uint32_t b)
 	uint32_t last = x->first_place[a + 1] - 1, first = x->first_place[b];
 	uint32_t until = to->type == OP_TRANSFER ? first + 1 : x->first_place[b + 1];
 	bool is_joined = false;
-	for (uint32_t j = first; j < until; j++)
+	/* Searches the ranks of the instance with fewer in the other. */
+	if (last + 1 - x->first_place[a] < until - first)
 		for (uint32_t i = x->first_place[a]; i <= last; i++)
-			if (x->place[i].rank == x->place[j].rank) {
-				add_wait(x, x->place[j].in, x->place[i].out);
-				is_joined = true;
-			}
+			is_joined |= join_after(x, i, b, until);
+	else
+		for (uint32_t j = first; j < until; j++)
+			is_joined |= join_before(x, j, a);
 	if (!is_joined)
 		add_message(x, x->place[last].out, x->place[first].in);
 }
@@ -304,6 +382,7 @@ static int translate(struct export *x)
 	if (rc)
 		return rc;
 	place_floating(x);
+	sort_places(x);
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t e = x->k->instance[i].first_edge; e != NONE; e = x->k->edge[e].next)
 			if (x->k->edge[e].of == x->k)
@@ -486,6 +565,7 @@ int export_chakra(const struct step_config *c, const struct orr_policy *policy, 
 	mem_free(x.wait);
 	mem_free(x.place);
 	mem_free(x.first_place);
+	mem_free(x.by_rank);
 	strtab_free(x.groups);
 	return err->code;
 }
