@@ -391,6 +391,10 @@ ORR_API orr_req orr_micro_returned(struct orr_serve *w, uint32_t replica);
  */
 ORR_API void orr_stage_add(struct orr_serve *w, orr_req r);
 ORR_API void orr_stage_run(struct orr_serve *w, uint32_t replica, uint32_t stage);
+/* On a replica of one stage: lists the decodes of the run that ended last, in order, and runs them again, if no other resident has been
+ * returned since, all of them are idle, their tokens done sum to at most `most`, and each that needs a block finds one. Returns false,
+ * without effect, if not; else orr_micro_returned() does not hand them out. */
+ORR_API bool orr_stage_again(struct orr_serve *w, uint32_t replica, uint64_t most);
 ORR_API bool orr_stage_is_idle(const struct orr_serve *w, uint32_t replica, uint32_t stage);
 /* Returns the stage at which the resident waits or runs; 0: it is between two iterations, or at the first stage. */
 ORR_API uint32_t orr_req_stage(const struct orr_serve *w, orr_req r);

@@ -215,10 +215,24 @@ static void send_back(struct distserve *d, struct orr_serve *w, uint32_t replica
 	}
 }
 
+/* Runs the same decodes again if the instance has no other work. Returns whether it did; usually it does. */
+static bool go_on(const struct distserve *d, struct orr_serve *w, uint32_t replica)
+{
+	struct orr_replica_info info;
+	const struct instance *x = &d->instance[replica];
+	const struct worker *first = &x->worker[0];
+	if (x->stages > 1 || first->prompts.first || first->decodes.first || x->landed.first || x->refuge.first)
+		return false;
+	/* An instance for prompts may have to send its decodes away. */
+	return orr_replica_get(w, replica, &info) && info.role != ORR_ROLE_PREFILL && orr_stage_again(w, replica, d->decode_tokens);
+}
+
 static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 {
 	struct distserve *d = self;
 	struct instance *x = &d->instance[replica];
+	if (go_on(d, w, replica))
+		return;
 	sort_returned(d, w, replica);
 	for (uint32_t s = 0; s < x->stages; s++) {
 		if (!orr_stage_is_idle(w, replica, s))

@@ -490,6 +490,19 @@ void orr_stage_run(struct orr_serve *w, uint32_t replica, uint32_t stage)
 	micro_run_stage(w, l, stage, start_time(w, l));
 }
 
+bool orr_stage_again(struct orr_serve *w, uint32_t replica, uint64_t most)
+{
+	struct lane *l = serve_may_act(w, "orr_stage_again()") ? lane_at(w, replica, "orr_stage_again()") : NULL;
+	if (!l)
+		return false;
+	if (!l->stages || !l->stages->is_by_stage) {
+		serve_fail(
+			w, ORR_EFAIL, NULL, "orr_stage_again() on replica %u: expected a policy that declares ORR_SERVE_BY_STAGE", replica);
+		return false;
+	}
+	return orr_stage_is_idle(w, replica, 0) && micro_run_again(w, l, most, start_time(w, l));
+}
+
 void orr_iter_cut(struct orr_serve *w, uint32_t replica)
 {
 	struct lane *l = serve_may_act(w, "orr_iter_cut()") ? lane_at(w, replica, "orr_iter_cut()") : NULL;

@@ -187,7 +187,7 @@ void lane_depart(struct orr_serve *w, struct lane *l, struct req *q)
 	if (q->heap_at != NONE)
 		decodes_leave(w, l, q);
 	else if (l->stages)
-		stages_leave(l->stages, q);
+		stages_leave(w, l->stages, q);
 	if (q->next_tokens)
 		unlist(l, q, req_slot(w, q));
 	detach(w, l, q);

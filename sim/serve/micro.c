@@ -54,22 +54,35 @@ static void enqueue(struct stages *s, uint32_t stage, uint32_t micro)
 
 /* ---- end of a micro-batch ---- */
 
-static void count_gap(struct orr_serve *w, struct req *q, double end_s)
+/* Equal gaps in a row, which are counted together. */
+struct gaps {
+	double gap_s;
+	uint64_t n;
+};
+
+static void count_gap(struct orr_serve *w, struct req *q, double end_s, struct gaps *g)
 {
 	if (isnan(q->first_token_s)) {
 		q->first_token_s = end_s;
 	} else {
 		double gap = end_s - q->last_token_s;
 		q->max_gap_s = gap > q->max_gap_s ? gap : q->max_gap_s;
-		serve_metrics_gap(w, gap, 1);
+		if (gap < g->gap_s || gap > g->gap_s) {
+			if (g->n)
+				serve_metrics_gap(w, g->gap_s, g->n);
+			*g = (struct gaps){ gap, 0 };
+		}
+		g->n++;
 	}
 	q->last_token_s = end_s;
 }
 
 /* Adds the tokens of the micro-batch to a member; returns the number of its prompt tokens among them. */
-static uint32_t add_tokens(struct orr_serve *w, struct lane *l, struct req *q, double end_s)
+static uint32_t add_tokens(struct orr_serve *w, struct lane *l, struct req *q, double end_s, struct gaps *g)
 {
 	uint32_t prompt_tokens = q->done < q->prompt ? q->next_tokens : 0;
+	q->is_on_stage = false;
+	q->stage = 0;
 	q->done += q->next_tokens;
 	q->next_tokens = 0;
 	if (prompt_tokens) {
@@ -81,34 +94,44 @@ static uint32_t add_tokens(struct orr_serve *w, struct lane *l, struct req *q, d
 		l->stages->decodes++;
 	}
 	q->outputs++;
-	count_gap(w, q, end_s);
+	count_gap(w, q, end_s, g);
 	return prompt_tokens;
 }
 
-/* Ends members whose output is complete, in order; the others are idle. */
-static void release(struct orr_serve *w, struct lane *l, const struct micro *m, double end_s)
+/* Ends members whose output is complete, in order; the others are idle, or leave for a decode replica. */
+static void release(struct orr_serve *w, struct lane *l, struct micro *m, double end_s)
 {
-	for (uint32_t i = 0; i < m->n; i++) {
+	struct stages *s = l->stages;
+	uint32_t kept = 0, n = m->n;
+	/* A policy that starts the only stage itself may run the same decodes again (orr_stage_again()). */
+	bool may_stay = s->is_by_stage && s->n == 1 && !m->load.prompts && !s->n_back;
+	for (uint32_t i = 0; i < n; i++) {
 		struct req *q = &w->req[m->member[i]];
-		if (q->outputs < q->output_asked || q->done < q->prompt) {
-			bool has_ended_prompt = q->done == q->prompt + 1; /* decodes stay, also after a change of roles */
-			if (!l->hands_off || !has_ended_prompt || !w->hand_off(w, l, q))
-				stages_return(w, l->stages, q);
+		if (q->outputs >= q->output_asked && q->done >= q->prompt) {
+			lane_depart(w, l, q);
+			kv_give(w, l, q);
+			req_end(w, q, ORR_REQ_COMPLETED, end_s);
 			continue;
 		}
-		lane_depart(w, l, q);
-		kv_give(w, l, q);
-		req_end(w, q, ORR_REQ_COMPLETED, end_s);
+		bool has_ended_prompt = q->done == q->prompt + 1; /* decodes stay, also after a change of roles */
+		if (may_stay)
+			m->member[kept++] = m->member[i];
+		else if (!l->hands_off || !has_ended_prompt || !w->hand_off(w, l, q))
+			stages_return(w, s, q);
 	}
+	s->n_again = kept;
 }
 
 /* Gives the members their tokens. */
-static void land(struct orr_serve *w, struct lane *l, const struct micro *m)
+static void land(struct orr_serve *w, struct lane *l, struct micro *m)
 {
 	double prompt_tokens = 0;
+	struct gaps g = { 0, 0 };
 	explain_micro_ends(w, m->member, m->n);
 	for (uint32_t i = 0; i < m->n; i++)
-		prompt_tokens += add_tokens(w, l, &w->req[m->member[i]], l->end_s);
+		prompt_tokens += add_tokens(w, l, &w->req[m->member[i]], l->end_s, &g);
+	if (g.n)
+		serve_metrics_gap(w, g.gap_s, g.n);
 	explain_micro_idle(w, m->member, m->n);
 	l->start_s = m->start_s; /* for orr_move(): the iteration that ended now */
 	release(w, l, m, l->end_s);
@@ -129,19 +152,18 @@ static void settle(struct orr_serve *w, struct lane *l)
 static void leave_stage(struct orr_serve *w, struct lane *l, uint32_t stage)
 {
 	struct stages *s = l->stages;
-	const struct micro *m = &s->micro[stage];
-	bool is_last = stage + 1 == s->n;
-	for (uint32_t i = 0; i < m->n; i++) {
-		struct req *q = &w->req[m->member[i]];
-		q->is_on_stage = false;
-		q->stage = is_last ? 0 : (uint16_t)(stage + 1);
-		if (!is_last)
-			stages_return(w, s, q);
-	}
-	if (is_last)
+	struct micro *m = &s->micro[stage];
+	if (stage + 1 == s->n) {
 		land(w, l, m);
-	else
+	} else {
+		for (uint32_t i = 0; i < m->n; i++) {
+			struct req *q = &w->req[m->member[i]];
+			q->is_on_stage = false;
+			q->stage = (uint16_t)(stage + 1);
+			stages_return(w, s, q);
+		}
 		explain_micro_ends(w, m->member, m->n);
+	}
 	settle(w, l);
 }
 
@@ -206,42 +228,53 @@ void micro_abandon(struct orr_serve *w, struct lane *l)
 
 /* ---- forming ---- */
 
-static struct llm_load load_of(const struct orr_serve *w, const uint32_t *member, uint32_t n)
+/* Adds the work of a member. Returns the tokens in its cache if it decodes. */
+static uint64_t add_work(struct llm_load *x, const struct req *q)
 {
-	struct llm_load x = { 0 };
-	uint64_t context = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct req *q = &w->req[member[i]];
-		if (q->done > q->prompt) {
-			x.decodes++;
-			context += q->done;
-			continue;
-		}
-		x.prompts++;
-		x.prompt_tokens += q->next_tokens;
-		x.prompt_pairs += (double)q->next_tokens * ((double)q->done + q->next_tokens);
+	if (q->done > q->prompt) {
+		x->decodes++;
+		return q->done;
 	}
-	x.decode_context = (double)context;
-	return x;
+	x->prompts++;
+	x->prompt_tokens += q->next_tokens;
+	x->prompt_pairs += (double)q->next_tokens * ((double)q->done + q->next_tokens);
+	return 0;
+}
+
+/* The members and the work of the micro-batch are set. */
+static void begin(struct orr_serve *w, struct lane *l, const struct micro *m)
+{
+	explain_micro_formed(w, l->replica, m->member, m->n);
+	l->is_flying = true;
+	l->stages->in_flight++;
+	replica_set_busy(w, l->replica, true);
 }
 
 /* Moves the list to the micro-batch. */
 static void take_members(struct orr_serve *w, struct lane *l, struct micro *m, double start_s)
 {
-	for (m->n = 0; m->n < l->n_list;) {
-		struct req *q = &w->req[l->list[m->n]];
+	struct llm_load x = { 0 };
+	uint64_t context = 0;
+	uint32_t *member = l->list, n = l->n_list, cap = l->cap_list;
+	if (l->stages->n_again)
+		stages_return_again(w, l->stages);
+	for (uint32_t i = 0; i < n; i++) {
+		struct req *q = &w->req[member[i]];
 		if (isnan(q->first_start_s))
 			q->first_start_s = start_s;
 		q->stamp = 0;
-		MEM_GROW(m->member, m->n, m->cap);
-		m->member[m->n++] = req_slot(w, q);
+		q->is_on_stage = l->stages->is_by_stage;
+		context += add_work(&x, q);
 	}
+	l->list = m->member; /* the lists change places */
+	l->cap_list = m->cap;
 	l->n_list = 0;
-	m->load = load_of(w, m->member, m->n);
-	explain_micro_formed(w, l->replica, m->member, m->n);
-	l->is_flying = true;
-	l->stages->in_flight++;
-	replica_set_busy(w, l->replica, true);
+	m->member = member;
+	m->cap = cap;
+	m->n = n;
+	x.decode_context = (double)context;
+	m->load = x;
+	begin(w, l, m);
 }
 
 static const char *wrong_run(const struct lane *l, unsigned flags)
@@ -276,10 +309,26 @@ void micro_run(struct orr_serve *w, struct lane *l, double start_s, unsigned fla
 
 /* ---- by stage ---- */
 
+/* Runs micro[stage] on the stage. */
+static void start_stage(struct orr_serve *w, struct lane *l, uint32_t stage, double start_s)
+{
+	struct stages *s = l->stages;
+	struct micro *m = &s->micro[stage];
+	struct stage *x = &s->stage[stage];
+	if (l->group && !stage)
+		lane_count_messages(w, l, &m->load);
+	m->start_s = start_s;
+	explain_micro_starts(w, m->member, m->n);
+	x->running = stage;
+	x->end_s = start_s + served_stage_s(l->on, &m->load, stage);
+	x->order = s->starts++;
+	x->event = eng_at(w->host.engine, serve_ns(x->end_s), PRIO_RUN_END, on_stage_end, w, l->replica, 0);
+}
+
 void micro_run_stage(struct orr_serve *w, struct lane *l, uint32_t stage, double start_s)
 {
 	struct stages *s = l->stages;
-	for (uint32_t i = 0; i < l->n_list; i++) {
+	for (uint32_t i = 0; i < l->n_list && s->n > 1; i++) {
 		struct req *q = &w->req[l->list[i]];
 		if (q->stage == stage)
 			continue;
@@ -287,19 +336,43 @@ void micro_run_stage(struct orr_serve *w, struct lane *l, uint32_t stage, double
 			stage, l->replica, q->stage);
 		return;
 	}
-	struct micro *m = &s->micro[stage];
-	take_members(w, l, m, start_s);
-	for (uint32_t i = 0; i < m->n; i++)
-		w->req[m->member[i]].is_on_stage = true;
-	if (l->group && !stage)
-		lane_count_messages(w, l, &m->load);
-	struct stage *x = &s->stage[stage];
-	m->start_s = start_s;
-	explain_micro_starts(w, m->member, m->n);
-	x->running = stage;
-	x->end_s = start_s + served_stage_s(l->on, &m->load, stage);
-	x->order = s->starts++;
-	x->event = eng_at(w->host.engine, serve_ns(x->end_s), PRIO_RUN_END, on_stage_end, w, l->replica, 0);
+	take_members(w, l, &s->micro[stage], start_s);
+	start_stage(w, l, stage, start_s);
+}
+
+/* A decode takes a block when its tokens fill those that it holds. */
+static inline bool needs_a_block(const struct lane *l, const struct req *q)
+{
+	return q->done > kv_holds(l, q) * l->block_tokens;
+}
+
+bool micro_run_again(struct orr_serve *w, struct lane *l, uint64_t most, double start_s)
+{
+	struct stages *s = l->stages;
+	struct micro *m = &s->micro[0];
+	uint64_t context = 0;
+	uint32_t n = s->n_again, need = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct req *q = &w->req[m->member[i]];
+		context += q->done;
+		need += needs_a_block(l, q);
+	}
+	if (!n || s->n_back || l->n_list || context > most || need > l->avail)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		struct req *q = &w->req[m->member[i]];
+		q->kv_held += needs_a_block(l, q);
+		q->next_tokens = 1;
+		q->is_on_stage = true;
+	}
+	if (need)
+		kv_spend(w, l, need);
+	s->n_again = 0;
+	m->n = n;
+	m->load = (struct llm_load){ .decodes = n, .decode_context = (double)context };
+	begin(w, l, m);
+	start_stage(w, l, 0, start_s);
+	return true;
 }
 
 void orr_stage_add(struct orr_serve *w, orr_req r)
@@ -349,6 +422,8 @@ orr_req orr_micro_returned(struct orr_serve *w, uint32_t replica)
 {
 	struct lane *l = plain_lane(w, replica);
 	struct stages *s = l ? l->stages : NULL;
+	if (s && s->n_again)
+		stages_return_again(w, s);
 	while (s && s->at_back < s->n_back) {
 		orr_req r = s->back[s->at_back++];
 		const struct req *q = req_of(w, r);
@@ -366,7 +441,7 @@ void orr_micro_decode(struct orr_serve *w, orr_req r)
 	if (!q)
 		return;
 	struct lane *l = plain_lane(w, q->replica);
-	bool needs_block = q->done > kv_holds(l, q) * l->block_tokens;
+	bool needs_block = needs_a_block(l, q);
 	if (!l->stages)
 		serve_fail(w, ORR_EFAIL, q,
 			"orr_micro_decode() on replica %u, which runs one iteration at a time: expected ORR_ITER_DECODE", q->replica);

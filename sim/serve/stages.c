@@ -31,14 +31,18 @@ void stages_free(struct stages *s)
 	mem_free(s);
 }
 
-void stages_return(struct orr_serve *w, struct stages *s, const struct req *q)
+void stages_return_again(struct orr_serve *w, struct stages *s)
 {
-	MEM_GROW(s->back, s->n_back, s->cap_back);
-	s->back[s->n_back++] = req_handle(w, req_slot(w, q));
+	uint32_t n = s->n_again;
+	s->n_again = 0;
+	for (uint32_t i = 0; i < n; i++)
+		stages_return(w, s, &w->req[s->micro[0].member[i]]);
 }
 
 void stages_join(struct orr_serve *w, struct lane *l, const struct req *q)
 {
+	if (l->stages->n_again)
+		stages_return_again(w, l->stages);
 	l->stages->decodes++;
 	stages_return(w, l->stages, q);
 }

@@ -21,6 +21,7 @@
 #ifndef ORR_SERVE_STAGES_H
 #define ORR_SERVE_STAGES_H
 
+#include "base/mem.h"
 #include "serve/lane.h"
 
 struct micro {
@@ -49,6 +50,8 @@ struct stages {
 	/* Residents that left a micro-batch, or joined with a complete prompt, in order; orr_micro_returned() hands them out. */
 	orr_req *back;
 	uint32_t n_back, at_back, cap_back;
+	/* By stage, of one stage: the first n_again members of micro[0] have left it, decode, and belong at the front of back. */
+	uint32_t n_again;
 };
 
 /* ---- stages.c ---- */
@@ -57,10 +60,18 @@ void stages_free(struct stages *s);
 /* Adds a resident whose prompt is complete. */
 void stages_join(struct orr_serve *w, struct lane *l, const struct req *q);
 /* Hands a resident to the policy again. */
-void stages_return(struct orr_serve *w, struct stages *s, const struct req *q);
-/* Counts a resident that leaves. */
-static inline void stages_leave(struct stages *s, struct req *q)
+static inline void stages_return(struct orr_serve *w, struct stages *s, const struct req *q)
 {
+	MEM_GROW(s->back, s->n_back, s->cap_back);
+	s->back[s->n_back++] = req_handle(w, req_slot(w, q));
+}
+/* Moves the members that could run again to the list of returned residents. */
+void stages_return_again(struct orr_serve *w, struct stages *s);
+/* Counts a resident that leaves. */
+static inline void stages_leave(struct orr_serve *w, struct stages *s, struct req *q)
+{
+	if (s->n_again)
+		stages_return_again(w, s);
 	s->decodes -= q->done > q->prompt;
 	q->stage = 0;
 	q->is_on_stage = false;
@@ -76,6 +87,9 @@ const char *stages_check(const struct orr_serve *w, const struct lane *l);
 void micro_run(struct orr_serve *w, struct lane *l, double start_s, unsigned flags);
 /* By stage: runs the listed requests on a stage that is idle. */
 void micro_run_stage(struct orr_serve *w, struct lane *l, uint32_t stage, double start_s);
+/* By stage, of one stage: runs the decodes that left it last again, if that is all of its idle work (orr_stage_again()); returns whether.
+ */
+bool micro_run_again(struct orr_serve *w, struct lane *l, uint64_t most, double start_s);
 /* Handles the loss of the replica: all micro-batches end without a result. */
 void micro_abandon(struct orr_serve *w, struct lane *l);
 
