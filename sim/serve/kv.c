@@ -2,6 +2,8 @@
 /* Blocks of the KV cache: the number that each request holds, and the cached blocks of prompts. */
 #include "serve/tiers.h"
 
+#include "base/mem.h"
+
 #include <math.h>
 
 bool kv_open(struct orr_serve *w, struct lane *l, uint32_t deployment, struct orr_error *err)
@@ -69,36 +71,65 @@ static uint32_t cached_run(const struct lane *l, const struct req *q)
 	return prefix_run(l->prefix, q->block, kv_sharable(l, q));
 }
 
-/*
- * Makes the request a user of the hash. A hash that is absent is added, because its block is being loaded. Returns the number
- * of blocks that are no longer free.
- */
-static uint32_t use_block(struct lane *l, uint64_t hash)
+/* Makes room for the entries of all hashes of the request. */
+static void make_entries(struct req *q)
 {
-	uint32_t entry = prefix_find(l->prefix, hash);
+	if (q->n_blocks <= q->cap_entry)
+		return;
+	q->cap_entry = q->n_blocks + q->n_blocks / 2;
+	q->entry = mem_realloc(q->entry, q->cap_entry, sizeof *q->entry);
+}
+
+/* Sets q->entry to the entries of the leading hashes of its prompt in the cache; returns their number. */
+static uint32_t find_run(const struct lane *l, struct req *q)
+{
+	uint32_t n = kv_sharable(l, q), i = 0, entry = PREFIX_NONE;
+	make_entries(q);
+	while (i < n && (entry = prefix_after(l->prefix, entry, q->block[i])) != PREFIX_NONE)
+		q->entry[i++] = entry;
+	return i;
+}
+
+/*
+ * Makes the request a user of a hash behind those in the cache, whose block is being loaded; it is added unless it came earlier in the
+ * prompt. Returns the number of blocks that are no longer free.
+ */
+static uint32_t use_loaded(struct lane *l, struct req *q, uint32_t i)
+{
+	uint32_t entry = q->entry[i] = prefix_find(l->prefix, q->block[i]);
 	if (entry != PREFIX_NONE)
 		return prefix_use(l->prefix, entry) ? l->hash_blocks : 0;
-	prefix_add(l->prefix, hash);
+	q->entry[i] = prefix_add(l->prefix, q->block[i], i ? q->entry[i - 1] : PREFIX_NONE);
 	return l->hash_blocks;
+}
+
+/* Returns the blocks without users among n hashes behind those in the cache. */
+static uint64_t unused_behind(const struct lane *l, const struct req *q, uint32_t from, uint32_t n)
+{
+	uint64_t blocks = 0;
+	for (uint32_t i = from; i < from + n; i++) {
+		uint32_t entry = prefix_find(l->prefix, q->block[i]);
+		blocks += entry != PREFIX_NONE && prefix_is_used(l->prefix, entry) ? 0 : l->hash_blocks;
+	}
+	return blocks;
 }
 
 bool kv_take(struct orr_serve *w, struct lane *l, struct req *q, uint32_t tokens, uint32_t keep_free)
 {
 	bool looks = l->prefix && !q->done;
-	uint32_t run = looks ? cached_run(l, q) : 0;
-	struct tier_plan load = { .from = run };
+	uint32_t there = looks ? find_run(l, q) : 0;
+	struct tier_plan load = { .from = there };
 	if (looks && w->tiers)
-		load = tiers_plan(w, l, q, run, kv_sharable(l, q));
-	run += load.n;
+		load = tiers_plan(w, l, q, there, kv_sharable(l, q));
+	uint32_t run = there + load.n;
 	uint32_t shared = run * (l->prefix ? l->hash_blocks : 0);
 	uint32_t content = q->done > q->prompt ? q->done - 1 : q->done;
 	uint32_t blocks = kv_blocks_for(l, tokens > content ? tokens : content);
 	uint32_t own = blocks > shared ? blocks - shared : 0;
 	uint64_t need = own;
-	for (uint32_t i = 0; i < run; i++) {
-		uint32_t entry = prefix_find(l->prefix, q->block[i]);
-		need += entry != PREFIX_NONE && prefix_is_used(l->prefix, entry) ? 0 : l->hash_blocks;
-	}
+	for (uint32_t i = 0; i < there; i++)
+		need += prefix_is_used(l->prefix, q->entry[i]) ? 0 : l->hash_blocks;
+	need += unused_behind(l, q, there, load.n);
 	if (need + keep_free > l->avail)
 		return false;
 	if (load.n) {
@@ -106,8 +137,10 @@ bool kv_take(struct orr_serve *w, struct lane *l, struct req *q, uint32_t tokens
 		l->loaded_s = fmax(l->loaded_s, load.end_s);
 	}
 	uint32_t spent = own;
-	for (uint32_t i = 0; i < run; i++)
-		spent += use_block(l, q->block[i]);
+	for (uint32_t i = 0; i < there; i++)
+		spent += prefix_use(l->prefix, q->entry[i]) ? l->hash_blocks : 0;
+	for (uint32_t i = there; i < run; i++)
+		spent += use_loaded(l, q, i);
 	q->shared = run;
 	q->kv_held = own;
 	if (run)
@@ -121,9 +154,12 @@ void kv_give(struct orr_serve *w, struct lane *l, struct req *q)
 	w->blocks_freed = true;
 	l->avail += q->kv_held;
 	/* The end of a prompt is dropped first, because it cannot be used without the beginning. */
-	for (uint32_t i = q->shared; i-- > 0;)
-		if (prefix_leave(l->prefix, prefix_find(l->prefix, q->block[i])))
+	for (uint32_t i = q->shared; i-- > 0;) {
+		if (i >= PREFIX_AHEAD)
+			prefix_expect_leave(l->prefix, q->entry[i - PREFIX_AHEAD]);
+		if (prefix_leave(l->prefix, q->entry[i]))
 			l->avail += l->hash_blocks;
+	}
 	q->kv_held = q->shared = 0;
 }
 
@@ -133,14 +169,21 @@ void kv_publish(struct orr_serve *w, struct lane *l, struct req *q)
 		return;
 	uint32_t tokens = q->done < q->prompt_asked ? q->done : q->prompt_asked;
 	uint32_t whole = tokens / (l->hash_blocks * l->block_tokens);
+	make_entries(q);
 	for (; q->shared < whole && q->shared < q->n_blocks && q->kv_held >= l->hash_blocks; q->shared++) {
-		uint32_t entry = prefix_find(l->prefix, q->block[q->shared]);
+		uint64_t hash = q->block[q->shared];
+		uint32_t last = q->shared ? q->entry[q->shared - 1] : PREFIX_NONE, entry = prefix_after(l->prefix, last, hash);
+		if (q->shared + 2 * PREFIX_AHEAD < q->n_blocks)
+			prefix_expect(l->prefix, q->block[q->shared + 2 * PREFIX_AHEAD], false);
+		if (q->shared + PREFIX_AHEAD < q->n_blocks)
+			prefix_expect(l->prefix, q->block[q->shared + PREFIX_AHEAD], true);
 		q->kv_held -= l->hash_blocks;
 		if (w->tiers)
-			tiers_computed(w, l, q->block[q->shared]);
+			tiers_computed(w, l, hash);
+		q->entry[q->shared] = entry == PREFIX_NONE ? prefix_add(l->prefix, hash, last) : entry;
 		if (entry == PREFIX_NONE)
-			prefix_add(l->prefix, q->block[q->shared]);
-		else if (!prefix_use(l->prefix, entry))
+			continue;
+		if (!prefix_use(l->prefix, entry))
 			l->avail += l->hash_blocks; /* another request has added the same block to the cache, so this copy is freed */
 	}
 }
@@ -157,18 +200,19 @@ void kv_reserve(struct orr_serve *w, struct lane *l, struct req *q, uint32_t n)
  */
 void kv_insert(struct orr_serve *w, struct lane *l, const struct req *q, uint32_t n)
 {
-	uint32_t end = 0;
+	uint32_t end = 0, last = PREFIX_NONE;
 	uint64_t own = 0; /* blocks of entries without other users */
 	for (; l->prefix && end < n && end < q->n_blocks; end++) {
-		uint32_t entry = prefix_find(l->prefix, q->block[end]);
+		uint32_t entry = prefix_after(l->prefix, last, q->block[end]);
 		bool is_free = entry == PREFIX_NONE || !prefix_is_used(l->prefix, entry);
 		if (is_free && own + l->hash_blocks > l->avail)
 			break;
 		own += is_free ? l->hash_blocks : 0;
 		if (entry == PREFIX_NONE)
-			prefix_add(l->prefix, q->block[end]);
+			entry = prefix_add(l->prefix, q->block[end], last);
 		else
 			prefix_use(l->prefix, entry);
+		last = entry;
 	}
 	while (end-- > 0)
 		prefix_leave(l->prefix, prefix_find(l->prefix, q->block[end]));

@@ -156,13 +156,20 @@ struct prefix *prefix_new(void);
 void prefix_free(struct prefix *p);
 #define PREFIX_NONE UINT32_MAX
 uint32_t prefix_find(const struct prefix *p, uint64_t hash);
+/* Like prefix_find(), faster if the hash was the last one added behind the entry (PREFIX_NONE: none). */
+uint32_t prefix_after(const struct prefix *p, uint32_t entry, uint64_t hash);
 /* Adds a user; returns true if the entry had no users. */
 bool prefix_use(struct prefix *p, uint32_t entry);
 /* Removes a user. Returns true if the entry has no users left; it is then dropped after all other such entries. */
 bool prefix_leave(struct prefix *p, uint32_t entry);
 bool prefix_is_used(const struct prefix *p, uint32_t entry);
-/* Adds an entry with one user and returns it. The hash must be absent. */
-uint32_t prefix_add(struct prefix *p, uint64_t hash);
+/* Fetch memory ahead of time: for a find or an addition, first far ahead and then near; for prefix_leave(). A fleet's caches are larger
+ * than the processor's. */
+void prefix_expect(const struct prefix *p, uint64_t hash, bool is_near);
+void prefix_expect_leave(const struct prefix *p, uint32_t entry);
+enum { PREFIX_AHEAD = 8 }; /* number of hashes between the fetch and the use */
+/* Adds an entry with one user behind the entry `after` (PREFIX_NONE: none) and returns it. The hash must be absent. */
+uint32_t prefix_add(struct prefix *p, uint64_t hash, uint32_t after);
 uint32_t prefix_unused(const struct prefix *p);
 uint32_t prefix_used(const struct prefix *p);
 /* Drops the least recently used entry without users; one must exist. Returns its hash and its number. */

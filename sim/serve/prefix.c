@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Blocks of prompts by hash. Invariant: an entry with users is in no list. The list of entries to drop contains those without
- * users, in the order in which they lost their last user.
+ * Blocks of prompts by hash.
+ *
+ * The entries to drop, those without users, are in a queue in the order in which they lost their last user. An entry that gets a user stays
+ * in the queue as a stale place; places are removed when they reach the front, or when most are stale. Invariant: an entry without users
+ * has one place, `at`, which names it.
+ *
+ * The hashes of a prompt are looked up in order, and mostly were added in this order. So each entry names the one that was last added
+ * behind it, which is tried before the table of hashes. A dropped entry has users FREE.
+ *
+ * A fleet's caches are larger than those of the processor, and additions and drops come in long rows. So what the next ones read is fetched
+ * ahead of time: this is why queue and free entries are arrays.
  */
 #include "serve/lane.h"
 
@@ -10,16 +19,22 @@
 
 #include <string.h>
 
+#define FREE UINT32_MAX
+enum { AHEAD = 8 };
+
 struct entry {
 	uint64_t hash;
-	uint32_t users, prev, next; /* links of the list of entries to drop */
-	uint32_t chain;             /* next entry in its bucket, or among the free entries */
+	uint32_t users;
+	uint32_t at;     /* no users: place in the queue */
+	uint32_t chain;  /* next entry in its bucket */
+	uint32_t behind; /* the entry that was last added behind this one; it may have been dropped */
 };
 
 struct prefix {
 	struct entry *v;
-	uint32_t n, cap, free;
-	uint32_t first, last; /* list of entries to drop; first: the entry without users for the longest time */
+	uint32_t n, cap;
+	uint32_t *free, n_free, cap_free;           /* dropped entries, the next one to use at the end */
+	uint32_t *queue, first, n_queue, cap_queue; /* entries to drop: queue[first .. n_queue - 1]; PREFIX_NONE: stale */
 	uint32_t n_used, n_unused;
 	uint32_t *head, n_heads; /* a power of two */
 };
@@ -27,7 +42,6 @@ struct prefix {
 struct prefix *prefix_new(void)
 {
 	struct prefix *p = mem_zalloc(1, sizeof *p);
-	p->free = p->first = p->last = PREFIX_NONE;
 	p->n_heads = 64;
 	p->head = mem_alloc(p->n_heads * sizeof *p->head);
 	memset(p->head, 0xff, p->n_heads * sizeof *p->head);
@@ -39,6 +53,8 @@ void prefix_free(struct prefix *p)
 	if (!p)
 		return;
 	mem_free(p->v);
+	mem_free(p->free);
+	mem_free(p->queue);
 	mem_free(p->head);
 	mem_free(p);
 }
@@ -58,10 +74,16 @@ uint32_t prefix_find(const struct prefix *p, uint64_t hash)
 	return e;
 }
 
+uint32_t prefix_after(const struct prefix *p, uint32_t entry, uint64_t hash)
+{
+	uint32_t e = entry == PREFIX_NONE ? PREFIX_NONE : p->v[entry].behind;
+	return e != PREFIX_NONE && p->v[e].hash == hash && p->v[e].users != FREE ? e : prefix_find(p, hash);
+}
+
 uint32_t prefix_run(const struct prefix *p, const uint64_t *hash, uint32_t n)
 {
-	uint32_t i = 0;
-	while (i < n && prefix_find(p, hash[i]) != PREFIX_NONE)
+	uint32_t i = 0, entry = PREFIX_NONE;
+	while (i < n && (entry = prefix_after(p, entry, hash[i])) != PREFIX_NONE)
 		i++;
 	return i;
 }
@@ -81,27 +103,34 @@ uint32_t prefix_unused(const struct prefix *p)
 	return p->n_unused;
 }
 
-static void unlink_entry(struct prefix *p, const struct entry *x)
-{
-	if (x->prev == PREFIX_NONE)
-		p->first = x->next;
-	else
-		p->v[x->prev].next = x->next;
-	if (x->next == PREFIX_NONE)
-		p->last = x->prev;
-	else
-		p->v[x->next].prev = x->prev;
-	p->n_unused--;
-}
-
 bool prefix_use(struct prefix *p, uint32_t entry)
 {
 	struct entry *x = &p->v[entry];
 	if (x->users++)
 		return false;
-	unlink_entry(p, x);
+	p->queue[x->at] = PREFIX_NONE;
+	p->n_unused--;
 	p->n_used++;
 	return true;
+}
+
+/* Removes the stale places of a full queue. It becomes longer if less than half of them are stale. */
+static void tidy(struct prefix *p)
+{
+	uint32_t n = 0;
+	for (uint32_t i = p->first; i < p->n_queue; i++) {
+		uint32_t e = p->queue[i];
+		if (e == PREFIX_NONE)
+			continue;
+		p->v[e].at = n;
+		p->queue[n++] = e;
+	}
+	p->first = 0;
+	p->n_queue = n;
+	if (2 * (uint64_t)n >= p->cap_queue) {
+		p->cap_queue = 2 * n + 64;
+		p->queue = mem_realloc(p->queue, p->cap_queue, sizeof *p->queue);
+	}
 }
 
 bool prefix_leave(struct prefix *p, uint32_t entry)
@@ -109,13 +138,10 @@ bool prefix_leave(struct prefix *p, uint32_t entry)
 	struct entry *x = &p->v[entry];
 	if (--x->users)
 		return false;
-	x->prev = p->last;
-	x->next = PREFIX_NONE;
-	if (p->last == PREFIX_NONE)
-		p->first = entry;
-	else
-		p->v[p->last].next = entry;
-	p->last = entry;
+	if (p->n_queue == p->cap_queue)
+		tidy(p);
+	x->at = p->n_queue;
+	p->queue[p->n_queue++] = entry;
 	p->n_unused++;
 	p->n_used--;
 	return true;
@@ -138,33 +164,76 @@ static void widen(struct prefix *p)
 	mem_free(all);
 }
 
-uint32_t prefix_add(struct prefix *p, uint64_t hash)
+uint32_t prefix_add(struct prefix *p, uint64_t hash, uint32_t after)
 {
-	if (p->n_used + p->n_unused >= p->n_heads)
+	if (2 * (p->n_used + p->n_unused) >= p->n_heads)
 		widen(p);
-	uint32_t e = p->free;
-	if (e != PREFIX_NONE) {
-		p->free = p->v[e].chain;
+	uint32_t e;
+	if (p->n_free) {
+		e = p->free[--p->n_free];
+		if (p->n_free >= AHEAD)
+			__builtin_prefetch(&p->v[p->free[p->n_free - AHEAD]], 1);
 	} else {
 		MEM_GROW(p->v, p->n, p->cap);
 		e = p->n++;
 	}
 	uint32_t *head = head_of(p, hash);
-	p->v[e] = (struct entry){ .hash = hash, .users = 1, .chain = *head };
+	p->v[e] = (struct entry){ .hash = hash, .users = 1, .chain = *head, .behind = PREFIX_NONE };
+	if (after != PREFIX_NONE)
+		p->v[after].behind = e;
 	*head = e;
 	p->n_used++;
 	return e;
 }
 
+void prefix_expect(const struct prefix *p, uint64_t hash, bool is_near)
+{
+	uint32_t *head = head_of(p, hash);
+	if (!is_near)
+		__builtin_prefetch(head, 1);
+	else if (*head != PREFIX_NONE)
+		__builtin_prefetch(&p->v[*head]);
+}
+
+void prefix_expect_leave(const struct prefix *p, uint32_t entry)
+{
+	__builtin_prefetch(&p->v[entry], 1);
+}
+
+/* Returns the entry that will be dropped after i others; NULL: not known. */
+static inline const struct entry *drop_after(const struct prefix *p, uint32_t i)
+{
+	uint32_t e = p->first + i < p->n_queue ? p->queue[p->first + i] : PREFIX_NONE;
+	return e == PREFIX_NONE ? NULL : &p->v[e];
+}
+
+/* Fetches an entry that will be dropped soon, then its bucket, then the first entry there. Part of its caller, because a compiler may leave
+ * out calls that only fetch. */
+__attribute__((always_inline)) static inline void expect_drops(const struct prefix *p)
+{
+	const struct entry *far = drop_after(p, 3 * AHEAD), *middle = drop_after(p, 2 * AHEAD), *near = drop_after(p, AHEAD);
+	if (far)
+		__builtin_prefetch(far, 1);
+	if (middle)
+		__builtin_prefetch(head_of(p, middle->hash), 1);
+	uint32_t first = near ? *head_of(p, near->hash) : PREFIX_NONE;
+	if (first != PREFIX_NONE)
+		__builtin_prefetch(&p->v[first], 1);
+}
+
 uint64_t prefix_drop(struct prefix *p, uint32_t *entry)
 {
-	uint32_t e = *entry = p->first;
-	unlink_entry(p, &p->v[e]);
+	while (p->queue[p->first] == PREFIX_NONE)
+		p->first++;
+	expect_drops(p);
+	uint32_t e = *entry = p->queue[p->first++];
+	p->n_unused--;
 	uint32_t *at = head_of(p, p->v[e].hash);
 	while (*at != e)
 		at = &p->v[*at].chain;
 	*at = p->v[e].chain;
-	p->v[e].chain = p->free;
-	p->free = e;
+	p->v[e].users = FREE;
+	MEM_GROW(p->free, p->n_free, p->cap_free);
+	p->free[p->n_free++] = e;
 	return p->v[e].hash;
 }

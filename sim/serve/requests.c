@@ -95,8 +95,10 @@ static void keep_blocks(const struct orr_serve *w, struct req *q)
 
 void req_free_all(struct orr_serve *w)
 {
-	for (uint32_t i = 0; i < w->n_req; i++)
+	for (uint32_t i = 0; i < w->n_req; i++) {
 		mem_free(w->req[i].own_block);
+		mem_free(w->req[i].entry);
+	}
 	mem_free(w->req);
 }
 
@@ -151,6 +153,8 @@ struct req *req_new(struct orr_serve *w, const struct request_rec *rec)
 		.block = rec->block,
 		.own_block = q->own_block,
 		.cap_own = q->cap_own,
+		.entry = q->entry,
+		.cap_entry = q->cap_entry,
 		.first_in = NONE,
 		.first_answer = NONE,
 		.last_answer = NONE,

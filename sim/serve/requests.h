@@ -59,6 +59,8 @@ struct req {
 	uint32_t kv_held;          /* number of blocks of the request that are not shared */
 	uint32_t n_blocks, shared; /* number of hashes of its prompt; number of these blocks that it shares with the prefix cache */
 	const uint64_t *block;
+	uint32_t *entry;     /* [shared]: their entries in the prefix cache */
+	uint32_t cap_entry;  /* memory of the slot too */
 	uint64_t *own_block; /* memory of the slot for hashes of a generated request; kept for the slot's next request */
 	uint32_t cap_own;
 	double max_gap_s;            /* longest time between two tokens */

@@ -159,7 +159,7 @@ static void write_block(struct orr_serve *w, const struct lane *l, enum tier i, 
 		drop_first(w, l, i, s, now_s);
 	if (!s->set)
 		s->set = prefix_new();
-	entry = prefix_add(s->set, key);
+	entry = prefix_add(s->set, key, PREFIX_NONE);
 	prefix_leave(s->set, entry);
 	if (entry >= s->cap) {
 		s->cap = entry < 32 ? 64 : entry * 2;

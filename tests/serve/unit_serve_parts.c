@@ -61,7 +61,7 @@ static bool step(struct prefix *p, struct listed *l, uint32_t h, bool leaves, ui
 {
 	uint32_t entry = prefix_find(p, h);
 	if (!l->is_there[h]) {
-		prefix_add(p, h);
+		prefix_add(p, h, h ? prefix_find(p, h - 1) : PREFIX_NONE);
 		l->is_there[h] = true;
 		l->users[h] = 1;
 		return true;
