@@ -32,6 +32,7 @@ struct server {
 	orr_req *victim; /* residents outside the batch; the last one is swapped out next */
 	uint32_t n_victims, cap_victims;
 	bool has_victims; /* victim is up to date in this instant */
+	uint32_t need;    /* blocks that the batch takes for its next tokens */
 	double from_s;    /* start time of the batch */
 };
 
@@ -188,19 +189,31 @@ static bool swap_out(const struct mlfq *m, struct orr_serve *w, uint32_t replica
 	return false;
 }
 
+/* Makes the request resident, with a block for its next token, beside the blocks that the batch needs. Returns false if too few can be
+ * freed. */
+static bool make_room(struct mlfq *m, struct orr_serve *w, uint32_t replica, orr_req r, uint32_t tokens)
+{
+	struct server *v = &m->server[replica];
+	bool is_resident = orr_req_is_resident(w, r);
+	uint64_t room = (uint64_t)orr_kv_held(w, r) * orr_kv_block_tokens(w, replica);
+	uint32_t more = is_resident && orr_req_done(w, r) > room; /* an admission includes the next token */
+	while (is_resident ? orr_kv_free(w, replica) < v->need + more : !orr_admit(w, r, tokens, v->need))
+		if (!swap_out(m, w, replica))
+			return false;
+	v->need += more;
+	return true;
+}
+
 /* Adds the request to the batch if memory can be freed for it. */
 static bool choose(struct mlfq *m, struct orr_serve *w, uint32_t replica, orr_req r)
 {
 	struct server *v = &m->server[replica];
 	struct entry *e = entry_of(m, w, r);
-	uint32_t done = orr_req_done(w, r), prompt = orr_req_prompt(w, r),
-		 tokens = done > prompt ? done : prompt; /* settle() makes room for the next token */
-	e->is_chosen = true;
-	while (!orr_req_is_resident(w, r) && !orr_admit(w, r, tokens, 0))
-		if (!swap_out(m, w, replica)) {
-			e->is_chosen = false;
-			return false;
-		}
+	uint32_t done = orr_req_done(w, r), prompt = orr_req_prompt(w, r);
+	e->is_chosen = true; /* it is no victim */
+	e->is_chosen = make_room(m, w, replica, r, done > prompt ? done : prompt);
+	if (!e->is_chosen)
+		return false;
 	v->batch[v->n_batch++] = r;
 	return true;
 }
@@ -264,6 +277,7 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 	if (!orr_replica_is_idle(w, replica))
 		return;
 	v->has_victims = false;
+	v->need = 0;
 	put_back(m, w, replica);
 	promote(m, w, v);
 	choose_all(m, w, replica);

@@ -5,8 +5,12 @@
  * Runs Vidur's 2,000 requests under vllm, as in tests/oracle/oracle_vidur.c, 20 times per case, without rows. Includes the
  * calls of the policy through its table, and metrics. Best of seven. The last column is the cost of --record explain: the median
  * over pairs of rounds, one without and one with parts.
+ *
+ * usage: bench_serve_llm [--requests]; --requests runs 10 million turns of conversations on 64 replicas with prefix caches instead (some
+ * CPU minutes).
  */
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "tests/serve/llm_run.h"
@@ -80,8 +84,42 @@ static void measure_apart(const char *what, const struct reqset *set, const stru
 			.requests = set, .policy = policy, .deployments = d, .n_deployments = 2, .cluster = "5x1", .is_quick = true });
 }
 
-int main(void)
+/* Mean prompt 986 tokens, output 151; 807 of 1,000 blocks of prompts were in an earlier prompt: a prefix of 796 tokens. */
+static int measure_many(void)
 {
+	static const char turns[] = "chat:rate=60,n=10000000,turns=3,gap=30s,system=512,assistants=64,prompt=lognormal:100:400,"
+				    "output=lognormal:150:500";
+	struct orr_error err = { 0 };
+	struct rusage t;
+	struct reqset *set = reqset_load(turns, NULL, NULL, 1, &err);
+	struct run_result *r = set ? llm_serve(&(struct llm_run){ .requests = set,
+						       .model = "llama2-7b",
+						       .device = "a100",
+						       .replicas = 64,
+						       .policy = &orr_policy_serve_vllm,
+						       .options = "prefix_cache=true",
+						       .is_quick = true },
+					     &err)
+				   : NULL;
+	reqset_free(set);
+	if (!r) {
+		fprintf(stderr, "serve_llm: %s\n", err.text);
+		return 1;
+	}
+	getrusage(RUSAGE_SELF, &t);
+	printf("%s, vllm on 64 replicas with prefix caches\n", turns);
+	printf("%.0f requests, %.0f refused, %.0f iterations, %.2f of the prompt tokens in a cache: %.1f s user, %.1f s system, %.0f MiB\n",
+		llm_metric(r, "requests"), llm_metric(r, "requests_refused"), llm_metric(r, "iterations"),
+		llm_metric(r, "prefix_hit_share"), user_s(), (double)t.ru_stime.tv_sec + 1e-6 * (double)t.ru_stime.tv_usec,
+		(double)t.ru_maxrss / 1024);
+	result_free(r);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && !strcmp(argv[1], "--requests"))
+		return measure_many();
 	struct reqset *set = llm_vidur_requests();
 	if (!set) {
 		printf("serve_llm: skipped: no oracles/vidur under ORRERY_DATA_PATH\n");

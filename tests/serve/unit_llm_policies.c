@@ -3,6 +3,7 @@
  * Policies of language models on two requests, computed by hand, and a cascade of two models. / An iteration of T tokens takes 10 + T
  * ms. Request R0 arrives at 0 with 10 prompt tokens and 3 output tokens; R1 arrives at 5 ms with 5 and 2.
  */
+#include "tests/serve/llm_run.h"
 #include "tests/serve/serve_replay.h"
 #include "tests/tap.h"
 
@@ -141,8 +142,32 @@ static void cascade(void)
 	result_free(r);
 }
 
+/*
+ * mlfq with 6 blocks of 16 tokens. R0 (47 prompt tokens) has its first token at 57 ms, its second at 68 ms, and then needs a fourth block.
+ * R1 (48 prompt tokens: 3 blocks) arrives at 60 ms. Only 2 blocks are left for it beside R0's next one, so it waits until R0 ends at 57 +
+ * 19 x 11 = 266 ms, has its token at 324 ms, and nothing is evicted.
+ */
+static void mlfq_waits(void)
+{
+	struct reqset *set = llm_requests("arrival_s,prompt_tokens,output_tokens\n0,47,20\n0.06,48,1\n", &err);
+	struct run_result *r = set ? llm_serve(&(struct llm_run){ .requests = set,
+						       .model = model,
+						       .kv_blocks = 6,
+						       .policy = &orr_policy_serve_mlfq,
+						       .settings = "quantum=10s" },
+					     &err)
+				   : NULL;
+	ok(r && llm_metric(r, "preemptions") == 0,
+		"mlfq: a request that finds no room beside the next tokens of the batch is not admitted");
+	near_to(r ? r->requests[0].completed_s : NAN, .266, 1e-9, "mlfq: the request in the batch goes on");
+	near_to(r ? r->requests[1].completed_s : NAN, .324, 1e-9, "mlfq: the other one follows");
+	result_free(r);
+	reqset_free(set);
+}
+
 int main(void)
 {
+	mlfq_waits();
 	two_requests();
 	little_memory();
 	cascade();
