@@ -254,7 +254,7 @@ static double overhead_of(const struct orr_jobs *w, const struct muri_job *x)
 	return 10;
 }
 
-/* Stops every job; the overhead of the time since the last decision was no progress. */
+/* Stops every job. The overhead of each group since the last decision made no progress. */
 static void stop_all(struct muri *m, struct orr_jobs *w)
 {
 	double since_s = (double)(orr_now(w) - m->last_ns) / 1e9;
