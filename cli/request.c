@@ -35,7 +35,7 @@ static const struct common_flag {
 	{ "set", "PATH=VALUE", OPT_SET, NULL, NULL },
 	{ "seed", "N", OPT_KEY, "seed", "seed of every random stream (default 1)" },
 	{ "replications", "N", OPT_KEY, "replications",
-		"number of replications, each with other random numbers; more than one\ngive means with intervals (default 1)" },
+		"number of replications, each with different random numbers; more than\none gives means with intervals (default 1)" },
 	{ "until-precision", "X", OPT_KEY, "until_precision",
 		"add replications until the half-width of every policy's intervals is at\nmost X of the mean (such as 0.05): from 10 to "
 		"1000, or to --replications N" },

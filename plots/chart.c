@@ -154,7 +154,8 @@ static enum sample sample_of(const struct chart *c, size_t i)
 	}
 }
 
-/* Marks of published values: those with an empty label have the shape of the series before them. Lines and bars: a shape for each. */
+/* Writes shade, shape and colour of each series. Marks of published values with an empty label have the shape of the series before them;
+ * each line or bar series has its own. */
 static void put_styles(struct sbuf *b, const struct chart *c)
 {
 	size_t *shade = mem_zalloc(c->n_series + 1, sizeof *shade), slots = chart_shades(c, shade), shape = 0;

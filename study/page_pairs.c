@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Differences of the policies of a point: those that a run prints below its table, and those paired over seeds. */
+/* Differences between the policies at a point: as a run prints them below its table, and paired over seeds. */
 #include "study/page_parts.h"
 
 #include "base/mem.h"

@@ -6,7 +6,7 @@
 #include "study/figures.h"
 #include "base/search.h"
 
-/* A run, or one that failed. */
+/* A run that ended or failed. */
 struct sweep_row {
 	size_t task, order; /* rows are in order of the task, then the value of the search, then the order of policies */
 	const struct book_run *run;

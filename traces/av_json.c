@@ -374,7 +374,7 @@ static int read_series(struct series *s, struct orr_error *err)
 	else if (!rc && (!s->has_data || !(s->gap_s > 0)))
 		rc = refuse(&c, NULL, "\"data\" and \"metadata\" with \"gap_seconds\" in the object");
 	if (!rc && (double)s->n * s->gap_s > TRACE_MAX_SECONDS)
-		rc = refuse(&c, "data", "ticks of at most 4e9 s");
+		rc = refuse(&c, "data", "ticks that last at most 4e9 s together");
 	sbuf_free(&all);
 	return rc;
 }

@@ -18,7 +18,7 @@ static const struct orr_param params[] = { ORR_PARAM_INT("n", "1", 1, 1e6, "numb
 	ORR_PARAM_TIME("every", "0", "time between two flows"), ORR_PARAM_INT("f", "10", 1, 1e6, "branches"),
 	ORR_PARAM_INT("f2", "0", 0, 1e6, "branches within each branch; 0: none"),
 	ORR_PARAM_REAL("prefix", "20", 0, 1e9, "work of source and prefix, seconds on `gpus` GPUs"),
-	ORR_PARAM_REAL("branch", "1", 0, 1e9, "work of a branch before f2, seconds"),
+	ORR_PARAM_REAL("branch", "1", 0, 1e9, "work of a branch before its inner branches (f2), seconds"),
 	ORR_PARAM_REAL("branch2", "1", 0, 1e9, "work of a branch of f2, seconds"),
 	ORR_PARAM_REAL("evaluate", "0", 0, 1e9, "work of the evaluator of a branch, seconds"),
 	ORR_PARAM_INT("stages", "1", 1, 1000, "stages of a branch, of equal work"),

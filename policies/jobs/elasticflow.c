@@ -5,12 +5,12 @@
  * code; without its slots, overheads and caches.
  *
  * 1. Minimum satisfactory share: in order of deadline, each job is planned on the GPUs that the jobs before it leave free over time. The
- *    smallest size is found with which the work fits between some time s and the deadline, filled backward from the deadline; from s on the
- *    job has that size, before s the next smaller one, where as much is free.
+ *    plan uses the smallest size with which the work fits before the deadline, filled backward from it. The job has this size from some
+ *    time s on. Before s it has the next smaller size, at times when enough GPUs are free.
  * 2. Admission: a new job whose plan misses its deadline, or makes that of an admitted job miss, is declined: it ends as killed. A job that
  *    has missed its deadline continues with what is left. Jobs without a deadline are never declined.
  * 3. GPUs that no plan uses now go, one step of size at a time, to the job whose GPU time grows least per GPU; first to jobs without
- *    GPUs, in order of submission. If a job does not fit where its plan has free GPUs (another type, single nodes), others start there.
+ *    GPUs, in order of submission. If a job does not fit where its plan has free GPUs (another type, single nodes), other jobs start there.
  *
  * docs/models/jobs-deadlines.md.
  */

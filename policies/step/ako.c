@@ -193,7 +193,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	return a;
 }
 
-/* Builds the forward and backward passes, after the messages of `depth` rounds ago have arrived. */
+/* Builds the passes of an iteration. The forward pass waits for the messages that were sent `depth` rounds earlier. */
 static void compute(struct ako *a, struct orr_step *s, uint32_t i, uint64_t k)
 {
 	orr_op forward = orr_compute(s, i, ORR_FORWARD, work_s(s, i, &a->facts, true));

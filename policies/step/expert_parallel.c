@@ -306,7 +306,8 @@ static void describe(void *self, char *out, size_t size)
 
 static const struct orr_param params[] = { ORR_PARAM_INT("ep", "0", 0, 1e6, "GPUs that share the experts; 0: all"),
 	ORR_PARAM_CHOICE("work", "layer", "dispatch|combine|layer|train|pair",
-		"an exchange; the forward pass; forward and backward; or a forward overlapped with a backward pass"),
+		"dispatch, combine: one exchange; layer: the forward pass; train: forward and backward passes; pair: a forward pass "
+		"overlapped with a backward pass"),
 	ORR_PARAM_INT("layers", "1", 1, 1e4, "number of layers"),
 	ORR_PARAM_REAL("tokens", "0", 0, 1e12, "tokens of a GPU; 0: those of its batch"),
 	ORR_PARAM_LIST("kernel_s", "",

@@ -344,8 +344,8 @@ static bool is_same_piece(const struct pool_piece *a, const struct pool_piece *b
 	return a->node == b->node && a->gpus == b->gpus && a->slot == b->slot && a->milli == b->milli;
 }
 
-/* Computes the choice of the other rule and compares it with the first choice, which stays in p->scratch. `count` tracks no CPUs and memory
- * of nodes. */
+/* Places the request by the other rule and records whether the choices differ; p->scratch keeps the first one. `count` does not track the
+ * CPUs and memory of nodes. */
 static void compare(struct pool *p, const struct pool_request *r, bool fits, uint32_t type)
 {
 	uint32_t n = p->n_scratch, other_type;

@@ -230,7 +230,7 @@ const struct world_effect jobs_effects[] = {
 	{ .key = "network", .why = "no device sent a message", .use = STEP_USED_MESSAGES },
 	{ .key = "network", .why = STEP_NO_NETWORK, .holds = uses_network },
 	{ .key = "network", .why = STEP_SAME_ROUTES, .holds = routes_change, .is_unsure = true },
-	{ .key = "device", .why = "every GPU is of this device by its type", .holds = device_changes },
+	{ .key = "device", .why = "the GPU types of the cluster select this device", .holds = device_changes },
 	STEP_EFFECTS,
 	{ .key = "interference", .why = "no two jobs shared GPUs", .use = JOBS_USED_INTERFERENCE },
 	{ .key = "jobs.group_slowdown", .why = "no jobs with stages shared GPUs", .use = JOBS_USED_STAGES },

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Computes v = momentum v + u over the span; u has only the span. Creates *v on first use. Returns v's span. */
+/* Computes v = momentum v + u over the span; u holds only the elements of the span. Creates *v on first use. Returns v's span. */
 static const double *add_velocity(struct learn *l, struct vec **v, const double *u, struct span s)
 {
 	if (!*v)

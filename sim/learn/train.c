@@ -152,7 +152,7 @@ static void hear_begin(struct session *s, double time_s, uint64_t op, const stru
 		learn_begin(s->learn, time_s, op, s->open, n_open, group, n_group, &s->error);
 }
 
-/* Updates over a graph: learn.epochs limits the steps, so each task counts. */
+/* Handles updates of tasks over a graph. None is left out, because learn.epochs limits the run, not a number of samples. */
 static void hear_task(struct session *s, double time_s, bool is_end, uint64_t op, const struct orr_update *u, uint32_t n_updates,
 	const uint32_t *group, uint32_t n_group)
 {

@@ -54,7 +54,7 @@ const struct world_effect plan_effects[] = {
 	{ .key = "network", .why = "no device sent a message", .use = PLAN_USED_MESSAGES | STEP_USED_MESSAGES },
 	{ .key = "network", .why = STEP_NO_NETWORK, .holds = uses_network },
 	{ .key = "network", .why = STEP_SAME_ROUTES, .holds = routes_change, .is_unsure = true },
-	{ .key = "device", .why = "every GPU is of this device by its type", .holds = device_changes },
+	{ .key = "device", .why = "the GPU types of the cluster select this device", .holds = device_changes },
 	{ .key = "profile", .why = "the profiles of the devices are the same by default", .holds = profile_changes },
 	{ .key = "profile", .why = "kernel times of the model do not depend on it", .holds = profile_times_change, .is_unsure = true },
 	{ .key = "plan.budget", .why = "the search ended before this limit", .use = PLAN_USED_BUDGET },

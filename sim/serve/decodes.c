@@ -287,7 +287,7 @@ const char *decodes_check(const struct orr_serve *w, const struct lane *l)
 		if (q.later_at == NONE)
 			ring[take_clock(l, &q) % l->block_tokens]++;
 		if (q.done > kv_holds(l, &q) * l->block_tokens + 1)
-			wrong = "a decode has more tokens than blocks";
+			wrong = "a decode has more tokens than its blocks hold";
 		if (l->ends.v[q.heap_at].clock != q.joined + (q.output_asked - q.outputs))
 			wrong = "the end of a decode does not match its outputs";
 	}

@@ -306,7 +306,7 @@ const struct world_effect serve_effects[] = {
 	{ .key = "serve.scale_quiet", .why = "every decision is the same with the default", .use = SERVE_USED_SCALE_QUIET },
 	{ .key = "serve.utilisation_limit", .why = "the limit kept no run from a replica", .use = SERVE_USED_UTILISATION },
 	{ .key = "serve.warmup", .why = "every mean is the same without this option", .use = SERVE_USED_WARMUP },
-	{ .key = "device", .why = "every GPU is of this device by its type", .holds = device_changes },
+	{ .key = "device", .why = "the GPU types of the cluster select this device", .holds = device_changes },
 	{ .key = "serve.start_up", .why = "no replica was added later", .use = SERVE_USED_START_UP },
 	{ .key = "serve.notice", .why = "nodes do not fail", .holds = may_fail },
 	{ .key = "serve.notice", .why = "no notice was given before the end", .holds = had_notice },

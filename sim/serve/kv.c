@@ -41,7 +41,7 @@ bool kv_open(struct orr_serve *w, struct lane *l, uint32_t deployment, struct or
 	return true;
 }
 
-/* Drops entries of the cache without users after blocks were taken. */
+/* Drops cache entries without users until the others fit. To be called after blocks were taken. */
 static void trim(struct orr_serve *w, struct lane *l)
 {
 	uint32_t entry;

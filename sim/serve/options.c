@@ -106,8 +106,10 @@ const struct orr_param serve_options[] = {
 	ORR_PARAM_CHOICE("roles", "fixed", "fixed|adaptive",
 		"adaptive: replicas change between the roles prefill and decode by their load, for policies without roles of their own"),
 	ORR_PARAM_TIME("role_interval", "10s", "with roles=adaptive: time between two decisions"),
-	ORR_PARAM_REAL("role_waiting", "4", 0, 1e9, "with roles=adaptive: waiting requests per replica from which a side gets a replica"),
-	ORR_PARAM_REAL("role_kv", "0.9", 0, 1, "with roles=adaptive: mean share of KV blocks in use from which decodes get a replica"),
+	ORR_PARAM_REAL("role_waiting", "4", 0, 1e9,
+		"with roles=adaptive: a role gets another replica if it has at least this many waiting requests per replica"),
+	ORR_PARAM_REAL("role_kv", "0.9", 0, 1,
+		"with roles=adaptive: decode gets another replica if the mean share of KV blocks in use is at least this"),
 	ORR_PARAM_CHOICE("kv_link", "independent", "independent|fifo",
 		"KV transfers without a network: each at kv_Bps, regardless of others, or one at a time from each sending replica, first "
 		"come, "

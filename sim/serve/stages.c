@@ -75,7 +75,7 @@ const char *stages_check(const struct orr_serve *w, const struct lane *l)
 		const struct req *q = &w->req[slot];
 		decodes += q->done > q->prompt;
 		if (q->done > kv_holds(l, q) * l->block_tokens + 1)
-			return "a request has more tokens than blocks";
+			return "a request has more tokens than its blocks hold";
 	}
 	return decodes == s->decodes ? NULL : "the count of decodes is incorrect";
 }

@@ -7,7 +7,7 @@ const struct orr_param spot_options[] = { ORR_PARAM_TIME(
 	ORR_PARAM_TIME("notice", "0", "time between the notice and the removal of an instance; 0: no notice"),
 	ORR_PARAM_REAL("price", "1", 0, 1e6, "USD per hour of a spot instance that has no price in the trace or the price series"),
 	ORR_PARAM_REAL("on_demand_price", "3", 0, 1e6, "USD per hour of an on-demand instance"),
-	ORR_PARAM_REAL("max_price", "0", 0, 1e6, "no spot instance is taken at a higher price, USD per hour; 0: no limit"),
+	ORR_PARAM_REAL("max_price", "0", 0, 1e6, "highest accepted price of a spot instance, USD per hour; 0: no limit"),
 	ORR_PARAM_CHOICE("billing", "second", "second|hour", "hour: a started hour is paid in full"),
 	ORR_PARAM_INT("target", "0", 0, 1e6, "spot instances requested at the start; 0: all that are offered"),
 	ORR_PARAM_INT("quota", "0", 0, 1e6, "maximum number of live spot instances; 0: no limit"),

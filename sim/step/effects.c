@@ -73,7 +73,8 @@ static bool is_drawn(const struct scenario *s, size_t i, const struct run_result
 	return t->learn || t->set.cost_samples || step_used(s, i) & STEP_USED_RANDOM;
 }
 
-/* Lanes give the same times. So merge=on equals auto if auto merges; otherwise merge=on is an error. */
+/* Returns whether step.merge is not `on`. Merged lanes have the same times, so `on` equals auto if auto merges; otherwise it is an error.
+ */
 static bool is_merge_off(const struct scenario *s, size_t i, const struct run_result *r)
 {
 	(void)i, (void)r;
@@ -132,7 +133,7 @@ const struct world_effect step_effects[] = {
 	{ .key = "network", .why = "no device sent a message", .use = STEP_USED_MESSAGES },
 	{ .key = "network", .why = STEP_NO_NETWORK, .holds = uses_network },
 	{ .key = "network", .why = STEP_SAME_ROUTES, .holds = routes_change, .is_unsure = true },
-	{ .key = "device", .why = "every GPU is of this device by its type", .holds = device_changes },
+	{ .key = "device", .why = "the GPU types of the cluster select this device", .holds = device_changes },
 	{ .key = "seed", .why = "nothing of this run is drawn at random", .holds = is_drawn },
 	{ .key = "policy_timeout", .why = "no call of the policy reached the limit" },
 	{ .key = "profile", .why = "the profiles of the devices are the same by default", .holds = profile_changes },

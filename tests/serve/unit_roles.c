@@ -73,7 +73,7 @@ static void test_admission(void)
 	result_free(r);
 }
 
-/* shortest-iteration: the decode replica with the least predicted iteration; equal here, so the first, then the other one. */
+/* Tests that shortest-iteration chooses the first decode replica if the predicted iterations are equal. */
 static void test_choice(void)
 {
 	struct orr_error err;

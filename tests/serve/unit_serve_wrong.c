@@ -149,7 +149,7 @@ static void hold_too_much(struct orr_serve *w)
 	start_with(w, 0, &(struct orr_batch){ .model = 0, .req = &other, .samples = 4 }, 1);
 	orr_run_resume(w, orr_run_first(w, 0));
 }
-/* Saves a run that would still hold 20 when the other run reaches 90. */
+/* Saves a run whose 20 units of memory do not fit beside the 90 that the other run reaches; the device has 100. */
 static void save_too_much(struct orr_serve *w)
 {
 	orr_req other = orr_fifo_next(w, now_waiting);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * spot_script.h - a run of a policy of the spot world that acts when a timer fires, and once at the start
+ * spot_script.h - runs a scripted policy of the spot world, which acts once at the start and when a timer fires
  *
  * A test sets the functions and flags, and calls go().
  */
