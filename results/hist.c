@@ -242,12 +242,13 @@ size_t hist_count_above(const struct hist *h, double limit, double *above, doubl
 	while (h->last_index >> shift >= BLOCKS_MAX)
 		shift++;
 	size_t n = (h->last_index >> shift) + 1;
-	for (size_t k = 0; k < n; k++)
-		above[k] = all[k] = 0;
-	for (uint64_t i = 0; i < h->n; i++) {
-		size_t k = h->index[i] >> shift;
-		above[k] += h->value[i] > limit;
-		all[k]++;
+	uint64_t count[BLOCKS_MAX]; /* values in the lower half, values above the limit in the upper half: one addition for both */
+	memset(count, 0, n * sizeof *count);
+	for (uint64_t i = 0; i < h->n; i++)
+		count[h->index[i] >> shift] += 1 + ((uint64_t)(h->value[i] > limit) << 32);
+	for (size_t k = 0; k < n; k++) {
+		above[k] = (double)(count[k] >> 32);
+		all[k] = (double)(count[k] & UINT32_MAX);
 	}
 	return n;
 }

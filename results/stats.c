@@ -40,15 +40,25 @@ static void extend(struct blocks *b, size_t n)
 	}
 }
 
+static size_t block_of(const struct blocks *b, uint64_t index)
+{
+	return (size_t)(index >> __builtin_ctzll(b->width)); /* the width is a power of two */
+}
+
+/* Makes room for an index after the blocks in use. Returns its block. Not inlined, so that the usual case is short. */
+static __attribute__((noinline)) size_t new_block(struct blocks *b, uint64_t index)
+{
+	while (block_of(b, index) >= BLOCKS_MAX)
+		fold(b);
+	extend(b, block_of(b, index) + 1);
+	return block_of(b, index);
+}
+
 void blocks_add(struct blocks *b, uint64_t index, double value)
 {
-	int shift = __builtin_ctzll(b->width); /* the width is a power of two */
-	while (index >> shift >= BLOCKS_MAX) {
-		fold(b);
-		shift++;
-	}
-	size_t k = (size_t)(index >> shift);
-	extend(b, k + 1);
+	size_t k = block_of(b, index);
+	if (k >= b->n)
+		k = new_block(b, index);
 	b->sum[k] += whole(value * 0x1p40);
 	b->count[k]++;
 }
