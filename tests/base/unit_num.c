@@ -179,6 +179,19 @@ static void written_numbers(void)
 		snprintf(want, sizeof want, "%" PRId64, some[k]);
 		same_text(out, want, "num_put_int");
 	}
+	bool is_good = true;
+	for (int64_t power = 1;; power *= 10) {
+		const int64_t near[] = { power - 1, power, power + 1, -power + 1, -power, -power - 1 };
+		for (size_t k = 0; k < sizeof near / sizeof *near; k++) {
+			char out[NUM_INT_MAX + 1], want[32];
+			out[num_put_int(out, near[k])] = '\0';
+			snprintf(want, sizeof want, "%lld", (long long)near[k]);
+			is_good = is_good && !strcmp(out, want);
+		}
+		if (power > INT64_MAX / 10)
+			break;
+	}
+	ok(is_good, "num_put_int: all powers of ten and their neighbours are those of printf()");
 }
 
 int main(void)
