@@ -206,7 +206,8 @@ ORR_API bool orr_try_start_on_type(struct orr_jobs *w, orr_job j, uint32_t gpu_t
 /* Starts an elastic job at a size that the job offers. Returns false if it does not fit. */
 ORR_API bool orr_try_start_sized(struct orr_jobs *w, orr_job j, uint32_t gpus);
 /* Starts a waiting job on n nodes, gpus[i] whole GPUs on node[i]. The GPUs must be free and add up to the job's request (of an
- * elastic job: to a size that it offers). */
+ * elastic job: to a size that it offers). With --partitions and several GPU types, a start that the quota does not allow has no
+ * effect: the job waits (orr_job_is_running()). */
 ORR_API void orr_start_at(struct orr_jobs *w, orr_job j, const uint32_t *node, const uint32_t *gpus, size_t n);
 /* Starts a waiting job on the GPUs of a running one, with the same number of GPUs; both may have further jobs beside them. */
 ORR_API void orr_start_beside(struct orr_jobs *w, orr_job j, orr_job other);

@@ -35,6 +35,8 @@ extern "C" {
 	256u /* flag (serving): accepts roles without distinguishing them: the world sends requests on at the end of their prompts */
 #define ORR_SERVE_BY_STAGE 128u /* flag (serving): starts work on each pipeline stage by orr_stage_run() */
 
+#define ORR_JOBS_WHOLE 512u /* flag (jobs): decides for all jobs together; cannot run with --partitions, an object for each */
+
 struct orr_policy {
 	uint32_t abi_version; /* ORR_ABI_VERSION */
 	uint32_t size;        /* sizeof(struct orr_policy) */

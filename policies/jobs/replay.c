@@ -277,4 +277,4 @@ static const struct orr_jobs_ops ops = {
 	.create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule
 };
 
-ORR_POLICY_JOBS(replay, "decisions from a file: which nodes each job has from which time on", params, ops);
+ORR_POLICY_JOBS_FLAGS(replay, "decisions from a file: which nodes each job has from which time on", ORR_JOBS_WHOLE, params, ops);

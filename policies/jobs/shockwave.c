@@ -119,7 +119,7 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 		s->member[at] = s->member[at - 1];
 	s->member[at] = (struct member){ .job = j,
 		.number = info.number,
-		.submit_s = (double)info.submit_ns / 1e9,
+		.submit_s = (double)orr_now(w) / 1e9, /* a limit of its user may have held it back */
 		.gpu_milli = (int64_t)info.gpus * info.gpu_milli,
 		.gpus = (double)info.gpus * info.gpu_milli / 1000,
 		.present = s->present };

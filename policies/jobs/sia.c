@@ -359,6 +359,8 @@ static void start(struct sia *s, struct orr_jobs *w, struct member *m)
 	if (!n)
 		return;
 	orr_start_at(w, m->job, s->on, s->gpus, n);
+	if (!orr_job_is_running(w, m->job)) /* beyond the quota of its partition */
+		return;
 	m->option = m->wanted;
 	m->started_ns = orr_now(w);
 	m->starts++;

@@ -2,13 +2,17 @@
 /* Actions of a policy (orrery/jobs.h). An invalid action ends the run with an error. */
 #include "jobs/world.h"
 
+#include <stddef.h>
+
 #include "base/mem.h"
 #include "base/num.h"
 #include "jobs/bill.h"
+#include "jobs/borrow.h"
 #include "jobs/causes.h"
 #include "jobs/group.h"
 #include "jobs/decisions.h"
 #include "jobs/life.h"
+#include "jobs/quota.h"
 
 /* Returns the job if the policy may act now and the job has this state; else fails the run and returns NULL. */
 static struct job *acting_on(struct orr_jobs *w, orr_job j, enum orr_job_state state, const char *action)
@@ -73,8 +77,8 @@ static void note_split(struct orr_jobs *w, struct job *job, const struct pool_re
 	w->totals.split++;
 }
 
-/* Takes GPUs by the placement rule. Tries the types in the order of rates_order() and takes the first with room. */
-static bool take_gpus(struct orr_jobs *w, struct job *job, const struct pool_request *r)
+/* Takes free GPUs by the placement rule. Tries the types in the order of rates_order() and takes the first with room. */
+static bool take_free(struct orr_jobs *w, struct job *job, const struct pool_request *r)
 {
 	uint32_t type[CLUSTER_MAX_TYPES];
 	if (!w->options.is_fastest_first || !(r->types & (r->types - 1)) || w->config->placement->spans_types_by_score)
@@ -87,6 +91,16 @@ static bool take_gpus(struct orr_jobs *w, struct job *job, const struct pool_req
 			return true;
 	}
 	return false;
+}
+
+/* Takes free GPUs, and GPUs that other partitions have borrowed, within the quota. */
+static bool take_gpus(struct orr_jobs *w, struct job *job, const struct pool_request *r)
+{
+	if (!quota_allows(w, job, r, 0))
+		return false;
+	if (!borrow_must_stop(w, r) && take_free(w, job, r))
+		return true;
+	return borrow_make_room(w, job, r) && take_free(w, job, r);
 }
 
 static bool start_as(struct orr_jobs *w, struct job *job, const struct pool_request *r)
@@ -147,6 +161,9 @@ void orr_start_at(struct orr_jobs *w, orr_job j, const uint32_t *node, const uin
 		return;
 	}
 	struct pool_request r = request_of(w, job, (uint32_t)sum);
+	if (!quota_allows(w, job, &r, 0))
+		return;
+	borrow_clear(w, job, &r, node, gpus, n);
 	const char *wrong = pool_take_at(w->pool, &r, node, gpus, n, &job->alloc);
 	if (wrong) {
 		world_fail(w, ORR_EFAIL, job, "start: %s", wrong);
@@ -308,7 +325,7 @@ bool orr_resize(struct orr_jobs *w, orr_job j, uint32_t gpus)
 	struct pool_request r = request_of(w, job, gpus);
 	struct pool_alloc *held = &job->alloc;
 	r.types = UINT64_C(1) << job->alloc.type;
-	if (!pool_fits_without(w->pool, &r, &held, 1))
+	if (!quota_allows(w, job, &r, quota_held(job)) || !pool_fits_without(w->pool, &r, &held, 1))
 		return false;
 	decisions_stop(w, job, 0);
 	life_stop(w, job, w->options.preempt_cost, "stop");
@@ -322,20 +339,23 @@ void orr_give_up(struct orr_jobs *w, orr_job j, const char *message)
 
 static void on_timer(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
-	(void)e, (void)subject, (void)arg;
-	((struct orr_jobs *)ctx)->policy.is_due = true;
+	(void)e, (void)arg;
+	struct orr_jobs *w = ctx;
+	w->policy.is_due = true;
+	if (w->quotas)
+		w->quotas->part[subject].is_due = true;
 }
 
 void orr_timer(struct orr_jobs *w, int64_t at_ns)
 {
 	if (at_ns != ORR_NEVER && !w->error.code)
-		eng_at(w->engine, at_ns, PRIO_TIMER, on_timer, w, 0, 0);
+		eng_at(w->engine, at_ns, PRIO_TIMER, on_timer, w, w->policy.at, 0);
 }
 
 bool orr_fits(struct orr_jobs *w, orr_job j)
 {
 	const struct job *job = job_of(w, j);
-	return job && pool_fits(w->pool, &w->shapes.shape[job->shape].request);
+	return job && borrow_fits(w, job, &w->shapes.shape[job->shape].request, NULL, 0, 0);
 }
 
 /* Leaves out jobs whose GPUs stay in use by others that share them. */
@@ -374,7 +394,10 @@ bool orr_fits_without(struct orr_jobs *w, orr_job j, uint32_t gpu_type, const or
 		given[kept++] = &x->alloc;
 	}
 	keep_shared(w, stopped, n, given, &kept);
-	bool fits = pool_fits_without(w->pool, &r, given, kept);
+	int64_t freed = 0;
+	for (size_t i = 0; i < kept; i++) /* allocations are members of jobs */
+		freed += quota_held((const struct job *)((const char *)given[i] - offsetof(struct job, alloc)));
+	bool fits = borrow_fits(w, job, &r, given, kept, freed);
 	for (size_t i = 0; i < n; i++) {
 		struct job *x = job_of(w, stopped[i]);
 		if (x)

@@ -11,7 +11,8 @@
 struct policy_calls {
 	const struct orr_policy *declared;
 	const struct orr_jobs_ops *ops;
-	void *self; /* object that create() returned */
+	void **self;    /* objects that create() returned: one, or one for each partition */
+	uint32_t n, at; /* number of objects; that of the present call */
 	struct watch *watch;
 	bool is_due;           /* schedule() is due */
 	bool is_acting;        /* inside schedule() */
@@ -24,7 +25,8 @@ struct policy_calls {
 
 void calls_create(struct orr_jobs *w, const struct orr_args *args);
 void calls_destroy(struct orr_jobs *w);
-void tell_arrived(struct orr_jobs *w, const struct job *job);
+/* Tells the policy of a job that arrived, unless a limit of its user holds it back. */
+void calls_submit(struct orr_jobs *w, struct job *job);
 void tell_evicted(struct orr_jobs *w, const struct job *job);
 /* Reports the jobs that ended since the last call. */
 void tell_ended(struct orr_jobs *w);

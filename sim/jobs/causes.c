@@ -4,10 +4,11 @@
 
 #include "base/mem.h"
 #include "jobs/lack.h"
+#include "jobs/quota_set.h"
+#include "jobs/quota.h"
 #include "jobs/world.h"
 #include "results/parts.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Limits on the stretches of one wait, and on the jobs that are blamed in turn for one stretch. */
@@ -42,6 +43,7 @@ struct account {
 	int64_t since;      /* start of the present wait */
 	int64_t first_from; /* time from which the job is the first in the order of the policy; -1: not yet */
 	uint64_t after;     /* number of the job that was first before it */
+	int64_t held_until; /* end of the time in which a limit of its user held it back */
 	uint32_t run;       /* last or present run */
 	uint32_t taker;     /* run that took the GPUs of a preempted job; NONE: unknown */
 	uint32_t lost_node;
@@ -58,6 +60,15 @@ struct reason {
 	enum orr_why_kind kind;
 	uint64_t number; /* PART_ALONE: no job is blamed */
 	const char *text;
+};
+
+/* What a policy states; each partition has a policy of its own. */
+struct stance {
+	struct reason *reason;
+	uint32_t n_reasons, cap_reasons;
+	bool is_ordered, has_first; /* is_ordered: the policy starts jobs strictly in order */
+	uint64_t first;             /* number of the first job in this order */
+	orr_job first_job;
 };
 
 struct place_use {
@@ -81,12 +92,8 @@ struct causes {
 	struct account *account; /* [slot] */
 	uint32_t n_accounts;
 	struct place_use *node;
-	struct reason *reason;
-	uint32_t n_reasons, cap_reasons;
-	bool is_ordered; /* the policy starts jobs strictly in order */
-	bool has_first;
-	uint64_t first; /* number of the first job in this order */
-	orr_job first_job;
+	struct stance *stance; /* [partition] */
+	uint32_t n_stances;
 };
 
 static const char in_turn[] = "earlier jobs", others[] = "other jobs";
@@ -167,10 +174,10 @@ void causes_instant(struct orr_jobs *w)
 
 void orr_why(struct orr_jobs *w, enum orr_why_kind kind, orr_job blamed, const char *text)
 {
-	struct causes *x = w->causes;
 	const struct job *job = job_of(w, blamed);
-	if (!x)
+	if (!w->causes)
 		return;
+	struct stance *x = &w->causes->stance[w->policy.at];
 	if (kind == ORR_WHY_ORDER) {
 		x->is_ordered = true;
 		struct account *a = job ? account_of(w, job) : NULL;
@@ -199,7 +206,7 @@ void orr_why(struct orr_jobs *w, enum orr_why_kind kind, orr_job blamed, const c
 }
 
 /* Returns the reason that held just before t, or NULL. */
-static const struct reason *reason_before(const struct causes *x, int64_t t)
+static const struct reason *reason_before(const struct stance *x, int64_t t)
 {
 	uint32_t low = 0, high = x->n_reasons;
 	while (low < high) {
@@ -246,7 +253,7 @@ static struct part part_of(enum part_kind kind, const char *cause, uint64_t numb
 static void add_numbers(struct part *p, const struct stretch *s)
 {
 	static const char *const details[] = { "% GPUs asked, % free", "% cores asked, % free", "% GiB asked, % free",
-		"% GPUs asked, % free" };
+		"% GPUs asked, % free", "% GPUs asked, % left" };
 	p->detail = details[s->lack];
 	p->value[0] = s->asked;
 	p->value[1] = s->free;
@@ -277,7 +284,7 @@ static void put_holders(struct division *d, const struct causes *x, const struct
 	}
 }
 
-static void put_reason(struct division *d, const struct causes *x, int64_t from, int64_t to)
+static void put_reason(struct division *d, const struct stance *x, int64_t from, int64_t to)
 {
 	const struct reason *r = reason_before(x, to);
 	struct part p = part_of(PART_UNNAMED, NULL, PART_ALONE);
@@ -289,7 +296,8 @@ static void put_reason(struct division *d, const struct causes *x, int64_t from,
 }
 
 /* Divides [from, to) by the class of the request; r: the run whose end ended the wait. */
-static void put_classes(struct division *d, const struct orr_jobs *w, const struct causes_line *l, int64_t from, int64_t to, uint32_t r)
+static void put_classes(
+	struct division *d, const struct orr_jobs *w, const struct causes_line *l, uint32_t partition, int64_t from, int64_t to, uint32_t r)
 {
 	const struct causes *x = w->causes;
 	for (uint32_t i = l->n; to > from && i-- > 0 && d->n < MOST_STRETCHES;) {
@@ -298,7 +306,11 @@ static void put_classes(struct division *d, const struct orr_jobs *w, const stru
 		if (begin >= to)
 			continue;
 		if (s->lack == FITS) {
-			put_reason(d, x, begin, to);
+			put_reason(d, &x->stance[partition], begin, to);
+		} else if (s->lack == LACKS_QUOTA) {
+			struct part p = part_of(PART_LIMITED, w->quotas->set->of[partition].cause, PART_ALONE);
+			add_numbers(&p, s);
+			put(d, begin, to, &p);
 		} else if (s->lack == IS_FRAGMENTED) {
 			struct part p = part_of(PART_FRAGMENTED, NULL, PART_ALONE);
 			add_numbers(&p, s);
@@ -337,6 +349,10 @@ static int64_t interruption(const struct orr_jobs *w, const struct account *a, c
 {
 	const struct causes *x = w->causes;
 	int64_t until = first_change(l, a->since, now);
+	if (a->held_until > a->since) {
+		*what = part_of(PART_LIMITED, "the limit of its user", PART_ALONE);
+		return a->held_until;
+	}
 	if (a->is_preempted && a->taker != NONE) {
 		*what = part_of(PART_PREEMPTED, x->run[a->taker].holder, x->run[a->taker].number);
 		return least(until, x->run[a->taker].end);
@@ -356,22 +372,24 @@ static void close_wait(struct orr_jobs *w, const struct job *job, uint32_t r)
 	struct division d;
 	struct part what = of_nobody;
 	int64_t now = eng_now(w->engine), from = a->since, order_until = from;
+	a->held_until = job->is_held ? now : a->held_until;
 	d.n = 0;
 	count_waiting(w, job->shape, false);
 	const struct causes_line *l = line_of(w, job->shape);
 	if (now <= from)
 		return;
 	int64_t cut = interruption(w, a, l, now, &what);
-	if (x->is_ordered) {
+	const struct stance *policy = &x->stance[job->partition];
+	if (policy->is_ordered && !job->is_held) {
 		bool was_first = a->first_from >= 0;
-		bool knows = was_first ? a->first_from > from : x->has_first && x->first != job->number;
+		bool knows = was_first ? a->first_from > from : policy->has_first && policy->first != job->number;
 		order_until = !knows ? from : was_first ? a->first_from : now;
 		order_until = order_until > cut ? order_until : cut;
 	}
 	from = cut;
-	put_classes(&d, w, l, order_until > from ? order_until : from, now, r);
+	put_classes(&d, w, l, job->partition, order_until > from ? order_until : from, now, r);
 	if (order_until > from) {
-		struct part p = part_of(PART_ORDERED, "job", a->first_from >= 0 ? a->after : x->first);
+		struct part p = part_of(PART_ORDERED, "job", a->first_from >= 0 ? a->after : policy->first);
 		put(&d, from, order_until, &p);
 	}
 	put(&d, a->since, from, &what);
@@ -397,6 +415,12 @@ void causes_arrives(struct orr_jobs *w, const struct job *job)
 		return;
 	*account_of(w, job) = (struct account){ .since = job->submit, .first_from = -1, .run = NONE, .taker = NONE, .lost_node = NONE };
 	count_waiting(w, job->shape, true);
+}
+
+void causes_admitted(struct orr_jobs *w, const struct job *job)
+{
+	if (w->causes)
+		account_of(w, job)->held_until = eng_now(w->engine);
 }
 
 /* Returns what freed the last of the nodes of run `mine` by its end; marks the job that lost its GPUs to this run. */
@@ -586,9 +610,9 @@ void causes_ends(struct orr_jobs *w, const struct job *job, bool was_waiting)
 void causes_node(struct orr_jobs *w, uint32_t node, bool is_up)
 {
 	struct causes *x = w->causes;
-	int64_t now = eng_now(w->engine);
 	if (!x)
 		return;
+	int64_t now = eng_now(w->engine);
 	struct place_use *n = &x->node[node];
 	n->is_down = !is_up;
 	note_node(w, node, is_up);
@@ -610,6 +634,8 @@ void causes_begin(struct orr_jobs *w)
 	x->jobs = partlog_new("job", (size_t)w->config->max_rows);
 	x->nodes = partlog_new("node", (size_t)w->config->max_rows);
 	x->node = mem_zalloc(n + 1, sizeof *x->node);
+	x->n_stances = w->quotas ? w->quotas->set->n : 1;
+	x->stance = mem_zalloc(x->n_stances, sizeof *x->stance);
 	x->last_release = NONE;
 	x->changes = UINT64_MAX;
 	for (uint32_t i = 0; i < n; i++)
@@ -637,14 +663,10 @@ void causes_free(struct orr_jobs *w)
 	mem_free(x->run);
 	mem_free(x->account);
 	mem_free(x->node);
-	mem_free(x->reason);
+	for (uint32_t i = 0; i < x->n_stances; i++)
+		mem_free(x->stance[i].reason);
+	mem_free(x->stance);
 	mem_free(x);
-}
-
-static int by_number(const void *a, const void *b)
-{
-	const struct job_row *x = a, *y = b;
-	return (x->number > y->number) - (x->number < y->number);
 }
 
 /* Returns the name of a job or a node. */
@@ -653,11 +675,7 @@ static const char *name_of(void *ctx, const char *cause, uint64_t number)
 	const struct orr_jobs *w = ctx;
 	if (!strcmp(cause, "node"))
 		return w->config->cluster->node[number].name;
-	struct job_row key = { .number = number };
-	const struct run_result *r = w->result;
-	const struct job_row *row = number < r->n_jobs ? &r->jobs[number] : NULL; /* usual: the result has a row of each job */
-	if (r->n_jobs && (!row || row->number != number))
-		row = bsearch(&key, r->jobs, r->n_jobs, sizeof key, by_number);
+	const struct job_row *row = metrics_row(w->result, number);
 	return row ? row->job_id : NULL;
 }
 

@@ -23,6 +23,8 @@ void causes_end(struct orr_jobs *w);
 void causes_free(struct orr_jobs *w);
 
 void causes_arrives(struct orr_jobs *w, const struct job *job);
+/* The policy learns of a job that a limit of its user held back. */
+void causes_admitted(struct orr_jobs *w, const struct job *job);
 /* The job has its GPUs and starts now. */
 void causes_starts(struct orr_jobs *w, const struct job *job);
 /* The job is about to release its GPUs. done, kept: work of this run, and the part of it that is not lost. */

@@ -6,6 +6,8 @@
 #include "jobs/bill.h"
 #include "jobs/flows.h"
 #include "jobs/group.h"
+#include "jobs/limits.h"
+#include "jobs/quota.h"
 
 #include <stdlib.h>
 
@@ -60,6 +62,10 @@ void check_state(struct orr_jobs *w)
 		wrong = wrong_lists(w);
 	if (!wrong && w->flows)
 		flows_check(w, false);
+	if (!wrong)
+		wrong = quota_check(w);
+	if (!wrong)
+		wrong = limits_check(w);
 	if (!wrong)
 		wrong = bill_check(w, false);
 	if (wrong)

@@ -83,7 +83,7 @@ static void on_submit(struct engine *e, void *ctx, uint64_t subject, uint64_t ar
 	life_arrive(w, &r);
 	w->is_over |= w->error.code != 0;
 	if (w->slots.live > live)
-		tell_arrived(w, &w->slots.job[w->slots.last_live]);
+		calls_submit(w, &w->slots.job[w->slots.last_live]);
 	else
 		depend_ended(w, subject);
 }

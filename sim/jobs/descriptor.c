@@ -31,6 +31,7 @@ static void configure(const struct scenario *s, struct jobs_state *t)
 		.flows = t->unshared ? t->unshared : jobset_flows(t->jobs),
 		.interference = (enum interference)orr_arg_int(s->keys, "interference"),
 		.gpu_mem_mib = t->gpu_mem_mib,
+		.partitions = t->partitions,
 		.dependencies = !strcmp(orr_arg_text(s->options, "dependencies"), "on"),
 		.memory = (enum dataset_rule)orr_arg_int(s->keys, "memory"),
 		.cluster = s->cluster,
@@ -73,6 +74,7 @@ static int refuse_unfit(const struct scenario *s, const struct jobs_state *t, st
 		return ORR_OK;
 	}
 	char others[64] = "", line[24] = "", beside[64] = "", type[80] = "";
+	bool has_limits = t->partitions || orr_arg_int(s->options, "user_gpus");
 	if (count > 1)
 		snprintf(others, sizeof others, ", and so do %llu others", (unsigned long long)count - 1);
 	if (first.line)
@@ -82,9 +84,10 @@ static int refuse_unfit(const struct scenario *s, const struct jobs_state *t, st
 	if (first.gpu_types)
 		snprintf(type, sizeof type, " of type %.64s", strtab_text(jobset_strings(t->jobs), first.gpu_types));
 	return orr_fail(err, ORR_EINPUT,
-		"%s:%s job %llu requests %u GPUs%s%s and can never be placed on this cluster%s: expected a larger --cluster, or "
+		"%s:%s job %llu requests %u GPUs%s%s and can never be placed on this cluster%s%s: expected a larger --cluster%s, or "
 		"--drop-unfit, which omits such jobs",
-		jobset_source(t->jobs), line, (unsigned long long)first.number, first.gpus, type, beside, others);
+		jobset_source(t->jobs), line, (unsigned long long)first.number, first.gpus, type, beside,
+		has_limits ? " within its limits" : "", others, has_limits ? ", quota or limit" : "");
 }
 
 /* Numbers of resampled jobs differ from those of the file, so the recorded status of a row is unknown. */
@@ -476,6 +479,7 @@ static const struct orr_param keys[] = {
 	ORR_PARAM_TEXT("step_times", "", "measured times of their steps by GPUs per node and batch; empty: the fitted model"),
 	ORR_PARAM_CHOICE("batches", "adapt", "adapt|fixed", "batch of jobs that adapt: the best on their GPUs, or that of the trace"),
 	ORR_PARAM_CHOICE("epoch_ends", "exact", "exact|seconds", "ends of their epochs: exact, or in whole seconds as in Pollux's simulator"),
+	ORR_PARAM_TEXT("partitions", "", "GPU quota of each queue (NAME=GPUS,.. or a CSV file with partition and gpus; * is all other queues); empty: none"),
 	ORR_PARAM_CHOICE("interference", "auto", "auto|table|stages|occupancy|slices",
 		"speed of jobs that share GPUs: from --throughputs, from their stages, from their occupancy, equal slices of time, or the first "
 		"of these that has data"),
@@ -498,11 +502,11 @@ static const struct world_object objects[] = {
 	{ "capacity", inputs_capacity_params, "lent nodes; excludes failures", NULL },
 	SETTING_OBJECTS, { NULL, NULL, NULL, NULL }
 };
-static const char *const shown[] = { "trace_sha256", "cluster_sha256", "throughputs_sha256", "applications_sha256", "noise_sha256", "step_times_sha256", "failures_sha256", "capacity_sha256",
+static const char *const shown[] = { "trace_sha256", "cluster_sha256", "throughputs_sha256", "applications_sha256", "noise_sha256", "step_times_sha256", "partitions_sha256", "failures_sha256", "capacity_sha256",
 	"capacity_prices_sha256", SETTING_SHOWN, "step_inputs", "speed_devices",
 	"speed_profiles", "jobs_files_sha256", NULL };
 static const struct world_input inputs[] = {
-	{ "trace", NULL }, { "cluster", NULL }, { "throughputs", NULL }, { "applications", NULL }, { "noise", NULL }, { "step_times", NULL },
+	{ "trace", NULL }, { "cluster", NULL }, { "throughputs", NULL }, { "applications", NULL }, { "noise", NULL }, { "step_times", NULL }, { "partitions", NULL },
 	{ "network", NULL }, { "device", NULL },
 	{ "failures.trace", NULL }, { "capacity.trace", "capacity_sha256" }, { "capacity.prices", "capacity_prices_sha256" },
 	{ NULL, NULL }
@@ -521,6 +525,8 @@ static const struct world_flag flags[] = {
 		"draw blocks of the trace file with replacement, of length day, hour or a\ntime such as 10m; each replication draws different blocks" },
 	{ "cluster", "C", WORLD_FLAG_KEY, "cluster", NULL, "NODESxGPUS:TYPE[:speed=X][:cpus=N][:mem=GIB][:racks=N],.. or a CSV or JSON file" },
 	{ "placement", "P", WORLD_FLAG_KEY, "placement", NULL, "count, consolidate, spread, best-fit, topology or fgd" },
+	{ "partitions", "P", WORLD_FLAG_KEY, "partitions", NULL,
+		"GPU quota of each queue of the trace: NAME=GPUS,.. (* is all other queues) or\na CSV file with the columns partition and gpus (--set jobs.borrow=on,\nreclaim=preempt; limits per user: user_gpus=N, user_jobs=N)" },
 	{ "interference", "MODEL", WORLD_FLAG_KEY, "interference", NULL,
 		"speed of jobs that share GPUs: table, stages, occupancy or slices;\ndefault: the first of these that has data" },
 	{ "memory", "RULE", WORLD_FLAG_KEY, "memory", NULL, "rule that spills data sets of flows to disk: amm, lru, touch-count or none" },

@@ -2,6 +2,7 @@
 /* Options of the jobs world that have no effect on a run, and assumed costs. docs/reference/remarks.md lists the texts. */
 #include "jobs/effects.h"
 
+#include "jobs/quota_set.h"
 #include "jobs/scenario.h"
 #include "jobs/steprate.h"
 #include "jobs/type_speed.h"
@@ -89,6 +90,13 @@ static bool has_types(const struct scenario *s, size_t i, const struct run_resul
 {
 	(void)i, (void)r;
 	return s->cluster->n_types > 1;
+}
+
+static bool divides(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	const struct quota_set *p = ((const struct jobs_state *)s->state)->partitions;
+	(void)i, (void)r;
+	return !p || p->n > 1 || p->gpus < s->cluster->gpus;
 }
 
 static bool is_amm(const struct scenario *s, size_t i, const struct run_result *r)
@@ -205,6 +213,13 @@ const struct world_effect jobs_effects[] = {
 	FAILURES("failures.mtbf"), FAILURES("failures.mttr"), FAILURES("failures.types"), FAILURES("failures.trace"),
 	{ .key = "failures.types", .why = "the cluster has no node of another type", .holds = spares_types },
 	{ .key = "capacity.repeat", .why = "the run ended before the trace of instances", .use = JOBS_USED_REPEAT },
+	{ .key = "partitions", .why = "the only partition has a quota of all GPUs of the cluster", .holds = divides },
+	{ .key = "jobs.borrow", .why = "the run has no partitions", .needs = "partitions" },
+	{ .key = "jobs.borrow", .why = "no partition used more than its quota", .metric = "borrowed_part", .is_unsure = true },
+	{ .key = "jobs.reclaim", .why = "only jobs.borrow=on reads this option", .needs = "jobs.borrow=on" },
+	{ .key = "jobs.reclaim", .why = "no job was stopped for another partition", .metric = "reclaimed", .is_unsure = true },
+	{ .key = "jobs.user_gpus", .why = "no job was held back by a limit of its user", .metric = "jobs_held" },
+	{ .key = "jobs.user_jobs", .why = "no job was held back by a limit of its user", .metric = "jobs_held" },
 	{ .key = "sharing", .why = "no two jobs shared a link", .use = JOBS_USED_SHARING },
 	{ .key = "jobs.warmup", .why = "every mean is the same without this option", .use = JOBS_USED_WARMUP },
 	SHARING("jobs.sharing_most"), SHARING("jobs.sharing_tolerance"), SHARING("jobs.sharing_iterations"), SHARING("jobs.sharing_flows"),

@@ -128,7 +128,7 @@ static void arrive(struct orr_jobs *w, struct flow_branch *b, uint32_t op)
 	job->is_linear = o->scaling == FLOW_LINEAR && o->gpus;
 	x->state = FLOW_LIVE;
 	x->job = job_handle(w, w->slots.last_live);
-	tell_arrived(w, job);
+	calls_submit(w, job);
 }
 
 static void deliver(struct orr_jobs *w)

@@ -67,6 +67,9 @@ struct job {
 	uint32_t gpu_mem_mib;        /* memory used on each GPU; 0: unknown */
 	double occupancy;            /* 0: unknown */
 	double batch;                /* number of samples per GPU and iteration; 0: the default */
+	uint32_t partition;          /* 0 without partitions */
+	bool is_held;                /* by a limit of its user (limits.h): the policy does not know the job */
+	uint32_t next_held;
 	/* Totals so far. */
 	struct job_work work;
 	int64_t first_start, last_start, attained;

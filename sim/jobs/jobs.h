@@ -37,6 +37,7 @@ struct failures;
 struct steprate;
 struct capacity_config;
 struct adapt;
+struct quota_set;
 
 /* Effect of shared links on jobs that train: none; a slowdown by a formula (share.h); joint simulation in the step world. */
 enum jobs_sharing { JOBS_SHARING_OFF, JOBS_SHARING_ANALYTIC, JOBS_SHARING_SIMULATED };
@@ -67,6 +68,7 @@ struct jobs_config {
 	const struct adapt *adapt;              /* jobs that adapt their batch (adapt.h); NULL: none */
 	const struct failures *failures;        /* NULL: nodes never fail */
 	const struct capacity_config *capacity; /* lent nodes; NULL: all nodes are always present; excludes failures */
+	const struct quota_set *partitions;     /* quotas by queue; NULL: none */
 	const struct flowset *flows;            /* flows that rows of the trace name; NULL: none */
 	enum dataset_rule memory;               /* rule for data sets of flows */
 	enum interference interference;         /* speed of jobs that share their GPUs */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "jobs/lack.h"
 
+#include "jobs/quota.h"
 #include "jobs/world.h"
 
 static uint32_t to_units(int64_t v, int64_t unit)
@@ -18,6 +19,11 @@ enum lack lack_of(const struct orr_jobs *w, uint32_t shape, uint32_t *asked, uin
 	for (uint32_t t = 0; t < w->config->cluster->n_types; t++)
 		if (r->types >> t & 1 && p->free[t] > *free)
 			*free = p->free[t];
+	int64_t room = w->quotas ? quota_room(w, w->shapes.shape[shape].partition) : INT64_MAX;
+	if (quota_request(r) > room) {
+		*free = to_units(room - 499, 1000);
+		return LACKS_QUOTA;
+	}
 	bool is_whole = r->gpus && r->gpu_milli == 1000;
 	if (is_whole && *free < r->gpus)
 		return LACKS_GPUS;

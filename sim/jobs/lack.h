@@ -7,7 +7,7 @@
 
 #include "jobs/job.h"
 
-enum lack { LACKS_GPUS, LACKS_CORES, LACKS_MEMORY, IS_FRAGMENTED, FITS };
+enum lack { LACKS_GPUS, LACKS_CORES, LACKS_MEMORY, IS_FRAGMENTED, LACKS_QUOTA, FITS };
 
 /* Returns the class of the requests of a shape. asked, free: GPUs, whole cores or GiB, by class. */
 enum lack lack_of(const struct orr_jobs *w, uint32_t shape, uint32_t *asked, uint32_t *free);

@@ -9,7 +9,9 @@
 #include "jobs/flows.h"
 #include "jobs/group.h"
 #include "jobs/life.h"
+#include "jobs/limits.h"
 #include "jobs/places.h"
+#include "jobs/quota.h"
 #include "jobs/tenants.h"
 #include "jobs/training.h"
 #include "traces/status.h"
@@ -50,6 +52,23 @@ static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	life_end(w, &w->slots.job[subject], ORR_END_COMPLETED);
 }
 
+bool life_is_unfit(const struct orr_jobs *w, const struct job_rec *r, uint32_t shape)
+{
+	const struct shape *s = &w->shapes.shape[shape];
+	return !s->fits_ever || quota_excludes(w, s->partition, &s->request) || limits_exclude(w, r->user, &s->request);
+}
+
+/* Fails the run because of a job that can never start. */
+static void refuse(struct orr_jobs *w, const struct job_rec *r, uint32_t shape)
+{
+	const char *why = w->shapes.shape[shape].fits_ever ? "its partition or its user" : "this cluster";
+	world_fail(w, ORR_EINPUT, NULL,
+		"job %llu requests %u GPUs (%lld milli-cores, %lld MiB) and can never be placed on the GPUs of %s: expected more of them, "
+		"or "
+		"--drop-unfit, which omits such jobs",
+		(unsigned long long)r->number, r->gpus, (long long)r->cpu_milli, (long long)r->mem_mib, why);
+}
+
 void life_arrive(struct orr_jobs *w, const struct job_rec *r)
 {
 	bool is_good;
@@ -58,14 +77,11 @@ void life_arrive(struct orr_jobs *w, const struct job_rec *r)
 	if (work < 0 || !speedup_load(w, r))
 		return;
 	struct pool_request request = request_of_row(w, r);
-	uint32_t shape = shape_of(w, &request);
+	uint32_t shape = shape_of(w, &request, quota_partition(w, r));
 	w->totals.arrived++;
-	if (!w->shapes.shape[shape].fits_ever) {
+	if (life_is_unfit(w, r, shape)) {
 		if (!w->config->drop_unfit)
-			world_fail(w, ORR_EINPUT, NULL,
-				"job %llu requests %u GPUs (%lld milli-cores, %lld MiB) and can never be placed on this cluster: expected "
-				"a larger cluster, or --drop-unfit, which omits such jobs",
-				(unsigned long long)r->number, r->gpus, (long long)r->cpu_milli, (long long)r->mem_mib);
+			refuse(w, r, shape);
 		w->totals.refused++;
 		return;
 	}
@@ -73,6 +89,7 @@ void life_arrive(struct orr_jobs *w, const struct job_rec *r)
 	struct job *job = &w->slots.job[slot];
 	fill_in(w, job, r);
 	job->shape = shape;
+	job->partition = w->shapes.shape[shape].partition;
 	job->training = training;
 	job->adapt = adapt_kind_of_row(w, r);
 	rates_arrive(w, job, r);
@@ -167,6 +184,7 @@ void life_start(struct orr_jobs *w, struct job *job)
 	job->running_at = w->slots.n_running;
 	MEM_GROW(w->slots.running, w->slots.n_running, w->slots.cap_running);
 	w->slots.running[w->slots.n_running++] = slot_of(w, job);
+	quota_takes(w, job);
 	job->work.progress_from = num_add_sat(now, job->start_cost);
 	job->work.piece_done = job->work.piece_saved = 0;
 	job->work.has_rate = job->training == NONE;
@@ -220,6 +238,7 @@ static void leave_gpus(struct orr_jobs *w, struct job *job, int64_t done, int64_
 	job->end = (struct eng_event){ 0, 0 };
 	places_give(w, job);
 	bill_leave(w, job, done, kept);
+	quota_gives(w, job);
 	struct job *rest = job->mate == NONE ? NULL : &w->slots.job[job->mate];
 	group_leave(w, job);
 	pool_give(w->pool, &job->alloc);
@@ -248,6 +267,7 @@ void life_stop(struct orr_jobs *w, struct job *job, int64_t cost, const char *ki
 	causes_waits(w, job, cost, false);
 	job->state = ORR_JOB_WAITING;
 	w->slots.waiting++;
+	quota_waits(w, job);
 }
 
 /* Returns the GPU time of the work that an eviction undoes: as large a share of the run's time after its start cost as the lost share
@@ -276,6 +296,7 @@ void life_evict(struct orr_jobs *w, struct job *job, const char *why)
 		flows_stopped(w, job);
 	job->state = ORR_JOB_WAITING;
 	w->slots.waiting++;
+	quota_waits(w, job);
 	w->policy.is_due = true;
 }
 
@@ -291,6 +312,8 @@ void life_end(struct orr_jobs *w, struct job *job, enum orr_job_end how)
 	} else {
 		w->slots.waiting--;
 	}
+	quota_forgets(w, job, was_waiting);
+	limits_end(w, job);
 	job->state = ORR_JOB_ENDED;
 	job->how = (uint8_t)how;
 	w->slots.live--;

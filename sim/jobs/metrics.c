@@ -6,6 +6,7 @@
 #include "base/sbuf.h"
 #include "jobs/flows.h"
 #include "jobs/places.h"
+#include "jobs/quota.h"
 #include "jobs/tenants.h"
 #include "results/batches.h"
 #include "results/summary.h"
@@ -298,6 +299,15 @@ static void remove_warm_up(struct orr_jobs *w)
 	warmup_put(how, &cut, w->result);
 }
 
+const struct job_row *metrics_row(const struct run_result *r, uint64_t number)
+{
+	struct job_row key = { .number = number };
+	const struct job_row *row = number < r->n_jobs ? &r->jobs[number] : NULL; /* usual: the result has a row of each job */
+	if (r->n_jobs && (!row || row->number != number))
+		row = bsearch(&key, r->jobs, r->n_jobs, sizeof key, by_number);
+	return row;
+}
+
 void metrics_end(struct orr_jobs *w)
 {
 	const struct totals *t = &w->totals;
@@ -337,6 +347,7 @@ void metrics_end(struct orr_jobs *w)
 	tenants_metrics(w);
 	put_counts(w, unfinished);
 	put_training(w);
+	quota_metrics(w);
 	if (w->flows)
 		flows_metrics(w);
 	put_series(w, "utilisation", &w->measures.busy, 1 / (1000 * gpus));

@@ -50,6 +50,8 @@ void metrics_job(struct orr_jobs *w, const struct job *job, enum job_status how)
 void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job, const char *detail);
 void metrics_node_event(struct orr_jobs *w, const char *kind, uint32_t node);
 void metrics_end(struct orr_jobs *w);
+/* Returns the row of a job after metrics_end(), which orders the rows; NULL: it has none. */
+const struct job_row *metrics_row(const struct run_result *r, uint64_t number);
 void metrics_free(struct orr_jobs *w);
 
 /* ---- check.c: a violated law ends the run with an error ---- */

@@ -4,6 +4,8 @@
 
 #include "base/mem.h"
 #include "base/sbuf.h"
+#include "jobs/quota_set.h"
+#include "jobs/quota.h"
 #include "jobs/type_speed.h"
 #include "jobs/world.h"
 
@@ -114,6 +116,28 @@ static void say_apart(struct orr_jobs *w)
 	take(w, "remark", &b);
 }
 
+/* States the quotas of partitions, and how they are used. */
+static void say_partitions(struct orr_jobs *w)
+{
+	enum { SHOWN = 8 };
+	const struct quotas *q = w->quotas;
+	struct sbuf b = { 0 };
+	for (uint32_t i = 0; q && i < q->set->n && i < SHOWN; i++)
+		sbuf_printf(&b, "%s%s %u", i ? ", " : "quotas in GPUs: ", q->set->of[i].name, q->set->of[i].gpus);
+	if (q && q->set->n > SHOWN)
+		sbuf_printf(&b, " and %u more partitions", q->set->n - SHOWN);
+	if (q)
+		sbuf_printf(&b, "; each partition has a policy of its own; %s",
+			!q->borrows                   ? "no borrowing"
+			: q->reclaim == QUOTA_PREEMPT ? "idle quota is lent, and borrowing jobs are stopped for jobs within their quota"
+						      : "idle quota is lent, and jobs within their quota wait for borrowing jobs");
+	take(w, "assumption", &b);
+	if (q && q->set->gpus < w->config->cluster->gpus)
+		sbuf_printf(&b, "no partition uses %llu of the cluster's %u GPUs: the quotas sum to %llu",
+			count(w->config->cluster->gpus - q->set->gpus), w->config->cluster->gpus, count(q->set->gpus));
+	take(w, "remark", &b);
+}
+
 void notes_put(struct orr_jobs *w)
 {
 	if (!w->config->cluster->n_types || !w->totals.arrived)
@@ -124,4 +148,5 @@ void notes_put(struct orr_jobs *w)
 	say_order(w);
 	say_split(w);
 	say_apart(w);
+	say_partitions(w);
 }

@@ -4,8 +4,10 @@
 
 #include "base/num.h"
 #include "jobs/bill.h"
+#include "jobs/borrow.h"
 #include "jobs/flows.h"
 #include "jobs/group.h"
+#include "jobs/quota.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -202,13 +204,13 @@ double orr_job_rate_at(const struct orr_jobs *w, orr_job j, uint32_t gpus)
 double orr_job_goodput(const struct orr_jobs *w, orr_job j, uint32_t nodes, uint32_t gpus)
 {
 	const struct job *job = job_of(w, j);
-	return job && job->adapt != NONE ? adapt_goodput(w, job, NONE, nodes, gpus) : 0;
+	return job && job->adapt != NONE && gpus <= rates_gpu_limit(w, job) ? adapt_goodput(w, job, NONE, nodes, gpus) : 0;
 }
 
 double orr_job_goodput_on(const struct orr_jobs *w, orr_job j, uint32_t gpu_type, uint32_t nodes, uint32_t gpus)
 {
 	const struct job *job = job_of(w, j);
-	if (!job || job->adapt == NONE || gpu_type >= w->config->cluster->n_types)
+	if (!job || job->adapt == NONE || gpu_type >= w->config->cluster->n_types || gpus > rates_gpu_limit(w, job))
 		return 0;
 	double own = adapt_type_rate(w, job, gpu_type);
 	return adapt_goodput(w, job, gpu_type, nodes, gpus) * (own > 0 ? 1 : rate_on_type(w, job, gpu_type));
@@ -219,7 +221,8 @@ uint32_t orr_job_most_gpus(const struct orr_jobs *w, orr_job j)
 	const struct job *job = job_of(w, j);
 	if (!job)
 		return 0;
-	return job->adapt != NONE ? adapt_most_gpus(w, job) : job->gpus;
+	uint32_t most = job->adapt != NONE ? adapt_most_gpus(w, job) : job->gpus, limit = rates_gpu_limit(w, job);
+	return most < limit ? most : limit;
 }
 
 /* ---- jobs that share GPUs ---- */
@@ -271,24 +274,46 @@ bool orr_job_stages(struct orr_jobs *w, orr_job j, double seconds[3])
 	return s != NULL;
 }
 
+/* Returns the first live job from this slot on that the policy of the present call knows. */
+static orr_job first_from(const struct orr_jobs *w, uint32_t slot)
+{
+	for (; slot != NONE; slot = w->slots.job[slot].next) {
+		const struct job *job = &w->slots.job[slot];
+		if (job->state != ORR_JOB_ENDED && !job->is_held && job->partition == w->policy.at)
+			return job_handle(w, slot);
+	}
+	return 0;
+}
+
 orr_job orr_job_next(const struct orr_jobs *w, orr_job j)
 {
 	const struct job *job = job_of(w, j);
-	for (uint32_t slot = job ? job->next : NONE; slot != NONE; slot = w->slots.job[slot].next)
-		if (w->slots.job[slot].state != ORR_JOB_ENDED)
-			return job_handle(w, slot);
-	return 0;
+	return first_from(w, job ? job->next : NONE);
 }
 
 orr_job orr_job_first(const struct orr_jobs *w)
 {
-	uint32_t slot = w->slots.first_live;
-	while (slot != NONE && w->slots.job[slot].state == ORR_JOB_ENDED)
-		slot = w->slots.job[slot].next;
-	return slot == NONE ? 0 : job_handle(w, slot);
+	return first_from(w, w->slots.first_live);
 }
 
 /* ---- capacity ---- */
+
+/* The nodes as the policy of a partition sees them; NULL without partitions. Computing it changes no state that a policy sees. */
+static const struct quota_view *view(const struct orr_jobs *w)
+{
+	return w->quotas ? borrow_view((struct orr_jobs *)(uintptr_t)w) : NULL;
+}
+
+/* Returns the GPUs of a partition that are free, and adds those that it holds if `all` is set. With one GPU type, unless jobs may be
+ * stopped for it, they follow from its sums alone. */
+static uint32_t gpus_of_partition(const struct orr_jobs *w, bool all)
+{
+	const struct quotas *q = w->quotas;
+	int64_t room = quota_room(w, w->policy.at) / 1000, free = room < w->pool->free_gpus ? room : w->pool->free_gpus;
+	if (w->config->cluster->n_types > 1 || (q->borrows && q->reclaim == QUOTA_PREEMPT))
+		free = view(w)->free_gpus;
+	return (uint32_t)((free > 0 ? free : 0) + (all ? q->part[w->policy.at].used / 1000 : 0));
+}
 
 uint32_t orr_gpu_types(const struct orr_jobs *w)
 {
@@ -312,22 +337,30 @@ uint32_t orr_job_type_order(const struct orr_jobs *w, orr_job j, uint32_t *type,
 
 uint32_t orr_total_gpus(const struct orr_jobs *w)
 {
-	return w->pool->total_gpus;
+	return w->quotas ? gpus_of_partition(w, true) : w->pool->total_gpus;
 }
 
 uint32_t orr_free_gpus(const struct orr_jobs *w)
 {
-	return w->pool->free_gpus;
+	return w->quotas ? gpus_of_partition(w, false) : w->pool->free_gpus;
 }
 
 uint32_t orr_total_gpus_of(const struct orr_jobs *w, uint32_t gpu_type)
 {
-	return gpu_type < w->config->cluster->n_types ? w->pool->total[gpu_type] : 0;
+	if (gpu_type >= w->config->cluster->n_types)
+		return 0;
+	if (w->quotas)
+		return w->config->cluster->n_types == 1 ? gpus_of_partition(w, true) : view(w)->total_of[gpu_type];
+	return w->pool->total[gpu_type];
 }
 
 uint32_t orr_free_gpus_of(const struct orr_jobs *w, uint32_t gpu_type)
 {
-	return gpu_type < w->config->cluster->n_types ? w->pool->free[gpu_type] : 0;
+	if (gpu_type >= w->config->cluster->n_types)
+		return 0;
+	if (w->quotas)
+		return w->config->cluster->n_types == 1 ? gpus_of_partition(w, false) : view(w)->free_of[gpu_type];
+	return w->pool->free[gpu_type];
 }
 
 uint32_t orr_nodes(const struct orr_jobs *w)
@@ -356,6 +389,11 @@ bool orr_node_get(const struct orr_jobs *w, uint32_t node, struct orr_node_info 
 		.mem_mib = or_unlimited(c->mem_mib),
 		.mem_mib_free = s->is_closed ? 0 : s->mem_free,
 		.rack = c->rack };
+	const struct quota_view *v = view(w);
+	if (v) {
+		out->gpus = v->held[node] + v->free[node];
+		out->gpus_free = v->free[node];
+	}
 	return true;
 }
 

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "hwmodel/throughput.h"
+#include "jobs/limits.h"
 #include "jobs/training.h"
 #include "jobs/type_speed.h"
 
@@ -202,8 +203,16 @@ bool speedup_load(struct orr_jobs *w, const struct job_rec *r)
 	return false;
 }
 
+uint32_t rates_gpu_limit(const struct orr_jobs *w, const struct job *job)
+{
+	bool has = w->limits && job->user && w->limits->milli < INT64_MAX;
+	return has && w->limits->milli / 1000 < UINT32_MAX ? (uint32_t)(w->limits->milli / 1000) : UINT32_MAX;
+}
+
 double rate_at_size(struct orr_jobs *w, const struct job *job, uint32_t gpus)
 {
+	if (w->limits && gpus > rates_gpu_limit(w, job))
+		return 0;
 	if (job->adapt != NONE)
 		return adapt_rate_at(w, job, gpus);
 	if (gpus == job->gpus)
@@ -223,6 +232,19 @@ double rate_at_size(struct orr_jobs *w, const struct job *job, uint32_t gpus)
 	if (at > 0 && job->training != NONE)
 		return training_rate_at(w, job, gpus); /* sizes from the trace, speeds from the step world */
 	return base > 0 ? at / base : 0;
+}
+
+uint32_t rates_most_gpus(const struct orr_jobs *w, const struct job *job)
+{
+	if (job->adapt != NONE)
+		return adapt_most_gpus(w, job);
+	if (job->is_linear || !job->speedup)
+		return job->is_linear ? UINT32_MAX : 0;
+	const struct speedup *s = &w->speedups.of[job->speedup];
+	uint32_t most = job->gpus;
+	for (uint32_t i = 0; i < s->n; i++)
+		most = s->size[i].gpus > most ? s->size[i].gpus : most;
+	return most;
 }
 
 static uint32_t class_model_named(struct orr_jobs *w, uint32_t name)

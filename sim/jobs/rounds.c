@@ -141,7 +141,7 @@ static void stop_others(struct orr_round *r)
 	for (uint32_t i = s->n_running; i-- > 0;) { /* a stop moves the last running job to the place of the stopped one */
 		struct job *job = &s->job[s->running[i]];
 		uint32_t of = r->wish_of[s->running[i]];
-		if (!of || !is_with(r, job, r->wish[of - 1].anchor))
+		if (job->partition == r->w->policy.at && (!of || !is_with(r, job, r->wish[of - 1].anchor)))
 			orr_stop(r->w, job_handle(r->w, slot_of(r->w, job)));
 	}
 }

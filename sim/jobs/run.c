@@ -8,8 +8,10 @@
 #include "jobs/tenants.h"
 #include "jobs/flows.h"
 #include "jobs/life.h"
+#include "jobs/limits.h"
 #include "jobs/notes.h"
 #include "jobs/places.h"
+#include "jobs/quota.h"
 #include "jobs/world.h"
 
 #include <stdio.h>
@@ -48,6 +50,11 @@ const struct orr_param jobs_options[] = { ORR_PARAM_TIME("start_cost", "0", "tim
 		"it"),
 	ORR_PARAM_CHOICE("amm_first_use", "counts", "counts|code",
 		"--memory amm: whether the first use of a data set reduces its value (in the prototype it does not)"),
+	ORR_PARAM_CHOICE("borrow", "off", "off|on", "on: a partition may use the idle quota of others (--partitions)"),
+	ORR_PARAM_CHOICE("reclaim", "wait", "wait|preempt",
+		"jobs.borrow=on: a job within its quota that lacks borrowed GPUs waits for the end of borrowing jobs, or stops them"),
+	ORR_PARAM_INT("user_gpus", "0", 0, 1e9, "GPUs that the jobs of a user may use at once; 0: no limit"),
+	ORR_PARAM_INT("user_jobs", "0", 0, 1e9, "jobs of a user that may run at once; 0: no limit"),
 	ORR_PARAM_LIST("group_slowdown", "1.015,1.33,1.5,1.37",
 		"--interference stages: measured factors on the period of 1, 2, .. jobs; relative to the first"),
 	ORR_PARAM_INT("gantt", "200", 0, 1e6, "record the starts and stops of the first N jobs"),
@@ -86,7 +93,7 @@ static void on_arrival(struct engine *e, void *ctx, uint64_t subject, uint64_t a
 	if (w->error.code)
 		w->is_over = true;
 	else if (w->slots.live > live)
-		tell_arrived(w, &w->slots.job[w->slots.last_live]);
+		calls_submit(w, &w->slots.job[w->slots.last_live]);
 	else if (w->depend)
 		depend_ended(w, w->arrivals.next.number);
 	next_arrival(w);
@@ -252,7 +259,7 @@ static void set_mix(struct orr_jobs *w)
 	size_t cap = 0, known = 0;
 	for (uint64_t i = 0; i < n; i++) {
 		struct pool_request r = request_of_row(w, jobset_at(w->config->jobs, i));
-		uint32_t s = shape_of(w, &r);
+		uint32_t s = shape_of(w, &r, 0);
 		while (known <= s) {
 			MEM_GROW(count, known, cap);
 			count[known++] = 0;
@@ -304,6 +311,8 @@ static struct orr_jobs *world_new(
 	w->others_milli = host ? host->others_milli : NULL;
 	w->arrivals.cursor = jobset_open(c->jobs, c->replication);
 	read_options(&w->options, c->options);
+	quota_begin(w);
+	limits_begin(w);
 	places_begin(w);
 	set_mix(w);
 	return w;
@@ -320,6 +329,8 @@ static void world_free(struct orr_jobs *w)
 	bill_free(w);
 	causes_free(w);
 	tenants_free(w->tenants);
+	quota_free(w);
+	limits_free(w);
 	flows_free(w);
 	depend_free(w);
 	jobcursor_close(w->arrivals.cursor);
@@ -394,8 +405,8 @@ static void find_unfit_stages(struct orr_jobs *w, const struct job_rec *row, uin
 	for (uint32_t i = 0; i < f->n_ops; i++) {
 		struct job_rec r = flow_rec(row, f, i, 0);
 		struct pool_request q = request_of_row(w, &r);
-		uint32_t shape = shape_of(w, &q);
-		if (f->op[i].kind == FLOW_WORK && !w->shapes.shape[shape].fits_ever && !(*count)++)
+		uint32_t shape = shape_of(w, &q, quota_partition(w, &r));
+		if (f->op[i].kind == FLOW_WORK && life_is_unfit(w, &r, shape) && !(*count)++)
 			*first = r;
 	}
 }
@@ -412,8 +423,8 @@ int jobs_find_unfit(const struct jobs_config *c, uint64_t *count, struct job_rec
 			continue;
 		}
 		struct pool_request q = request_of_row(w, &r);
-		uint32_t shape = shape_of(w, &q);
-		if (work_of(w, &r) < 0 || !speedup_load(w, &r) || w->shapes.shape[shape].fits_ever) {
+		uint32_t shape = shape_of(w, &q, quota_partition(w, &r));
+		if (work_of(w, &r) < 0 || !speedup_load(w, &r) || !life_is_unfit(w, &r, shape)) {
 			if (jobset_is_alike(c->jobs))
 				break;
 			continue;

@@ -7,6 +7,7 @@
 #include "hwmodel/device.h"
 #include "hwmodel/throughput.h"
 #include "jobs/adapt.h"
+#include "jobs/quota_set.h"
 #include "jobs/steprate.h"
 #include "jobs/depend.h"
 #include "jobs/type_speed.h"
@@ -87,6 +88,34 @@ static int check_dependencies(const struct scenario *s, const struct jobs_state 
 	if (!jobset_is_loaded(t->jobs) || jobset_blocks(t->jobs) || jobset_flows(t->jobs))
 		return orr_fail(err, ORR_EINPUT, "jobs.dependencies=on: expected a trace file of jobs, without --resample");
 	return depend_check(t->jobs, err);
+}
+
+/* ---- partitions ---- */
+
+/* Refuses what partitions cannot be combined with. */
+static int check_partitions(const struct scenario *s, const struct jobs_state *t, struct orr_error *err)
+{
+	bool borrows = !strcmp(orr_arg_text(s->options, "borrow"), "on");
+	if (t->capacity.is_given)
+		return orr_fail(err, ORR_EINPUT, "partitions: expected a cluster without lent nodes (capacity)");
+	for (size_t i = 0; i < s->n_policies; i++)
+		if (s->policy[i].entry.policy->flags & ORR_JOBS_WHOLE)
+			return orr_fail(err, ORR_EINPUT, "partitions: policy %s decides for all jobs together: expected another policy",
+				s->policy[i].label);
+	if (borrows && t->partitions->gpus > s->cluster->gpus)
+		return orr_fail(err, ORR_EINPUT,
+			"partitions: the quotas sum to %llu GPUs: expected at most %u, those of the cluster, with jobs.borrow=on",
+			(unsigned long long)t->partitions->gpus, s->cluster->gpus);
+	return ORR_OK;
+}
+
+static int resolve_partitions(const struct scenario *s, struct jobs_state *t, struct orr_error *err)
+{
+	const char *text = orr_arg_text(s->keys, "partitions");
+	if (!*text)
+		return ORR_OK;
+	t->partitions = quota_set_load(text, err);
+	return t->partitions ? check_partitions(s, t, err) : ORR_EINPUT;
 }
 
 /* ---- GPU types ---- */
@@ -315,6 +344,10 @@ static void describe(struct scenario *s, const struct jobs_state *t)
 		cJSON_AddStringToObject(o, "belief", orr_arg_text(s->keys, "belief"));
 		cJSON_AddNumberToObject(o, "belief_error", orr_arg_real(s->keys, "belief_error"));
 	}
+	if (t->partitions) {
+		cJSON_AddStringToObject(o, "partitions", orr_arg_text(s->keys, "partitions"));
+		cJSON_AddStringToObject(o, "partitions_sha256", t->partitions->hash);
+	}
 	if (strcmp(orr_arg_text(s->keys, "interference"), "auto"))
 		cJSON_AddStringToObject(o, "interference", orr_arg_text(s->keys, "interference"));
 	if (jobset_flows(t->jobs))
@@ -380,6 +413,8 @@ int jobs_state_load(struct scenario *s, struct jobs_state *t, struct orr_error *
 	if (!rc)
 		rc = check_memory(s, t, err);
 	if (!rc)
+		rc = resolve_partitions(s, t, err);
+	if (!rc)
 		rc = check_dependencies(s, t, err);
 	if (!rc)
 		rc = check_decisions(s, t, err);
@@ -410,6 +445,7 @@ void jobs_state_free(struct jobs_state *t)
 	flowset_free(t->unshared);
 	jobset_free(t->jobs);
 	adapt_free(t->adapt);
+	quota_set_free(t->partitions);
 	throughput_free(t->throughput);
 	failures_free(t->failures);
 	inputs_capacity_free(&t->capacity);

@@ -5,6 +5,7 @@
  *	{ "world": "jobs",
  *	  "trace": "FILE or generator", "format": "auto", "trace_options": {"NAME": VALUE},
  *	  "cluster", "placement": "count", "throughputs": "FILE", "policies",
+ *	  "partitions": "NAME=GPUS,..",
  *	  "sharing": "analytic",        (for jobs that name a strategy, like the keys of step/setting.h)
  *	  "jobs": {..options..}, "failures": {"trace", "mtbf", "mttr"},
  *	  "capacity": {..},             (instead of failures: world/inputs_capacity.h)
@@ -26,6 +27,7 @@ struct jobs_state {
 	const struct placement *placement;
 	struct throughput *throughput;
 	struct adapt *adapt;
+	struct quota_set *partitions;          /* NULL: none */
 	double gpu_mem_mib[CLUSTER_MAX_TYPES]; /* memory of a GPU by type; 0: unknown */
 	struct failures *failures;
 	struct inputs_capacity capacity;

@@ -60,9 +60,9 @@ void slot_release_ended(struct orr_jobs *w)
 
 /* ---- shapes: equal requests have equal numbers ---- */
 
-static uint32_t hash_request(const struct pool_request *r)
+static uint32_t hash_request(const struct pool_request *r, uint32_t partition)
 {
-	uint64_t h = hash_mix(r->gpus * HASH_GOLDEN ^ r->gpu_milli);
+	uint64_t h = hash_mix(r->gpus * HASH_GOLDEN ^ r->gpu_milli ^ (uint64_t)partition << 32);
 	h = hash_mix(h ^ (uint64_t)r->cpu_milli);
 	h = hash_mix(h ^ (uint64_t)r->mem_mib);
 	return (uint32_t)hash_mix(h ^ r->types);
@@ -81,26 +81,28 @@ static void grow_shapes(struct orr_jobs *w)
 	w->shapes.slot = mem_zalloc(slots, sizeof *w->shapes.slot);
 	w->shapes.mask = slots - 1;
 	for (uint32_t i = 0; i < w->shapes.n; i++) {
-		uint32_t at = hash_request(&w->shapes.shape[i].request) & w->shapes.mask;
+		uint32_t at = hash_request(&w->shapes.shape[i].request, w->shapes.shape[i].partition) & w->shapes.mask;
 		while (w->shapes.slot[at])
 			at = (at + 1) & w->shapes.mask;
 		w->shapes.slot[at] = i + 1;
 	}
 }
 
-uint32_t shape_of(struct orr_jobs *w, const struct pool_request *r)
+uint32_t shape_of(struct orr_jobs *w, const struct pool_request *r, uint32_t partition)
 {
 	if (w->shapes.n * 2 >= w->shapes.mask)
 		grow_shapes(w);
-	uint32_t at = hash_request(r) & w->shapes.mask;
-	for (; w->shapes.slot[at]; at = (at + 1) & w->shapes.mask)
-		if (is_same(&w->shapes.shape[w->shapes.slot[at] - 1].request, r))
+	uint32_t at = hash_request(r, partition) & w->shapes.mask;
+	for (; w->shapes.slot[at]; at = (at + 1) & w->shapes.mask) {
+		const struct shape *s = &w->shapes.shape[w->shapes.slot[at] - 1];
+		if (s->partition == partition && is_same(&s->request, r))
 			return w->shapes.slot[at] - 1;
+	}
 	if (w->shapes.n == w->shapes.cap) {
 		w->shapes.cap = w->shapes.cap ? w->shapes.cap * 2 : 32;
 		w->shapes.shape = mem_realloc(w->shapes.shape, w->shapes.cap, sizeof *w->shapes.shape);
 	}
-	w->shapes.shape[w->shapes.n] = (struct shape){ *r, pool_could_ever_fit(w->config->cluster, w->config->placement, r) };
+	w->shapes.shape[w->shapes.n] = (struct shape){ *r, partition, pool_could_ever_fit(w->config->cluster, w->config->placement, r) };
 	w->shapes.slot[at] = ++w->shapes.n;
 	return w->shapes.n - 1;
 }

@@ -28,10 +28,11 @@ struct slots {
 
 struct shape {
 	struct pool_request request;
+	uint32_t partition;
 	bool fits_ever; /* the request fits on the empty cluster */
 };
 
-/* Equal requests have equal numbers. */
+/* Equal requests of a partition have equal numbers. */
 struct shapes {
 	struct shape *shape;
 	uint32_t n, cap;
@@ -41,8 +42,8 @@ struct shapes {
 
 uint32_t slot_new(struct orr_jobs *w);
 void slot_release_ended(struct orr_jobs *w); /* called at the end of each instant */
-/* Returns the number of the request's shape; may move w->shapes.shape. */
-uint32_t shape_of(struct orr_jobs *w, const struct pool_request *r);
+/* Returns the number of the shape of a partition's request; may move w->shapes.shape. */
+uint32_t shape_of(struct orr_jobs *w, const struct pool_request *r, uint32_t partition);
 void slots_free(struct orr_jobs *w);
 
 #endif

@@ -40,6 +40,8 @@ struct capacity;
 struct causes;
 struct decisions;
 struct tenants;
+struct quotas;
+struct limits;
 
 struct orr_jobs {
 	const struct jobs_config *config;
@@ -67,6 +69,8 @@ struct orr_jobs {
 	struct causes *causes;       /* NULL: the run records no parts */
 	struct decisions *decisions; /* NULL: they are not recorded */
 	struct tenants *tenants;     /* NULL until the first job arrives */
+	struct quotas *quotas;       /* NULL without partitions */
+	struct limits *limits;       /* limits per user; NULL: none */
 	struct totals totals;
 	unsigned *use; /* address of totals.used, which queries change too */
 	struct measures measures;
