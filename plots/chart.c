@@ -242,7 +242,7 @@ static struct ranges ranges_of(const struct chart *c)
 	for (size_t i = 0; i < c->n_series; i++)
 		for (size_t k = 0; k < c->series[i].n; k++) {
 			const struct chart_point *p = &c->series[i].point[k];
-			widen(r.x, p->x);
+			widen(r.x, isfinite(p->y) ? p->x : NAN);
 			widen(r.y, c->log_y && !(p->y > 0) ? NAN : p->y);
 			if (c->series[i].has_bounds) /* the figure clips them */
 				continue;
@@ -374,7 +374,7 @@ static void put_between(struct sbuf *b, const char *name, bool is_log, const dou
 /* Returns whether the numbers of a logarithmic axis are so large that a prefix (k, M) is shorter. */
 static bool is_large(bool is_log, const double range[2])
 {
-	return is_log && range[0] >= 1 && range[1] > 2e5;
+	return is_log && range[0] >= 1 && ceil(log10(range[1])) >= 6;
 }
 
 /* Sets how the axes are numbered: distance of long numbers on x, so that they do not run together (0: chosen by gnuplot), and numbers of
@@ -388,6 +388,8 @@ static void put_numbers(struct sbuf *b, const struct chart *c, const struct spac
 	sbuf_printf(b, "tics_angle = %g\n", names_angle(c));
 	sbuf_printf(b, "x_apart = %.9g\n", is_linear && digits > 3 ? tic_step(r.x[1] - r.x[0], floor(room)) : 0);
 	sbuf_printf(b, "x_large = %d\ny_large = %d\n", is_large(c->log_x && !c->category, r.x), is_large(c->log_y, r.y));
+	bool is_single = !c->category && r.x[1] == r.x[0]; /* gnuplot would widen the axis by parts of a per cent, with long numbers */
+	sbuf_printf(b, "x_single = %d\nx_only = %.9g\n", is_single, is_single ? r.x[0] : 0);
 	put_between(b, "x_between", c->log_x && !c->category, r.x);
 	put_between(b, "y_between", c->log_y, r.y);
 }
@@ -410,6 +412,13 @@ static size_t count_panels(const struct chart *c)
 	return n > MOST_TOGETHER && c->kind != CHART_STACKED ? n : 0;
 }
 
+/* Sets the step of the tics of x; -1: tics at both ends, because the range has fewer than two steps. */
+static void put_panel_step(struct sbuf *b, const double range[2])
+{
+	double step = tic_step(range[1] - range[0], 3), n = floor(range[1] / step + 1e-9) - ceil(range[0] / step - 1e-9) + 1;
+	sbuf_printf(b, "x_step = %.9g\nx_from = %.9g\nx_to = %.9g\n", n < 2 ? -1 : step, range[0], range[1]);
+}
+
 /* Sets the tics of panels, which have room for few: of x if it is a number, and of y. */
 static void put_tics(struct sbuf *b, const struct chart *c)
 {
@@ -418,7 +427,7 @@ static void put_tics(struct sbuf *b, const struct chart *c)
 	if (c->kind == CHART_BARS && !isfinite(c->y_max) && !c->log_y) /* a panel has the bars of one series alone */
 		sbuf_printf(b, "y_max = '%.9g'\n", 1.05 * r.y[1]);
 	if (!c->category && !c->log_x && r.x[1] > r.x[0])
-		sbuf_printf(b, "x_step = %.9g\n", tic_step(r.x[1] - r.x[0], 3));
+		put_panel_step(b, r.x);
 	if (!c->log_y && r.y[1] > r.y[0])
 		sbuf_printf(b, "y_step = %.9g\n", tic_step(r.y[1] - r.y[0], 4));
 }
@@ -431,7 +440,7 @@ static size_t put_wrapped(struct sbuf *b, const char *name, const char *text)
 	for (size_t n = strlen(text); n > PANEL_BYTES && lines < PANEL_LINES; n = strlen(text)) {
 		size_t at = 0;
 		for (size_t i = 1; i < n && (!at || i <= PANEL_BYTES); i++)
-			at = text[i] == ' ' ? i : at;
+			at = text[i] == ' ' || text[i - 1] == '-' ? i : at;
 		if (!at)
 			break;
 		struct sbuf line = { 0 };
@@ -439,7 +448,7 @@ static size_t put_wrapped(struct sbuf *b, const char *name, const char *text)
 		gnuplot_quote(b, sbuf_text(&line), LABEL_BYTES);
 		sbuf_puts(b, ".\"\\n\".");
 		sbuf_free(&line);
-		text += at + 1;
+		text += at + (text[at] == ' ');
 		lines++;
 	}
 	gnuplot_quote(b, text, PANEL_BYTES + 3);

@@ -6,6 +6,7 @@ set ylabel y_label offset (strstrt(y_label, "\n") ? -0.8 : 0), 0
 if (log_x) { set logscale x }
 if (log_y) { set logscale y }
 if (x_apart > 0) { set xtics x_apart }
+if (x_single) { set xtics (gprintf('%g', x_only) x_only) }
 if (x_large) { set format x '%.0s%c' }
 if (y_large) { set format y '%.0s%c' }
 do for [v in x_between] { set xtics add (v real(v)) }

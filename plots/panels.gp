@@ -9,7 +9,7 @@ if (categories) {
 	set xrange [0.5:categories+0.5]
 	set xtics rotate by 30 right
 }
-if (!categories && !log_x) { set autoscale xfix; set offsets graph 0.05, graph 0.05, 0, 0 }
+if (!categories && !log_x) { set autoscale xfix; set offsets graph (x_step < 0 ? 0.15 : 0.05), graph (x_step < 0 ? 0.15 : 0.05), 0, 0 }
 rows = int(ceil(panels / real(panel_columns)))
 if (x_step > 0) { set xtics x_step }
 if (y_step > 0) { set ytics y_step }
@@ -30,10 +30,11 @@ do for [k=1:n] {
 		set rmargin at screen left + (column + 1) * across - (log_x ? 0.045 : 0.02)
 		set tmargin at screen 1 - row * down - panel_title
 		set bmargin at screen 1 - (row + 1) * down + 0.015
-		set title panel_label[k] offset 0, -0.6
+		set title panel_label[k] offset 0, -0.9
 		if (column) { set format y '' } else { set format y '%g' }
 		is_last = panel + panel_columns >= panels
 		set format x (is_last ? '%g' : '')
+		if (x_step < 0) { set xtics ((is_last ? gprintf('%g', x_from) : '') x_from, (is_last ? gprintf('%g', x_to) : '') x_to) }
 		if (categories) {
 			set xtics ('' 1)
 			do for [i=1:categories] { set xtics add ((is_last ? category[i] : '') i) }

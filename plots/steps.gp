@@ -3,5 +3,6 @@ set xlabel x_label offset 0, 0.3
 set ylabel y_label offset (strstrt(y_label, "\n") ? -0.8 : 0), 0
 if (log_y) { set logscale y }
 if (x_apart > 0) { set xtics x_apart }
+if (x_single) { set xtics (gprintf('%g', x_only) x_only) }
 eval sprintf('set yrange [%s:%s]', y_min, y_max)
 plot for [i=1:n] $data index i-1 using 1:2 with steps linetype i title label[i]

@@ -43,10 +43,8 @@ static double tic_step(double span, int n)
 void svg_round_range(struct svg_axis *a, int tics)
 {
 	if (a->is_log) {
-		if (a->to <= a->from * 1.0000001) {
-			a->from /= 2;
-			a->to *= 2;
-		}
+		a->from = pow(10, floor(log10(a->from) + 1e-9));
+		a->to = fmax(pow(10, ceil(log10(a->to) - 1e-9)), 10 * a->from);
 		return;
 	}
 	if (a->to - a->from <= 1e-9 * fabs(a->to)) {

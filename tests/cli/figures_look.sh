@@ -75,19 +75,26 @@ is "$(faults longer) $(value longer panels)" ' 9' 'also as titles of panels'
 # ---- numbers of the axes: long ones apart, a decade with 2 and 5, prefixes; long names of categories ----
 mkdir -p axes
 cat >axes/figures.json <<'JSON'
-{ "title": "t", "axes": { "x": [1000, 8000, 16384], "big": [10000, 200000, 4000000], "n": [ { "value": 1, "label": "TTFT 500 ms, TPOT 40 ms" },
+{ "title": "t", "axes": { "x": [1000, 8000, 16384], "big": [10000, 200000, 4000000], "one": [0.2], "n": [ { "value": 1, "label": "TTFT 500 ms, TPOT 40 ms" },
   { "value": 2, "label": "TTFT 1 s, TPOT 75 ms" }, { "value": 3, "label": "TTFT 2 s, TPOT 200 ms" } ] }, "runs": {}, "figures": [
   { "name": "far", "kind": "lines", "x": { "axis": "x", "label": "tokens" }, "y": { "label": "time (s)", "log": true }, "series": [
     { "label": "one", "y": "0.016 + x / 1000000" } ] },
   { "name": "large", "kind": "lines", "x": { "axis": "big", "label": "tokens", "log": true }, "y": { "label": "time (s)", "log": true }, "series": [
     { "label": "one", "y": "10 * big" } ] },
+  { "name": "single", "kind": "lines", "x": { "axis": "one", "label": "load" }, "y": { "label": "time (s)" }, "series": [ { "label": "one", "y": "one" } ] },
   { "name": "turned", "kind": "bars", "x": { "axis": "n", "label": "limit" }, "y": { "label": "requests/s" }, "series": [ { "label": "one", "y": "n" } ] } ] }
 JSON
 draw axes
 shown() { python3 "$tests/figure_svg.py" "out/$1.svg" | sed -n 's/^text //p' | grep -xE "$2" | LC_ALL=C sort -u | paste -sd' '; }
 is "$(faults far) $(shown far '[0-9]{4,}')" ' 10000 15000 5000' 'numbers of five digits are apart'
 is "$(shown far '0.*')" '0.01 0.02 0.05 0.1' 'a logarithmic axis of one decade has 2 and 5'
+is "$(faults single) $(shown single '0[.]2[0-9]*|0[.]19.*')" ' 0.2' 'a single position has one number'
 is "$(shown large '[0-9]+[kM]')" '100M 100k 10M 10k 1M' 'large numbers have prefixes'
+book narrow lines 9 policy-of-long-words false
+sed -i 's/"x": \[[^]]*\]/"x": [16, 24]/' narrow/figures.json
+draw narrow
+is "$(faults narrow) $(shown narrow '16|20|24')" ' 16 24' 'panels of a short range have tics at both ends'
+is "$(python3 "$tests/figure_svg.py" out/narrow.svg | grep -c '^text words')" 9 'and titles that break at a hyphen'
 book crowd bars 1 policy false
 sed -i 's/"x": \[[^]]*\]/"x": ["smallest-gpu", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "conservative", "shockwave"]/; s/x \* s + 3/s/; s/x \* [23]/1/g' crowd/figures.json
 draw crowd
