@@ -157,8 +157,8 @@ int page_figures(struct sbuf *out, struct book *b, struct orr_error *err)
 {
 	struct book_canvas canvas = { put_chart, put_spans, out };
 	html_section(out, "figures", "Figures of the book");
-	sbuf_puts(out,
-		"<p class=\"note\">Hollow marks are published values; grey shades are the bounds within which a simulated value counts as reproduced.</p>\n<div class=\"plots\">\n");
+	sbuf_puts(out, "<p class=\"note\">Hollow marks are published values; grey shades are the bounds within which a simulated value "
+		       "counts as reproduced.</p>\n<div class=\"plots\">\n");
 	int rc = book_draw_on(b, &canvas, err);
 	sbuf_puts(out, "</div>\n");
 	return rc;
