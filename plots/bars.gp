@@ -23,8 +23,8 @@ plot for [i=1:n] $data index i-1 using (middle($1, i)):(bounds[i] ? $2 : NaN):(m
 		with boxxyerror fillcolor rgb bounds_colour notitle noautoscale, \
 	for [i=1:n] $data index i-1 using (at($1, i)):(is_bar(i) ? $2 : NaN):(wide * 0.92) with boxes linetype shade[i] dashtype solid notitle, \
 	for [i=1:n] $data index i-1 using (at($1, i)):(is_bar(i) || marks[i] ? NaN : $2) with points linecolor rgb paint[i] \
-		pointtype filled[shape_of(shape[i])] pointsize 0.7 notitle, \
+		pointtype filled[shape_of(shape[i])] pointsize 0.7*mark_scale notitle, \
 	for [i=1:n] $data index i-1 using (at($1, i)):(bounds[i] ? NaN : $3):(0):($4-$3) with vectors nohead linecolor rgb '#555555' linewidth 1 dashtype solid notitle, \
 	for [i=1:n] $data index i-1 using (at($1, i)):(marks[i] ? $2 : NaN) with points linecolor rgb '#000000' \
-		pointtype hollow[shape_of(shape[i])] pointsize 0.7 notitle, \
-	for [i=1:n] $data index i-1 using (at($1, i)):(bounds[i] && $5 > 0.5 ? $2 : NaN) with points linecolor rgb '#000000' pointtype 2 pointsize 1.2 linewidth 1.2 notitle
+		pointtype hollow[shape_of(shape[i])] pointsize 0.7*mark_scale notitle, \
+	for [i=1:n] $data index i-1 using (at($1, i)):(bounds[i] && $5 > 0.5 ? $2 : NaN) with points linecolor rgb '#000000' pointtype 2 pointsize 1.2*mark_scale linewidth 1.2 notitle

@@ -500,6 +500,17 @@ static struct layout put_panels(struct album *a, const struct chart *c, size_t p
 	return (struct layout){ height - 0.12, 0, true };
 }
 
+/* Splits the label of y if the height of the figure is given (0: it is not) and the label is longer than the data are high. */
+static void put_height(struct sbuf *b, const struct chart *c, double height, size_t legend_rows, struct space *s)
+{
+	double data = height - 0.12 - 0.15 * (double)legend_rows - s->below;
+	size_t most = data > 0.6 ? (size_t)(data * 72 / 5.2) : 8;
+	if (!(height > 0) || most >= ROW_BYTES)
+		return;
+	put_text(b, "y_label", c->y_label, most);
+	s->left += 0.14 * (double)(rows_of(c->y_label, most) - rows_of(c->y_label, ROW_BYTES));
+}
+
 int chart_add(struct album *a, const struct chart *c, struct orr_error *err)
 {
 	static const char *const template[] = {
@@ -511,6 +522,8 @@ int chart_add(struct album *a, const struct chart *c, struct orr_error *err)
 	put_variables(&a->script, c);
 	size_t panels = count_panels(c), rows = put_legend(&a->script, c, 72 * look_width_in(&a->look) * 8 / look_font_pt(&a->look));
 	struct space space = space_of(c);
+	put_height(&a->script, c, fixed_height(&a->look), rows, &space);
+	sbuf_printf(&a->script, "mark_scale = %g\n", look_font_pt(&a->look) / 8);
 	sbuf_printf(&a->script, "chart_left = %.4f\nchart_right = %.4f\nchart_below = %.4f\n", space.left, space.right, space.below);
 	put_numbers(&a->script, c, &space);
 	if (panels)

@@ -26,6 +26,6 @@ plot for [i=1:n] $data index i-1 using 1:(bounds[i] ? $2 : NaN):(left_of($1)):(r
 		notitle noautoscale, \
 	for [i=1:n] $data index i-1 using 1:(bounds[i] ? NaN : $3):(0):($4-$3) with vectors nohead linetype shade[i] dashtype solid notitle, \
 	for [i=1:n] $data index i-1 using 1:(marks[i] ? NaN : $2) with linespoints linetype shade[i] \
-		pointtype filled[shape_of(shape[i])] pointsize 0.5 notitle, \
-	for [i=1:n] $data index i-1 using 1:(marks[i] ? $2 : NaN) with points linecolor rgb paint[i] pointtype hollow[shape_of(shape[i])] pointsize 0.8 notitle, \
-	for [i=1:n] $data index i-1 using 1:(bounds[i] && $5 > 0.5 ? $2 : NaN) with points linecolor rgb '#000000' pointtype 2 pointsize 1.2 linewidth 1.2 notitle
+		pointtype filled[shape_of(shape[i])] pointsize 0.5*mark_scale notitle, \
+	for [i=1:n] $data index i-1 using 1:(marks[i] ? $2 : NaN) with points linecolor rgb paint[i] pointtype hollow[shape_of(shape[i])] pointsize 0.8*mark_scale notitle, \
+	for [i=1:n] $data index i-1 using 1:(bounds[i] && $5 > 0.5 ? $2 : NaN) with points linecolor rgb '#000000' pointtype 2 pointsize 1.2*mark_scale linewidth 1.2 notitle

@@ -43,9 +43,9 @@ do for [k=1:n] {
 			set style fill solid 1.0 noborder
 			plot for [i=1:n] $data index i-1 using 1:(i == k || marks[i] ? NaN : $2) with points linecolor rgb '#c4c4c4' pointtype 0, \
 				$data index k-1 using 1:(log_y ? NaN : $2):(0.7) with boxes linecolor rgb paint[1] dashtype solid, \
-				$data index k-1 using 1:(log_y ? $2 : NaN) with points linecolor rgb paint[1] pointtype 7 pointsize 0.5, \
+				$data index k-1 using 1:(log_y ? $2 : NaN) with points linecolor rgb paint[1] pointtype 7 pointsize 0.5*mark_scale, \
 				$data index k-1 using 1:(bounds[k] ? NaN : $3):(0):($4-$3) with vectors nohead linecolor rgb '#555555' dashtype solid, \
-				for [i=1:n] $data index i-1 using 1:(marks[i] && shade[i] == shade[k] ? $2 : NaN) with points linecolor rgb '#000000' pointtype 6 pointsize 0.6
+				for [i=1:n] $data index i-1 using 1:(marks[i] && shade[i] == shade[k] ? $2 : NaN) with points linecolor rgb '#000000' pointtype 6 pointsize 0.6*mark_scale
 		}
 		if (is_steps) {
 			plot for [i=1:n] $data index i-1 using 1:(i == k ? NaN : $2) with steps linecolor rgb '#c4c4c4' linewidth 0.7 dashtype solid, \
@@ -53,9 +53,9 @@ do for [k=1:n] {
 		}
 		if (!is_steps && !is_bars) {
 			plot for [i=1:n] $data index i-1 using 1:(i == k || marks[i] ? NaN : $2) with lines linecolor rgb '#c4c4c4' linewidth 0.7 dashtype solid, \
-				for [i=1:n] $data index i-1 using 1:(marks[i] && shade[i] == shade[k] ? $2 : NaN) with points linecolor rgb '#000000' pointtype 6 pointsize 0.6, \
+				for [i=1:n] $data index i-1 using 1:(marks[i] && shade[i] == shade[k] ? $2 : NaN) with points linecolor rgb '#000000' pointtype 6 pointsize 0.6*mark_scale, \
 				$data index k-1 using 1:(bounds[k] ? NaN : $3):(0):($4-$3) with vectors nohead linecolor rgb paint[1] dashtype solid, \
-				$data index k-1 using 1:2 with linespoints linecolor rgb paint[1] linewidth 1.5 dashtype solid pointtype 7 pointsize 0.4
+				$data index k-1 using 1:2 with linespoints linecolor rgb paint[1] linewidth 1.5 dashtype solid pointtype 7 pointsize 0.4*mark_scale
 		}
 		unset label 1
 		unset label 2

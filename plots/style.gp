@@ -4,6 +4,7 @@
 # is too pale on paper. Each colour has its own dash pattern, so that curves differ in greyscale too.
 reset
 set encoding utf8
+if (!exists('mark_scale')) { mark_scale = 1 }
 array colour[7] = ['#0072B2', '#D55E00', '#009E73', '#CC79A7', '#000000', '#E69F00', '#56B4E9']
 do for [i=1:7] { set linetype i linecolor rgb colour[i] linewidth 1.5 pointsize 0.6 }
 set linetype 1 dashtype solid
@@ -45,13 +46,13 @@ if (key_places) {
 			if (key_sample[i] <= 2) { set arrow 100+i from screen x, screen y to screen x + wide, screen y nohead linetype shade[i] front }
 			if (key_sample[i] == 3) { set object 100+i rectangle from screen x + wide * 0.15, screen y - key_row * 0.27 to \
 				screen x + wide, screen y + key_row * 0.27 fillcolor rgb paint[i] fillstyle solid noborder front }
-			if (key_sample[i] == 2) { set label 200+i '' at screen x + wide / 2, screen y point linetype shade[i] pointtype filled[shape_of(shape[i])] pointsize 0.5 front }
+			if (key_sample[i] == 2) { set label 200+i '' at screen x + wide / 2, screen y point linetype shade[i] pointtype filled[shape_of(shape[i])] pointsize 0.5*mark_scale front }
 			if (key_sample[i] == 4) { set label 200+i '' at screen x + wide / 2, screen y point linecolor rgb (is_bars ? '#000000' : paint[i]) \
-				pointtype hollow[shape_of(shape[i])] pointsize 0.7 front }
+				pointtype hollow[shape_of(shape[i])] pointsize 0.7*mark_scale front }
 			if (key_sample[i] == 6) { set object 100+i rectangle from screen x + wide * 0.15, screen y - key_row * 0.27 to \
 				screen x + wide, screen y + key_row * 0.27 fillcolor rgb bounds_colour fillstyle solid noborder front }
-			if (key_sample[i] == 7) { set label 200+i '' at screen x + wide / 2, screen y point linecolor rgb '#000000' pointtype 2 pointsize 1.2 linewidth 1.2 front }
-			if (key_sample[i] == 5) { set label 200+i '' at screen x + wide / 2, screen y point linecolor rgb paint[i] pointtype filled[shape_of(shape[i])] pointsize 0.7 front }
+			if (key_sample[i] == 7) { set label 200+i '' at screen x + wide / 2, screen y point linecolor rgb '#000000' pointtype 2 pointsize 1.2*mark_scale linewidth 1.2 front }
+			if (key_sample[i] == 5) { set label 200+i '' at screen x + wide / 2, screen y point linecolor rgb paint[i] pointtype filled[shape_of(shape[i])] pointsize 0.7*mark_scale front }
 		}
 	}
 }
