@@ -309,6 +309,10 @@ ORR_API uint32_t orr_kv_held(const struct orr_serve *w, orr_req r);         /* b
 /* Returns the number of blocks for that many tokens. */
 ORR_API uint32_t orr_kv_blocks(const struct orr_serve *w, uint32_t replica, uint32_t tokens);
 
+/* Returns whether the empty cache of the replica holds the request: on a replica that prefills only its prompt, else all tokens up to the
+ * end of its output. The world refuses requests at their arrival for the same reason; orr_assign() and orr_move() to a replica that can
+ * never hold the request are errors. True for other models, and for a replica that is down. */
+ORR_API bool orr_kv_can_hold(const struct orr_serve *w, uint32_t replica, orr_req r);
 /* Makes a waiting or swapped-out request resident on its replica, with blocks for `tokens` tokens, and leaves at least keep_free
  * blocks free. Returns false, without effect, if too few blocks are free. The part of its prompt that is in the prefix cache counts
  * as processed. */

@@ -31,17 +31,23 @@ struct distserve {
 	uint32_t prefill_tokens, decode_tokens; /* prefill_tokens 0: no limit */
 };
 
-static bool takes(const struct orr_serve *w, uint32_t replica, uint32_t model, enum orr_replica_role other)
+static bool is_up(const struct orr_serve *w, uint32_t replica, uint32_t model, enum orr_replica_role other)
 {
 	struct orr_replica_info x;
 	return orr_replica_get(w, replica, &x) && x.is_up && !x.is_draining && x.role != other &&
 	       (x.model == UINT32_MAX || x.model == model);
 }
 
+/* Returns whether the replica is up, has not the other role, and can hold the request. */
+static bool takes(const struct orr_serve *w, uint32_t replica, orr_req r, enum orr_replica_role other)
+{
+	return orr_kv_can_hold(w, replica, r) && is_up(w, replica, orr_req_model(w, r), other);
+}
+
 /* ---- routing ---- */
 
 /* Returns the prefill instance with the fewest prompts, waiting or running on its first worker. */
-static uint32_t pick_prefill(const struct distserve *d, const struct orr_serve *w, uint32_t model)
+static uint32_t pick_prefill(const struct distserve *d, const struct orr_serve *w, orr_req r)
 {
 	uint32_t best = ORR_NO_REPLICA;
 	size_t least = SIZE_MAX;
@@ -49,7 +55,7 @@ static uint32_t pick_prefill(const struct distserve *d, const struct orr_serve *
 		const struct instance *x = &d->instance[i];
 		/* Also counts requests that were routed at this instant but have not arrived yet. */
 		size_t n = orr_replica_waiting(w, i) - x->landed.n - x->refuge.n + (orr_stage_is_idle(w, i, 0) ? 0 : x->running);
-		if (n >= least || !takes(w, i, model, ORR_ROLE_DECODE))
+		if (n >= least || !takes(w, i, r, ORR_ROLE_DECODE))
 			continue;
 		least = n;
 		best = i;
@@ -58,14 +64,14 @@ static uint32_t pick_prefill(const struct distserve *d, const struct orr_serve *
 }
 
 /* Returns the decode instance with the fewest decodes, waiting for its first worker or on their way. */
-static uint32_t pick_decode(const struct distserve *d, const struct orr_serve *w, uint32_t model)
+static uint32_t pick_decode(const struct distserve *d, const struct orr_serve *w, orr_req r)
 {
 	uint32_t best = ORR_NO_REPLICA;
 	size_t least = SIZE_MAX;
 	for (uint32_t i = 0; i < d->n; i++) {
 		const struct instance *x = &d->instance[i];
 		size_t n = x->worker[0].decodes.n + x->landed.n + orr_replica_incoming(w, i);
-		if (n >= least || !takes(w, i, model, ORR_ROLE_PREFILL))
+		if (n >= least || !takes(w, i, r, ORR_ROLE_PREFILL))
 			continue;
 		least = n;
 		best = i;
@@ -75,7 +81,8 @@ static uint32_t pick_decode(const struct distserve *d, const struct orr_serve *w
 
 static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 {
-	return pick_prefill(self, w, orr_req_model(w, r));
+	uint32_t to = pick_prefill(self, w, r);
+	return to == ORR_NO_REPLICA ? ORR_ANY_REPLICA : to; /* none holds it now: the world refuses it */
 }
 
 static void arrive(void *self, struct orr_serve *w, orr_req r)
@@ -84,6 +91,10 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 	uint32_t replica = orr_req_replica(w, r);
 	if (orr_req_done(w, r)) {
 		orr_fifo_push(w, &d->instance[replica].landed, r);
+		return;
+	}
+	if (!orr_kv_can_hold(w, replica, r)) {
+		orr_refuse_because(w, r, ORR_REQ_REFUSED, "larger than the KV cache of its replica");
 		return;
 	}
 	if (d->prefill_tokens && orr_req_prompt(w, r) > d->prefill_tokens) {
@@ -98,7 +109,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 /* Sends a request whose prompt is complete to a decode instance. If none is up, it decodes where it is. */
 static void send(struct distserve *d, struct orr_serve *w, uint32_t replica, orr_req r)
 {
-	uint32_t to = pick_decode(d, w, orr_req_model(w, r));
+	uint32_t to = pick_decode(d, w, r);
 	if (to == ORR_NO_REPLICA || to == replica)
 		orr_fifo_push(w, &d->instance[replica].worker[0].decodes, r);
 	else
@@ -178,6 +189,19 @@ static bool make_room(struct distserve *d, struct orr_serve *w, uint32_t replica
 	return true;
 }
 
+/* The first decode finds no block. If it needs more blocks than there are, it restarts elsewhere. */
+static void give_up_first(struct distserve *d, struct orr_serve *w, uint32_t replica)
+{
+	struct instance *x = &d->instance[replica];
+	orr_req r = x->worker[0].decodes.first;
+	if (orr_req_done(w, r) <= (uint64_t)orr_kv_total(w, replica) * orr_kv_block_tokens(w, replica))
+		return;
+	orr_fifo_pop(w, &x->worker[0].decodes);
+	orr_evict(w, r, ORR_EVICT_RESTART);
+	orr_fifo_push(w, &x->refuge, r);
+	orr_wake(w, replica); /* others may decode now */
+}
+
 /* Lists decodes for a stage, while their tokens stay within the limit; returns their number. */
 static uint32_t take_decodes(struct distserve *d, struct orr_serve *w, uint32_t replica, uint32_t stage)
 {
@@ -195,7 +219,17 @@ static uint32_t take_decodes(struct distserve *d, struct orr_serve *w, uint32_t 
 		else
 			orr_micro_decode(w, r);
 	}
+	if (!stage && !n && q->first)
+		give_up_first(d, w, replica);
 	return n;
+}
+
+static bool prefills_are_up(const struct distserve *d, const struct orr_serve *w, uint32_t model)
+{
+	for (uint32_t i = 0; i < d->n; i++)
+		if (is_up(w, i, model, ORR_ROLE_DECODE))
+			return true;
+	return false;
 }
 
 /* Requests that were evicted start again on a prefill instance. */
@@ -204,10 +238,15 @@ static void send_back(struct distserve *d, struct orr_serve *w, uint32_t replica
 	struct orr_fifo *q = &d->instance[replica].refuge;
 	while (q->first) {
 		orr_req r = q->first;
-		uint32_t to = pick_prefill(d, w, orr_req_model(w, r));
-		if (to == ORR_NO_REPLICA)
+		uint32_t to = pick_prefill(d, w, r);
+		if (to == ORR_NO_REPLICA && !prefills_are_up(d, w, orr_req_model(w, r)))
 			return;
 		orr_fifo_pop(w, q);
+		if (to == ORR_NO_REPLICA && !orr_kv_can_hold(w, replica, r)) {
+			orr_refuse_because(w, r, ORR_REQ_REFUSED, "larger than the KV cache of its replica");
+			continue;
+		}
+		to = to == ORR_NO_REPLICA ? replica : to; /* its tokens have outgrown the others */
 		if (to != replica)
 			orr_assign(w, r, to);
 		orr_fifo_push(w, &d->instance[to].worker[0].prompts, r);

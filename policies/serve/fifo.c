@@ -163,10 +163,10 @@ static struct orr_fifo *line_for(struct fifo *f, struct orr_serve *w, uint32_t r
 	return best;
 }
 
-static uint32_t idle_replica(const struct fifo *f, struct orr_serve *w, uint32_t model)
+static uint32_t idle_replica(const struct fifo *f, struct orr_serve *w, uint32_t model, orr_req r)
 {
 	uint32_t i = orr_replica_idle_from(w, 0);
-	while (i != ORR_NO_REPLICA && f->serves[i] != UINT32_MAX && f->serves[i] != model)
+	while (i != ORR_NO_REPLICA && ((f->serves[i] != UINT32_MAX && f->serves[i] != model) || !orr_kv_can_hold(w, i, r)))
 		i = orr_replica_idle_from(w, i + 1);
 	return i;
 }
@@ -180,9 +180,16 @@ static void serve(struct fifo *f, struct orr_serve *w, uint32_t replica)
 		return;
 	}
 	struct orr_fifo *line = line_for(f, w, replica);
+	if (line->first && !orr_kv_can_hold(w, replica, line->first))
+		return; /* it waits for a replica with a larger cache */
 	orr_req r = orr_fifo_pop(w, line);
 	if (r && !start(f, w, replica, r))
 		orr_fifo_push_front(w, line, r);
+	else if (r && model < f->models && f->is_llm[model] && line->first && line != &f->at[replica]) {
+		uint32_t next = idle_replica(f, w, model, line->first); /* it may have waited behind r */
+		if (next != ORR_NO_REPLICA)
+			orr_wake(w, next);
+	}
 }
 
 static void fifo_arrive(void *self, struct orr_serve *w, orr_req r)
@@ -194,7 +201,7 @@ static void fifo_arrive(void *self, struct orr_serve *w, orr_req r)
 		return;
 	}
 	orr_fifo_push(w, &f->line[model], r);
-	replica = idle_replica(f, w, model);
+	replica = idle_replica(f, w, model, f->line[model].first);
 	if (replica != ORR_NO_REPLICA)
 		serve(f, w, replica);
 }

@@ -518,7 +518,7 @@ static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end 
 	forget(s, (uint32_t)(mark - 1));
 }
 
-static uint32_t least_loaded(const struct splitwise *s, bool is_decode);
+static uint32_t least_loaded(const struct splitwise *s, const struct orr_serve *w, orr_req r, bool is_decode);
 
 /* Ends the prompts of a run: their requests wait for their decode, here or on another replica. */
 static void end_prompts(struct splitwise *s, struct orr_serve *w, uint32_t server)
@@ -542,14 +542,17 @@ static void end_prompts(struct splitwise *s, struct orr_serve *w, uint32_t serve
 	if (v->role != ORR_ROLE_PREFILL)
 		return;
 	for (uint32_t i = first; i < n; i++) {
-		uint32_t e = v->batch[i] / 2, to = least_loaded(s, true);
+		uint32_t e = v->batch[i] / 2;
 		orr_req r = s->entry[e].r;
+		uint32_t to = least_loaded(s, w, r, true);
 		v->outstanding -= 1;
 		orr_req_set_mark(w, r, 0);
 		forget(s, e);
 		if (to == ORR_NO_REPLICA)
-			orr_serve_give_up(
-				w, r, "no replica runs decodes: expected one with the role decode, or none with the role prefill");
+			orr_serve_give_up(w, r,
+				"no replica that is up runs decodes and can hold the request: expected one with the role decode, or none "
+				"with "
+				"the role prefill");
 		else {
 			s->server[to].outstanding += 1;
 			orr_move(w, r, to);
@@ -571,18 +574,22 @@ static void schedule(void *self, struct orr_serve *w, uint32_t server)
 
 /* ---- routing ---- */
 
-static uint32_t least_loaded(const struct splitwise *s, bool is_decode)
+/* A replica whose cache can never hold the request is chosen for no decode, and for a prompt only if there is no other. */
+static uint32_t least_loaded(const struct splitwise *s, const struct orr_serve *w, orr_req r, bool is_decode)
 {
 	uint32_t best = ORR_NO_REPLICA;
 	bool by_requests = !strcmp(s->router, "jsq");
-	for (uint32_t i = 0; i < s->n_servers; i++) {
-		const struct server *v = &s->server[i];
-		if (!v->is_open || v->role == (is_decode ? ORR_ROLE_PREFILL : ORR_ROLE_DECODE))
-			continue;
-		const struct server *b = best == ORR_NO_REPLICA ? NULL : &s->server[best];
-		if (!b || (by_requests ? v->requests < b->requests : v->outstanding < b->outstanding))
-			best = i;
-	}
+	for (int any = 0; any < (is_decode ? 1 : 2) && best == ORR_NO_REPLICA; any++)
+		for (uint32_t i = 0; i < s->n_servers; i++) {
+			const struct server *v = &s->server[i];
+			if (!v->is_open || v->role == (is_decode ? ORR_ROLE_PREFILL : ORR_ROLE_DECODE))
+				continue;
+			if (!any && !orr_kv_can_hold(w, i, r))
+				continue;
+			const struct server *b = best == ORR_NO_REPLICA ? NULL : &s->server[best];
+			if (!b || (by_requests ? v->requests < b->requests : v->outstanding < b->outstanding))
+				best = i;
+		}
 	return best;
 }
 
@@ -598,7 +605,7 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 		}
 		s->turn = to + 1;
 	} else {
-		to = least_loaded(s, false);
+		to = least_loaded(s, w, r, false);
 	}
 	if (to != ORR_NO_REPLICA)
 		s->server[to].outstanding += orr_req_prompt(w, r) + 1.0;

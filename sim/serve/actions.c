@@ -95,6 +95,8 @@ void orr_assign(struct orr_serve *w, orr_req r, uint32_t replica)
 			replica, w->config->model[serves]->name);
 		return;
 	}
+	if (!kv_must_hold(w, replica, q, "orr_assign()"))
+		return;
 	req_set_replica(w, q, replica);
 	lane_arrival(w, replica);
 	replica_dirty(w, replica);

@@ -132,7 +132,9 @@ CONDITION(has_choice)
 	UNUSED;
 	for (uint32_t d = 0; d < STATE->n_deployments; d++) {
 		const struct serve_deployment *x = &STATE->deployment[d];
-		replicas += x->most > x->replicas ? x->most : x->replicas;
+		bool is_asked =
+			x->role != ORR_ROLE_DECODE || !strcmp(orr_arg_text(s->options, "roles"), "adaptive"); /* new requests go to it */
+		replicas += !is_asked ? 0 : x->most > x->replicas ? x->most : x->replicas;
 	}
 	return replicas > 1;
 }
@@ -256,6 +258,7 @@ const struct world_effect serve_effects[] = {
 	{ .key = "serve.kv_pool_Bps", .why = "no block was written to the pool", .metric = "kv_pool_written_bytes" },
 	{ .key = "serve.kv_pool_latency", .why = "no block was written to the pool", .metric = "kv_pool_written_bytes" },
 	NO_TIER("serve.kv_write"), NO_TIER("serve.kv_load"), NO_TIER("serve.kv_prefetch"), NO_TIER("serve.kv_evict"),
+	{ .key = "serve.kv_load", .why = "the default loads the same blocks for every request", .use = SERVE_USED_KV_LOAD },
 	{ .key = "serve.kv_prefetch", .why = "no block was loaded", .metric = "kv_loads" },
 	{ .key = "serve.kv_evict", .why = "no tier was full", .metric = "kv_tier_drops" },
 	{ .key = "network", .why = "no KV cache was sent to another replica, and no replica is on several nodes", .holds = uses_network },
@@ -295,7 +298,7 @@ const struct world_effect serve_effects[] = {
 	{ .key = "serve.draft_tokens", .why = "no iteration speculated", .metric = "draft_iterations" },
 	{ .key = "serve.kv_part", .why = "kv_blocks sets the size of KV caches", .holds = has_free_cache },
 	{ .key = "serve.prefix_cache", .why = "the trace has no hashes of prompts", .holds = has_hashes },
-	{ .key = "serve.router", .why = "there is one replica", .holds = has_choice },
+	{ .key = "serve.router", .why = "one replica takes new requests", .holds = has_choice },
 	{ .key = "serve.router", .why = "the router chose the replica with the shortest queue for every request, as jsq does", .use = SERVE_USED_ROUTER },
 	{ .key = "serve.router", .why = "it replaces the routing of the policy, which may choose the same replicas", .use = SERVE_USED_OTHER_ROUTE,
 		.is_unsure = true },

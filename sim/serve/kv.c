@@ -41,6 +41,29 @@ bool kv_open(struct orr_serve *w, struct lane *l, uint32_t deployment, struct or
 	return true;
 }
 
+/* Returns the number of tokens for which the replica needs room, sooner or later. */
+static uint64_t tokens_on(const struct orr_serve *w, uint32_t replica, const struct req *q)
+{
+	return w->replica[replica].role == ORR_ROLE_PREFILL ? q->prompt : req_whole(q);
+}
+
+bool kv_ever_holds(const struct orr_serve *w, uint32_t replica, const struct req *q)
+{
+	const struct lane *l = replica < w->n_replicas ? w->replica[replica].lane : NULL;
+	return !l || kv_can_hold(l, tokens_on(w, replica, q));
+}
+
+bool kv_must_hold(struct orr_serve *w, uint32_t replica, const struct req *q, const char *what)
+{
+	if (kv_ever_holds(w, replica, q))
+		return true;
+	const struct lane *l = w->replica[replica].lane;
+	serve_fail(w, ORR_EFAIL, q,
+		"%s: the KV cache of replica %u holds %llu tokens, and the request needs %llu: expected orr_kv_can_hold()", what, replica,
+		(unsigned long long)l->total * l->block_tokens, (unsigned long long)tokens_on(w, replica, q));
+	return false;
+}
+
 /* Drops cache entries without users until the others fit. To be called after blocks were taken. */
 static void trim(struct orr_serve *w, struct lane *l)
 {
@@ -260,6 +283,12 @@ uint32_t orr_kv_blocks(const struct orr_serve *w, uint32_t replica, uint32_t tok
 {
 	const struct lane *l = lane_seen(w, replica);
 	return l ? kv_blocks_for(l, tokens) : 0;
+}
+
+bool orr_kv_can_hold(const struct orr_serve *w, uint32_t replica, orr_req r)
+{
+	const struct req *q = req_of(w, r);
+	return q && kv_ever_holds(w, replica, q);
 }
 
 uint32_t orr_kv_held(const struct orr_serve *w, orr_req r)

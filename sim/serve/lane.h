@@ -216,6 +216,9 @@ static inline bool kv_can_hold(const struct lane *l, uint64_t tokens)
 {
 	return tokens <= (uint64_t)l->total * l->block_tokens;
 }
+/* Like orr_kv_can_hold(); fails the run with an error that names the function if it is false. */
+bool kv_ever_holds(const struct orr_serve *w, uint32_t replica, const struct req *q);
+bool kv_must_hold(struct orr_serve *w, uint32_t replica, const struct req *q, const char *what);
 /* Returns the share of the blocks in use. */
 static inline double kv_in_use(const struct lane *l)
 {

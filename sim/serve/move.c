@@ -355,7 +355,8 @@ void orr_move(struct orr_serve *w, orr_req r, uint32_t replica)
 		serve_fail(w, ORR_EFAIL, q, "orr_move(): the request is in the current iteration: expected a request outside it");
 		return;
 	}
-	send(w, l, q, replica);
+	if (kv_must_hold(w, replica, q, "orr_move()"))
+		send(w, l, q, replica);
 }
 
 /* ---- requests that leave by themselves ---- */

@@ -244,10 +244,10 @@ static double prefill_s(const struct lane *l, const struct req *q, uint32_t hash
 
 /* The sum of both times is examined where the tier changes and at the end: between these points the time to load grows in proportion to
  * the blocks, and the time of the rest of the prompt falls at least in proportion. */
-struct tier_plan tiers_plan(const struct orr_serve *w, const struct lane *l, const struct req *q, uint32_t from, uint32_t most)
+static struct tier_plan plan_by(
+	const struct orr_serve *w, const struct lane *l, const struct req *q, uint32_t from, uint32_t most, enum serve_kv_load how)
 {
 	struct tier_plan best = { .from = from, .end_s = w->now_s }, p = best;
-	enum serve_kv_load how = w->tiers->load;
 	if (how == KV_LOAD_NEVER)
 		return best;
 	double least = how == KV_LOAD_COST ? prefill_s(l, q, from) : INFINITY;
@@ -267,6 +267,16 @@ struct tier_plan tiers_plan(const struct orr_serve *w, const struct lane *l, con
 		}
 	}
 	return best;
+}
+
+struct tier_plan tiers_plan(const struct orr_serve *w, const struct lane *l, const struct req *q, uint32_t from, uint32_t most)
+{
+	enum serve_kv_load how = w->tiers->load;
+	struct tier_plan p = plan_by(w, l, q, from, most, how);
+	/* Once a plan has differed from that by cost, the remark is decided. */
+	if (how != KV_LOAD_COST && !(w->metrics->used & SERVE_USED_KV_LOAD) && plan_by(w, l, q, from, most, KV_LOAD_COST).n != p.n)
+		w->metrics->used |= SERVE_USED_KV_LOAD;
+	return p;
 }
 
 void tiers_load(struct orr_serve *w, const struct lane *l, const struct req *q, const struct tier_plan *p)

@@ -124,7 +124,7 @@ serve.shed|yes|r.csv --model a.json --cluster 1x1:a100 --policy fifo --set serve
 serve.kv_block|no language model is served|r.csv --model a.json --cluster 1x1:a100 --policy fifo --set serve.kv_block=8
 serve.kv_block|yes|t.csv --model l.json --cluster 1x1:a100 --policy vllm --set serve.kv_block=8
 serve.prefix_cache|the trace has no hashes of prompts|t.csv --model l.json --cluster 1x1:a100 --policy vllm --set serve.prefix_cache=true
-serve.router|there is one replica|r.csv --model a.json --cluster 1x1:a100 --policy fifo --set serve.router=round-robin
+serve.router|one replica takes new requests|r.csv --model a.json --cluster 1x1:a100 --policy fifo --set serve.router=round-robin
 serve.router|yes|r.csv --model a.json --cluster 2x1:a100 --policy fifo --set serve.router=round-robin
 serve.scale_target|serve.autoscale=none|r.csv --model a.json --cluster 2x1:a100 --policy fifo --set serve.scale_target=3
 serve.start_up|no replica was added later|r.csv --model a.json --cluster 2x1:a100 --policy fifo --set serve.start_up=3s

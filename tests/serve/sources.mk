@@ -8,5 +8,5 @@ SCRIPT_TESTS += tests/serve/explain_rerun.sh tests/serve/plugins_serve.sh tests/
 libtests_a_SOURCES += tests/serve/fleet_run.c tests/serve/fleet_run.h tests/serve/llm_run.c tests/serve/llm_run.h \
 	tests/serve/serve_replay.c tests/serve/serve_replay.h tests/serve/serve_script.c tests/serve/serve_script.h
 # pipelines, prefill and decode apart
-UNIT_TESTS += tests/serve/unit_disaggregation tests/serve/unit_experiments tests/serve/unit_llm_stages tests/serve/unit_roles tests/serve/unit_speculation tests/serve/unit_stage_again tests/serve/unit_tiers
+UNIT_TESTS += tests/serve/unit_can_hold tests/serve/unit_disaggregation tests/serve/unit_experiments tests/serve/unit_llm_stages tests/serve/unit_roles tests/serve/unit_speculation tests/serve/unit_stage_again tests/serve/unit_tiers
 SCRIPT_TESTS += tests/serve/serve_chats.sh tests/serve/serve_disaggregation.sh tests/serve/serve_stages.sh
