@@ -209,6 +209,9 @@ ORR_API bool orr_try_start_sized(struct orr_jobs *w, orr_job j, uint32_t gpus);
  * elastic job: to a size that it offers). With --partitions and several GPU types, a start that the quota does not allow has no
  * effect: the job waits (orr_job_is_running()). */
 ORR_API void orr_start_at(struct orr_jobs *w, orr_job j, const uint32_t *node, const uint32_t *gpus, size_t n);
+/* As orr_start_at(), but returns false, without effect, if the free GPUs, CPUs or memory of these nodes, or the quota of its partition,
+ * do not suffice. */
+ORR_API bool orr_try_start_at(struct orr_jobs *w, orr_job j, const uint32_t *node, const uint32_t *gpus, size_t n);
 /* Starts a waiting job on the GPUs of a running one, with the same number of GPUs; both may have further jobs beside them. */
 ORR_API void orr_start_beside(struct orr_jobs *w, orr_job j, orr_job other);
 /* Lets a running job work only this part of its time, 0 < part <= 1, until it stops. */

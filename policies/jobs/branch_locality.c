@@ -74,8 +74,7 @@ static bool start_near(struct local *l, struct orr_jobs *w, orr_job j, uint32_t 
 	}
 	if (size)
 		return false;
-	orr_start_at(w, j, l->node, l->gpus, used);
-	return true;
+	return orr_try_start_at(w, j, l->node, l->gpus, used);
 }
 
 static void schedule(void *self, struct orr_jobs *w)

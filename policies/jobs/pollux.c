@@ -15,6 +15,8 @@
  * The published search is NSGA-2 (pymoo), unseeded. Here parents are chosen by tournaments of two; a child takes each row from one of its
  * parents, and entries change with probability 1 / nodes in one row on average; the best of parents and children survive.
  */
+#include "members.h"
+
 #include <orrery/jobs.h>
 
 #include <math.h>
@@ -405,17 +407,34 @@ static void observe(struct pollux *p, struct orr_jobs *w)
 	}
 }
 
-static void start(struct pollux *p, struct orr_jobs *w, struct member *m, const uint8_t *row)
+/* Restricts a job's allocation to the GPUs for which CPUs and memory are free. */
+static void restrict_row(struct pollux *p, struct orr_jobs *w, const struct member *m, uint8_t *row)
+{
+	struct orr_job_info job;
+	struct orr_node_info node;
+	if (!orr_job_get(w, m->job, &job) || (!job.cpu_milli && !job.mem_mib))
+		return;
+	for (uint32_t k = 0; k < p->nodes; k++) {
+		uint32_t room = row[k] && orr_node_get(w, k, &node) ? members_room(&node, &job) : 0;
+		row[k] = row[k] < room ? row[k] : (uint8_t)room;
+	}
+}
+
+static void start(struct pollux *p, struct orr_jobs *w, struct member *m, uint8_t *row)
 {
 	uint32_t node[MOST_NODES], gpus[MOST_NODES], sum = 0;
 	size_t n = 0;
+	restrict_row(p, w, m, row);
 	for (uint32_t k = 0; k < p->nodes && n < MOST_NODES; k++)
 		if (row[k]) {
 			node[n] = k;
 			gpus[n++] = row[k];
 			sum += row[k];
 		}
-	orr_start_at(w, m->job, node, gpus, n);
+	if (!sum || !(orr_job_rate_at(w, m->job, sum) > 0) || !orr_try_start_at(w, m->job, node, gpus, n)) {
+		memset(row, 0, p->nodes);
+		return;
+	}
 	m->starts++;
 	m->largest = sum > m->largest ? sum : m->largest;
 }
@@ -425,7 +444,8 @@ static void apply(struct pollux *p, struct orr_jobs *w)
 {
 	for (int starts = 0; starts < 2; starts++)
 		for (size_t j = 0; j < p->n; j++) {
-			const uint8_t *row = allocation(&p->last, 0, p->nodes) + j * p->nodes, *now = p->present + j * p->nodes;
+			uint8_t *row = allocation(&p->last, 0, p->nodes) + j * p->nodes;
+			const uint8_t *now = p->present + j * p->nodes;
 			bool is_wanted = memchr(row, 0, p->nodes) != row || memcmp(row, row + 1, p->nodes - 1);
 			if (!memcmp(row, now, p->nodes))
 				continue;

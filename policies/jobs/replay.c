@@ -8,7 +8,7 @@
  * blanks, equal numbers together; an empty field: the job waits; "beside JOB": on the GPUs of that job; "kill": the job is killed. job: its
  * name, or #NUMBER in order of submission. cost_s: work that is added to the job. `nodes_one_per_gpu` is another name of the third column.
  * All rows of an instant are one decision: first all their jobs stop, then they start on nodes, then beside others. Rows of jobs that have
- * ended are skipped. A job that no row starts never runs.
+ * ended are skipped; a row that starts a job that was not submitted yet is an error. A job that no row starts never runs.
  */
 #include <orrery/jobs.h>
 
@@ -27,6 +27,7 @@ struct row {
 struct name {
 	const char *text;
 	orr_job job; /* 0: not live */
+	bool was_submitted;
 };
 
 struct replay {
@@ -185,10 +186,13 @@ static void know(struct replay *r, struct orr_jobs *w, orr_job j, orr_job value)
 	struct orr_error number;
 	orr_fail(&number, ORR_OK, "#%llu", (unsigned long long)orr_job_number(w, j));
 	struct name *by_number = find(r, number.text), *by_name = find(r, orr_job_name(w, j));
-	if (by_name && *by_name->text != '#')
-		by_name->job = value;
-	if (by_number)
-		by_number->job = value;
+	for (int i = 0; i < 2; i++) {
+		struct name *to = i ? by_number : by_name && *by_name->text != '#' ? by_name : NULL;
+		if (!to)
+			continue;
+		to->job = value;
+		to->was_submitted = true;
+	}
 }
 
 static void arrive(void *self, struct orr_jobs *w, orr_job j)
@@ -248,7 +252,11 @@ static void schedule(void *self, struct orr_jobs *w)
 	while (r->at < r->n && r->row[r->at].at_ns <= now)
 		r->at++;
 	for (size_t i = first; i < r->at; i++) {
-		orr_job j = find(r, r->row[i].job)->job;
+		const struct name *of = find(r, r->row[i].job);
+		orr_job j = of->job;
+		if (!of->was_submitted && *r->row[i].nodes)
+			give_up(w, &r->row[i],
+				"not submitted: expected a job of the trace, by its name or #NUMBER, from its submission on");
 		if (!j)
 			continue;
 		if (!strcmp(r->row[i].nodes, "kill"))

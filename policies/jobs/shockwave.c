@@ -19,10 +19,12 @@
  * include batch changes.
  */
 #include "lexlp.h"
+#include "members.h"
 
 #include <orrery/jobs.h>
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,15 +133,8 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 {
 	struct shockwave *s = self;
 	uint64_t number = orr_job_number(w, j);
-	size_t low = 0, high = s->n;
+	size_t low = members_find(s->member, s->n, sizeof *s->member, offsetof(struct member, number), number);
 	(void)how;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (s->member[middle].number < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == s->n || s->member[low].number != number)
 		return;
 	pass(s, w);

@@ -9,15 +9,18 @@
  * The chosen GPUs are placed type by type: jobs whose option is unchanged remain; the others go, largest first, to the fullest node with
  * room. If more GPUs are used when all jobs of the type are placed again, largest first, they are: all find room if nodes are equal and
  * have a power of two GPUs. On other nodes, a job that finds no room continues with its former GPUs where these are free, or waits. The
- * rest of a request that no node can hold beside whole nodes is split among nodes.
+ * rest of a request that no node can hold beside whole nodes is split among nodes. The program knows neither CPUs nor memory: a job for
+ * which they do not suffice there is placed by the run's rule, or on fewer GPUs.
  *
  * rules=own: costs are exact. rules=sia: costs are rounded to 2 decimals, as in the published code, where ties result.
  */
+#include "members.h"
 #include "sia_choose.h"
 
 #include <orrery/jobs.h>
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +47,9 @@ struct member {
 	struct sia_option option; /* present: type, GPUs; gpus 0: none */
 	struct sia_option wanted;
 	struct sia_option before; /* until this decision */
+	uint32_t *size;           /* the sizes up to `known` that a job offers which is elastic and does not adapt, ascending */
+	size_t n_sizes, cap_sizes;
+	uint32_t known;
 };
 
 struct sia {
@@ -53,6 +59,7 @@ struct sia {
 	uint32_t n_types;
 	struct type *type;
 	uint32_t *node, *room; /* nodes by type; free GPUs while jobs are placed */
+	uint32_t *other;       /* scratch: free GPUs that a job cannot use, by node */
 	double *gpus_of_type;
 	struct member *member;
 	size_t n, cap;
@@ -67,7 +74,10 @@ static void destroy(void *self)
 	orr_free(s->type);
 	orr_free(s->node);
 	orr_free(s->room);
+	orr_free(s->other);
 	orr_free(s->gpus_of_type);
+	for (size_t i = 0; i < s->n; i++)
+		orr_free(s->member[i].size);
 	orr_free(s->member);
 	orr_free(s->option);
 	orr_free(s->on);
@@ -94,6 +104,7 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	s->gpus_of_type = orr_alloc(s->n_types + 1u, sizeof *s->gpus_of_type);
 	s->node = orr_alloc(orr_nodes(w) + 1u, sizeof *s->node);
 	s->room = orr_alloc(orr_nodes(w) + 1u, sizeof *s->room);
+	s->other = orr_alloc(orr_nodes(w) + 1u, sizeof *s->other);
 	s->on = orr_alloc(orr_nodes(w) + 1u, sizeof *s->on);
 	s->gpus = orr_alloc(orr_nodes(w) + 1u, sizeof *s->gpus);
 	return s;
@@ -119,15 +130,8 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 /* Members are in ascending order of their numbers. */
 static struct member *find(struct sia *s, uint64_t number)
 {
-	size_t low = 0, high = s->n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (s->member[middle].number < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < s->n && s->member[low].number == number ? &s->member[low] : NULL;
+	size_t at = members_find(s->member, s->n, sizeof *s->member, offsetof(struct member, number), number);
+	return at < s->n && s->member[at].number == number ? &s->member[at] : NULL;
 }
 
 static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
@@ -137,6 +141,7 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 	(void)how;
 	if (!m)
 		return;
+	orr_free(m->size);
 	s->n--;
 	memmove(m, m + 1, (size_t)(s->member + s->n - m) * sizeof *m);
 }
@@ -212,31 +217,49 @@ static void add_request(struct sia *s, struct orr_jobs *w, const struct member *
 	add_option(s, t, gpus, value_of(w, m->job, t, nodes, gpus));
 }
 
-/* Returns the smallest size above `after` that an elastic job offers, which need not be a power of two; 0: none. */
-static uint32_t next_size(const struct sia *s, struct orr_jobs *w, orr_job j, uint32_t after)
+/* Returns the i-th of the sizes up to `most` that an elastic job offers, which need not be powers of two; 0: there is none. Each size is
+ * tried once in the life of the job. */
+static uint32_t nth_size(struct orr_jobs *w, struct member *m, size_t i, uint32_t most)
 {
-	uint32_t best = 0;
+	while (m->n_sizes <= i && m->known < most) {
+		if (!(orr_job_rate_at(w, m->job, ++m->known) > 0))
+			continue;
+		ORR_GROW(m->size, m->n_sizes, m->cap_sizes);
+		m->size[m->n_sizes++] = m->known;
+	}
+	return i < m->n_sizes && m->size[i] <= most ? m->size[i] : 0;
+}
+
+static uint32_t gpus_of_largest_type(const struct sia *s)
+{
+	double most = 0;
 	for (uint32_t t = 0; t < s->n_types; t++)
-		for (uint32_t g = after + 1; g <= s->gpus_of_type[t] && (!best || g < best); g++) {
-			uint32_t per_node = s->type[t].node_gpus;
-			if (value_of(w, j, t, (g + per_node - 1) / per_node, g) > 0)
-				best = g;
-		}
-	return best;
+		most = fmax(most, s->gpus_of_type[t]);
+	return (uint32_t)most;
+}
+
+/* Returns the smallest size above `after` that an elastic job offers; 0: none. */
+static uint32_t next_size(const struct sia *s, struct orr_jobs *w, struct member *m, uint32_t after)
+{
+	uint32_t most = gpus_of_largest_type(s), size;
+	for (size_t i = 0; (size = nth_size(w, m, i, most)); i++)
+		if (size > after)
+			return size;
+	return 0;
 }
 
 /* Returns the largest size that an elastic job may have now: at first its smallest, then twice its largest so far or its next size. */
-static uint32_t size_limit(const struct sia *s, struct orr_jobs *w, const struct member *m, bool adapts)
+static uint32_t size_limit(const struct sia *s, struct orr_jobs *w, struct member *m, bool adapts)
 {
 	uint32_t most = adapts ? orr_job_most_gpus(w, m->job) : UINT32_MAX, limit = m->largest ? 2 * m->largest : 1;
 	if (!adapts) {
-		uint32_t next = next_size(s, w, m->job, m->largest);
+		uint32_t next = next_size(s, w, m, m->largest);
 		limit = next > limit ? next : limit;
 	}
 	return limit < most ? limit : most;
 }
 
-static void fill_job(struct sia *s, struct orr_jobs *w, struct sia_job *to, const struct member *m, size_t *first)
+static void fill_job(struct sia *s, struct orr_jobs *w, struct sia_job *to, struct member *m, size_t *first)
 {
 	struct orr_job_info info;
 	double age_s = (double)orr_now(w) / 1e9 - m->submit_s, restart_s = (double)s->restart_ns / 1e9;
@@ -250,9 +273,11 @@ static void fill_job(struct sia *s, struct orr_jobs *w, struct sia_job *to, cons
 	for (uint32_t t = 0; t < s->n_types; t++) {
 		if (adapts)
 			add_options(s, w, m, t, limit);
-		else
-			for (uint32_t g = info.is_elastic ? 1 : info.gpus; g <= limit && g <= s->gpus_of_type[t]; g++)
-				add_request(s, w, m, t, g);
+		else if (!info.is_elastic && info.gpus <= s->gpus_of_type[t])
+			add_request(s, w, m, t, info.gpus);
+		uint32_t most = limit < s->gpus_of_type[t] ? limit : (uint32_t)s->gpus_of_type[t], size;
+		for (size_t i = 0; !adapts && info.is_elastic && (size = nth_size(w, m, i, most)); i++)
+			add_request(s, w, m, t, size);
 	}
 	to->n = s->n_options - *first;
 	for (size_t i = 0; i < to->n && m->option.gpus; i++) {
@@ -353,18 +378,62 @@ static size_t find_room(struct sia *s, const struct type *type, uint32_t gpus)
 	return 0;
 }
 
-static void start(struct sia *s, struct orr_jobs *w, struct member *m)
+/* As find_room(), for a job that needs CPUs or memory too: uses the GPUs of a node for which these are free. */
+static size_t find_room_for(struct sia *s, struct orr_jobs *w, const struct member *m)
 {
-	size_t n = find_room(s, &s->type[m->wanted.type], m->wanted.gpus);
-	if (!n)
-		return;
-	orr_start_at(w, m->job, s->on, s->gpus, n);
-	if (!orr_job_is_running(w, m->job)) /* beyond the quota of its partition */
-		return;
+	const struct type *type = &s->type[m->wanted.type];
+	struct orr_job_info job;
+	struct orr_node_info node;
+	if (!orr_job_get(w, m->job, &job) || (!job.cpu_milli && !job.mem_mib))
+		return find_room(s, type, m->wanted.gpus);
+	for (uint32_t i = 0; i < type->n; i++) {
+		uint32_t at = s->node[type->first + i], usable = orr_node_get(w, at, &node) ? members_room(&node, &job) : 0;
+		s->other[at] = s->room[at] > usable ? s->room[at] - usable : 0;
+		s->room[at] -= s->other[at];
+	}
+	size_t n = find_room(s, type, m->wanted.gpus);
+	for (uint32_t i = 0; i < type->n; i++)
+		s->room[s->node[type->first + i]] += s->other[s->node[type->first + i]];
+	return n;
+}
+
+/* Starts a job by the run's placement rule: the CPUs or memory that it needs may be free on more nodes than find_room() takes. */
+static bool start_anywhere(struct orr_jobs *w, struct member *m)
+{
+	struct orr_job_info job;
+	if (!orr_job_get(w, m->job, &job) || (!job.cpu_milli && !job.mem_mib))
+		return false;
+	if (job.gpus == m->wanted.gpus ? !orr_try_start_on_type(w, m->job, m->wanted.type)
+				       : !orr_try_start_sized(w, m->job, m->wanted.gpus))
+		return false;
+	if (orr_job_get(w, m->job, &job))
+		m->wanted.type = job.gpu_type;
+	return true;
+}
+
+static bool start_wanted(struct sia *s, struct orr_jobs *w, struct member *m)
+{
+	size_t n = find_room_for(s, w, m);
+	if (n ? !orr_try_start_at(w, m->job, s->on, s->gpus, n) : !start_anywhere(w, m))
+		return false;
 	m->option = m->wanted;
 	m->started_ns = orr_now(w);
 	m->starts++;
 	m->largest = m->wanted.gpus > m->largest ? m->wanted.gpus : m->largest;
+	return true;
+}
+
+/* The program knows neither CPUs nor memory. A job for whose size they do not suffice starts on half as many GPUs, and so on. */
+static void start(struct sia *s, struct orr_jobs *w, struct member *m)
+{
+	struct orr_job_info job;
+	if (start_wanted(s, w, m) || !orr_job_get(w, m->job, &job) || !job.is_elastic || (!job.cpu_milli && !job.mem_mib))
+		return;
+	struct sia_option wanted = m->wanted;
+	for (m->wanted.gpus /= 2; m->wanted.gpus; m->wanted.gpus /= 2)
+		if (orr_job_rate_at(w, m->job, m->wanted.gpus) > 0 && start_wanted(s, w, m))
+			return;
+	m->wanted = wanted;
 }
 
 struct order {

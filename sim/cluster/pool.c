@@ -434,6 +434,14 @@ bool pool_take(struct pool *p, const struct pool_request *r, struct pool_alloc *
 	return true;
 }
 
+static const char GPUS_IN_USE[] = "over-allocation: the requested GPUs are in use: expected free GPUs";
+static const char OTHERS_IN_USE[] = "over-allocation: the CPUs or memory that the job needs are in use: expected free ones";
+
+bool pool_is_lack(const char *wrong)
+{
+	return wrong == GPUS_IN_USE || wrong == OTHERS_IN_USE;
+}
+
 const char *pool_take_at(
 	struct pool *p, const struct pool_request *r, const uint32_t *node, const uint32_t *gpus, size_t n, struct pool_alloc *out)
 {
@@ -457,7 +465,7 @@ const char *pool_take_at(
 			if (node[k] == node[i])
 				return "a node is named twice: expected each node once";
 		if (p->node[node[i]].free_gpus < gpus[i])
-			return "over-allocation: the requested GPUs are in use: expected free GPUs";
+			return GPUS_IN_USE;
 		if (c->type != CLUSTER_NO_TYPE && gpus[i] && !(r->types >> c->type & 1))
 			return "the job may not run on that type of GPU: expected a type that the job allows";
 		if (gpus[i] && type != CLUSTER_NO_TYPE && c->type != type)
@@ -466,13 +474,13 @@ const char *pool_take_at(
 			type = c->type;
 		sum += gpus[i];
 		if (!p->placement->ignores_nodes && !pool_node_has_room(p, node[i], r, gpus[i]))
-			return "over-allocation: the CPUs or memory that the job needs are in use: expected free ones";
+			return OTHERS_IN_USE;
 		pool_put_piece(p, node[i], gpus[i], POOL_WHOLE, 0);
 	}
 	if (sum != r->gpus || !n)
 		return "the sum of the given GPUs differs from the job's request: expected equal numbers";
 	if (r->cpu_milli > p->cpu_free || r->mem_mib > p->mem_free)
-		return "over-allocation: the CPUs or memory that the job needs are in use: expected free ones";
+		return OTHERS_IN_USE;
 	commit(p, r, type, out);
 	return NULL;
 }

@@ -121,6 +121,8 @@ bool pool_take(struct pool *p, const struct pool_request *r, struct pool_alloc *
 /* Allocates whole GPUs of the given nodes. Returns NULL or a literal error text. */
 const char *pool_take_at(
 	struct pool *p, const struct pool_request *r, const uint32_t *node, const uint32_t *gpus, size_t n, struct pool_alloc *out);
+/* Returns whether an error text of pool_take_at() says that resources are in use. */
+bool pool_is_lack(const char *wrong);
 /* Allocates CPUs and memory for a request that uses the GPUs of `with`, whole GPUs of which it needs as many. Returns NULL or a literal
  * error text. */
 const char *pool_take_beside(struct pool *p, const struct pool_request *r, const struct pool_alloc *with, struct pool_alloc *out);

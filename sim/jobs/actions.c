@@ -147,30 +147,42 @@ bool orr_try_start_sized(struct orr_jobs *w, orr_job j, uint32_t gpus)
 	return start_as(w, job, &r);
 }
 
-void orr_start_at(struct orr_jobs *w, orr_job j, const uint32_t *node, const uint32_t *gpus, size_t n)
+/* Starts a job on these nodes. Returns false if it cannot; may_lack: resources that are in use are no error. */
+static bool start_at(struct orr_jobs *w, orr_job j, const uint32_t *node, const uint32_t *gpus, size_t n, bool may_lack)
 {
 	struct job *job = acting_on(w, j, ORR_JOB_WAITING, "start");
 	if (!job)
-		return;
+		return false;
 	uint64_t sum = 0;
 	for (size_t i = 0; i < n; i++)
 		sum += gpus[i];
 	if (sum != job->gpus && (sum > UINT32_MAX || !(rate_at_size(w, job, (uint32_t)sum) > 0))) {
 		world_fail(
 			w, ORR_EFAIL, job, "start on %llu GPUs: expected %u, the request of the job", (unsigned long long)sum, job->gpus);
-		return;
+		return false;
 	}
 	struct pool_request r = request_of(w, job, (uint32_t)sum);
 	if (!quota_allows(w, job, &r, 0))
-		return;
+		return false;
 	borrow_clear(w, job, &r, node, gpus, n);
 	const char *wrong = pool_take_at(w->pool, &r, node, gpus, n, &job->alloc);
-	if (wrong) {
+	if (wrong && !(may_lack && pool_is_lack(wrong)))
 		world_fail(w, ORR_EFAIL, job, "start: %s", wrong);
-		return;
-	}
+	if (wrong)
+		return false;
 	set_rate(w, job, r.gpus);
 	life_start(w, job);
+	return true;
+}
+
+void orr_start_at(struct orr_jobs *w, orr_job j, const uint32_t *node, const uint32_t *gpus, size_t n)
+{
+	start_at(w, j, node, gpus, n, false);
+}
+
+bool orr_try_start_at(struct orr_jobs *w, orr_job j, const uint32_t *node, const uint32_t *gpus, size_t n)
+{
+	return start_at(w, j, node, gpus, n, true);
 }
 
 /* Returns why the job cannot share the GPUs of `with`, or NULL. */

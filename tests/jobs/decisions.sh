@@ -37,4 +37,17 @@ printf 'submit_s,duration_s,gpus,gpu_milli\n0,50,1,500\n' >part.csv
 like "$("$orrery" jobs part.csv --cluster 1x4 --policy fifo --decisions part.out -q 2>&1)" "--decisions: expected jobs that request whole GPUs" "jobs on parts of GPUs are refused"
 printf 'time_s,job,nodes,cost_s\n1,#0,0,x\n' >bad.csv
 like "$("$orrery" jobs trace.csv --cluster 2x4 --policy replay --set policy.replay.decisions=bad.csv 2>&1)" 'bad.csv:2: cost_s: expected a number of seconds from 0, found "x"' "a wrong cost"
+# Rows name jobs by name or by #NUMBER; a row that starts a job which was not submitted is an error.
+printf 'job_id,submit_s,duration_s,gpus\nx,0,10,1\ny,5,10,1\n' >named.csv
+replay() {
+  printf "time_s,job,nodes\n$1" >r.csv
+  "$orrery" jobs named.csv --cluster 2x1 --policy replay --set policy.replay.decisions=r.csv --check --no-figures -q --out out 2>&1 >/dev/null | tail -n 1
+  awk -F, 'NR > 1 { printf "%g ", $5 }' out/replay.jobs.csv
+}
+is "$(replay '0,x,0\n5,y,1\n')" "10 15 " "jobs by name"
+is "$(replay '0,#0,0\n5,#1,1\n')" "10 15 " "jobs by number"
+is "$(replay '0,x,0\n5,#1,0\n5,x,1\n')" "10 15 " "both; a job moves"
+like "$(replay '0,x,0\n5,z,1\n')" 'decisions:3: job z: not submitted: expected a job of the trace, by its name or #NUMBER' "a job that is not in the trace"
+like "$(replay '0,x,0\n1,y,1\n')" 'decisions:3: job y: not submitted: ' "a job before its submission"
+is "$(replay '0,x,0\n5,y,1\n20,x,\n20,y,0\n')" "10 15 " "rows of jobs that have ended are skipped"
 tap_done

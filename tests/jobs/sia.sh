@@ -60,6 +60,19 @@ is "$(awk -F, 'NR > 1 && $3 != "" { n = split($3, g, " "); split("", on); k = 0;
   if (n > most[$2]) most[$2] = n; starts++; wide += k > 1 } END { print (starts > 12 && wide > 0) ? "enough" : starts " starts, " wide " on several nodes" }' d.csv)" \
   enough "constraints of every decision"
 
+# ---- CPUs and memory, of which the program knows nothing ----
+# Two jobs of 6 CPUs on a node with 8: one after the other, in rounds of 60 s, beside the third job (30 s of start each).
+printf 'submit_s,duration_s,gpus,cpus\n0,100,2,6\n0,100,2,6\n0,100,1,1\n' >cpus.csv
+is "$(ends cpus.csv 1x4:cpus=8 sia --placement consolidate | tr ' ' '\n' | sort -n | tr '\n' ' ')" "130.0000 130.0000 310.0000 " "jobs wait for CPUs"
+printf 'submit_s,duration_s,gpus,cpus\n0,100,2,6\n' >wide.csv
+is "$(ends wide.csv 2x4:cpus=4 sia --placement spread)" 130.0000 "a job that lacks CPUs on one node is placed by the rule of the run"
+printf 'submit_s,duration_s,gpus,cpus,speedup\n0,600,1,4,1:1;2:2;4:4\n' >grow.csv
+like "$(ends grow.csv 1x4:cpus=8 sia --placement consolidate)" '^[0-9.]+$' "a job whose larger size lacks CPUs goes on with a smaller one"
+printf 'submit_s,duration_s,gpus,cpus,model\n0,100,1,3,wide\n0,100,1,3,wide\n' >adapt.csv
+for p in sia pollux; do
+  like "$(ends adapt.csv 2x4:a:speed=1:cpus=8 $p --placement consolidate)" '^[0-9.]+ [0-9.]+$' "$p: jobs that adapt share the CPUs of two nodes"
+done
+
 # ---- nodes that are given notice ----
 for p in sia pollux; do
   like "$(ends many.csv 6x4:a:speed=1 $p --capacity churn:slots=6,rate=20,length=30d --set capacity.notice=90s --set capacity.startup=40s)" \
