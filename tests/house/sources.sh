@@ -13,8 +13,8 @@ run "$ORRERY" x.db && run "$ORRERY" x.db
 is "$(grep -c 'taken from x.db' said)" 1 "a second run of the same program is taken from the database"
 
 mkdir empty
-is "$(cd empty && unset MAKEFLAGS MFLAGS MAKELEVEL && tree=$(cd "$srcdir" && pwd) &&
-  make -n -f "$top_builddir/Makefile" srcdir="$tree" top_srcdir="$tree" VPATH="$tree" cli/policy_new.o 2>/dev/null | awk '/>paths.h/ { made = 1 } /policy_new.c/ { print made + 0; exit }')" \
+is "$(cd empty &&
+  make -n -f "$top_builddir/Makefile" srcdir="$source" top_srcdir="$source" VPATH="$source" cli/policy_new.o 2>/dev/null | awk '/>paths.h/ { made = 1 } /policy_new.c/ { print made + 0; exit }')" \
   1 "in an empty folder, an object is compiled after paths.h is made, without make all"
 
 can_copy "another build" 7 || exit 0
