@@ -61,12 +61,12 @@ bool life_is_unfit(const struct orr_jobs *w, const struct job_rec *r, uint32_t s
 /* Fails the run because of a job that can never start. */
 static void refuse(struct orr_jobs *w, const struct job_rec *r, uint32_t shape)
 {
-	const char *why = w->shapes.shape[shape].fits_ever ? "its partition or its user" : "this cluster";
 	world_fail(w, ORR_EINPUT, NULL,
-		"job %llu requests %u GPUs (%lld milli-cores, %lld MiB) and can never be placed on the GPUs of %s: expected more of them, "
+		"job %llu requests %u GPUs (%lld milli-cores, %lld MiB) and can never be placed on this cluster%s: expected a larger %s, "
 		"or "
 		"--drop-unfit, which omits such jobs",
-		(unsigned long long)r->number, r->gpus, (long long)r->cpu_milli, (long long)r->mem_mib, why);
+		(unsigned long long)r->number, r->gpus, (long long)r->cpu_milli, (long long)r->mem_mib,
+		w->shapes.shape[shape].fits_ever ? " within its limits" : "", w->shapes.shape[shape].fits_ever ? "quota or limit" : "one");
 }
 
 void life_arrive(struct orr_jobs *w, const struct job_rec *r)

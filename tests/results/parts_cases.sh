@@ -6,7 +6,7 @@ not_sanitized "a test of the tree, not of the program"
 cd "$srcdir" || exit 1
 
 # Files of the cases by hand, one or more per world.
-cases=(tests/jobs/explain.sh tests/serve/unit_serve_explain.c tests/spot/unit_spot_explain.c tests/step/step_explain.sh tests/step/unit_path.c
+cases=(tests/jobs/explain.sh tests/jobs/partitions.sh tests/serve/unit_serve_explain.c tests/spot/unit_spot_explain.c tests/step/step_explain.sh tests/step/unit_path.c
   tests/mixed/mixed_explain.sh)
 # A C string may be divided: 'a "<newline>"b' reads as 'a b'.
 expected=$(cat "${cases[@]}" | tr '\n\t' '  ' | sed 's/" *"//g')

@@ -6,9 +6,19 @@
 # one decimal before they are compared.
 . "$srcdir/tests/tap.sh"
 
-info() { "$ORRERY" trace info "$@" >"$work/info" 2>"$work/error" || cat "$work/error"; }
-# fact NAME: prints the value of a fact
-fact() { awk -v k="$1 " 'index($0, k) == 1 { s = substr($0, length(k)); sub(/^ +/, "", s); print s; exit }' "$work/info"; }
+info() {
+  "$ORRERY" trace info "$@" >"$work/info" 2>"$work/error" || cat "$work/error"
+  "$ORRERY" trace info "$@" --json >"$work/info.json" 2>/dev/null
+}
+# fact NAME: prints the value of a fact; fractions with 15 digits, which only the JSON has
+fact() {
+  local value
+  value=$(awk -v k="$1 " 'index($0, k) == 1 { s = substr($0, length(k)); sub(/^ +/, "", s); print s; exit }' "$work/info")
+  # shellcheck disable=SC2016 # of awk
+  [[ $value =~ ^[0-9]+(\.[0-9]+)?$ ]] && awk -F'\t' -v k="\"$1\":" '$3 == k && $4 ~ /^[0-9]/ { sub(/,$/, "", $4); printf "%.15g\n", $4; found = 1; exit } END { exit !found }' \
+    "$work/info.json" && return
+  echo "$value"
+}
 # dist NAME: prints n mean sd min p25 p50 p75 p90 p95 p99 max sum, decimals rounded to one
 dist() {
   awk -v k="$1 " 'index($0, k) == 1 { s = substr($0, length(k)); n = split(s, v, " ")
