@@ -405,9 +405,20 @@ static void add_opened(struct study *t, struct scenario *s, const char *where)
 	t->part[t->n_parts++] = part;
 }
 
+/* Returns whether a run from this one on needs a process of its own. */
+static bool has_isolated(const struct study *t, size_t first)
+{
+	for (size_t i = first; i < t->n_runs; i++)
+		if (!t->run[i].is_done && isolate_has(policy_of(t, i)))
+			return true;
+	return false;
+}
+
+/* Without threads if a plugin runs: its processes are best forked from one that had none, because libgomp's end waits for them. */
 static void hash_runs(struct study *t, size_t first)
 {
-#pragma omp parallel for schedule(dynamic, 8) num_threads(limits_threads(t->threads, t->n_runs - first)) if (t->n_runs - first > 1)
+	size_t n = has_isolated(t, first) ? 1 : t->n_runs - first;
+#pragma omp parallel for schedule(dynamic, 8) num_threads(limits_threads(t->threads, n)) if (n > 1)
 	for (size_t i = first; i < t->n_runs; i++)
 		t->run[i].text = scenario_text(t->part[t->run[i].part].scenario, t->run[i].policy, t->run[i].hash);
 }
@@ -495,15 +506,6 @@ static int first_error(const struct study *t, struct orr_error *err)
 	return ORR_OK;
 }
 
-/* Returns whether a run needs a process of its own. */
-static bool has_isolated(const struct study *t)
-{
-	for (size_t i = 0; i < t->n_runs; i++)
-		if (!t->run[i].is_done && isolate_has(policy_of(t, i)))
-			return true;
-	return false;
-}
-
 static int run_or_reuse(struct study *t, const char *what, struct orr_error *err)
 {
 	for (size_t i = 0; i < t->n_runs; i++) {
@@ -512,7 +514,7 @@ static int run_or_reuse(struct study *t, const char *what, struct orr_error *err
 			return rc;
 		tell(t, &t->run[i]);
 	}
-	if (has_isolated(t) && isolate_start(err))
+	if (has_isolated(t, 0) && isolate_start(err))
 		return err->code;
 	t->progress = progress_new(what, t->n_runs, t->o->quiet);
 	watchdog_start(end_on_timeout);

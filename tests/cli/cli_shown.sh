@@ -324,7 +324,7 @@ format                                     orrery (orrery's CSV: submit_s,durati
 rows                                       4
 first submission                           0
 last submission                            400
-span days                                  0.00462962962962963
+span days                                  0.00462963
 sorted by submission                       yes
 submitted at the time of the previous job  0
 duplicate rows                             0
@@ -341,10 +341,10 @@ GPU types named                            0
 wait recorded                              0
 limit given                                0
 ran longer than the limit                  0
-GPU hours                                  0.0640277777777778
+GPU hours                                  0.0640278
 makespan s                                 440
 GPU time / span                            0.57625
-GPU time / makespan                        0.523863636363636
+GPU time / makespan                        0.523864
 peak GPUs without waiting                  4
 lowest job number                          0
 highest job number                         3
