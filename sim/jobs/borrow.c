@@ -144,15 +144,6 @@ bool borrow_make_room(struct orr_jobs *w, const struct job *job, const struct po
 	return n > 0;
 }
 
-static bool is_on(const struct job *job, uint32_t node)
-{
-	const struct pool_piece *x = pool_pieces(&job->alloc);
-	for (uint32_t i = 0; i < job->alloc.n; i++)
-		if (x[i].node == node)
-			return true;
-	return false;
-}
-
 void borrow_clear(
 	struct orr_jobs *w, const struct job *job, const struct pool_request *r, const uint32_t *node, const uint32_t *gpus, size_t n)
 {
@@ -164,7 +155,7 @@ void borrow_clear(
 		for (uint32_t k = 0; k < n_victims && node[i] < w->config->cluster->n_nodes && w->pool->node[node[i]].free_gpus < gpus[i];
 			k++) {
 			struct job *x = &w->slots.job[v[k].slot];
-			if (x->state == ORR_JOB_RUNNING && is_on(x, node[i]))
+			if (x->state == ORR_JOB_RUNNING && life_is_on(x, node[i]))
 				stop(w, x);
 		}
 	for (uint32_t k = 0; k < n_victims && borrow_must_stop(w, r); k++)

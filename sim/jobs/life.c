@@ -52,6 +52,15 @@ static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	life_end(w, &w->slots.job[subject], ORR_END_COMPLETED);
 }
 
+bool life_is_on(const struct job *job, uint32_t node)
+{
+	const struct pool_piece *x = pool_pieces(&job->alloc);
+	for (uint32_t i = 0; i < job->alloc.n; i++)
+		if (x[i].node == node)
+			return true;
+	return false;
+}
+
 bool life_is_unfit(const struct orr_jobs *w, const struct job_rec *r, uint32_t shape)
 {
 	const struct shape *s = &w->shapes.shape[shape];

@@ -6,6 +6,8 @@
 #include "jobs/job.h"
 #include "traces/trace.h"
 
+/* Returns whether the job holds GPUs of the node. */
+bool life_is_on(const struct job *job, uint32_t node);
 /* Returns whether the job of a row can never start: its request exceeds the cluster, its quota or the limit of its user. */
 bool life_is_unfit(const struct orr_jobs *w, const struct job_rec *r, uint32_t shape);
 void life_arrive(struct orr_jobs *w, const struct job_rec *r);

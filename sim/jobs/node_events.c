@@ -10,15 +10,6 @@
 
 #include <string.h>
 
-static bool is_on(const struct job *job, uint32_t node)
-{
-	const struct pool_piece *x = pool_pieces(&job->alloc);
-	for (uint32_t i = 0; i < job->alloc.n; i++)
-		if (x[i].node == node)
-			return true;
-	return false;
-}
-
 static void add_cleared(struct node_events *n, const struct job *job, uint32_t slot)
 {
 	uint32_t at = n->n_cleared;
@@ -38,7 +29,7 @@ static void list_cleared(struct orr_jobs *w, uint32_t node)
 	bool is_exact = bill_jobs_on(w, node, &slot, &n);
 	w->nodes.n_cleared = 0;
 	for (uint32_t i = 0; i < n; i++)
-		if (is_exact || is_on(&w->slots.job[slot[i]], node))
+		if (is_exact || life_is_on(&w->slots.job[slot[i]], node))
 			add_cleared(&w->nodes, w->slots.job, slot[i]);
 }
 
