@@ -167,6 +167,20 @@ struct run_result *llm_serve(const struct llm_run *x, struct orr_error *err)
 	return NULL;
 }
 
+const struct orr_param llm_no_params[] = { ORR_PARAM_END };
+
+void *llm_no_state(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
+{
+	static char none;
+	(void)w, (void)args, (void)err;
+	return &none;
+}
+
+void llm_no_end(void *self)
+{
+	(void)self;
+}
+
 double llm_metric(const struct run_result *r, const char *name)
 {
 	const struct metric *m = result_find(r, name);

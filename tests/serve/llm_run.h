@@ -43,6 +43,10 @@ FILE *llm_oracle_file(const char *name);
 /* Returns the oracle's 2,000 requests, or NULL if the file is missing. scale: factor of all arrival times. */
 struct reqset *llm_vidur_requests(void);
 struct reqset *llm_vidur_requests_at(double scale);
+/* Functions and parameters of a policy whose state is in variables of the test. */
+void *llm_no_state(struct orr_serve *w, const struct orr_args *args, struct orr_error *err);
+void llm_no_end(void *self);
+extern const struct orr_param llm_no_params[];
 double llm_metric(const struct run_result *r, const char *name); /* NAN: none */
 
 #endif

@@ -89,25 +89,15 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 		orr_move(w, s.r, 0);
 }
 
-static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
-{
-	(void)w, (void)args, (void)err;
-	return &s;
-}
-
-static void destroy(void *self)
-{
-	(void)self;
-}
-
-static const struct orr_param params[] = { ORR_PARAM_END };
-static const struct orr_serve_ops ops = { .create = create, .destroy = destroy, .route = route, .arrive = arrive, .schedule = schedule };
+static const struct orr_serve_ops ops = {
+	.create = llm_no_state, .destroy = llm_no_end, .route = route, .arrive = arrive, .schedule = schedule
+};
 
 static void test_errors(void)
 {
 	static const struct serve_deployment d[] = { { .replicas = 1, .tp = 1, .pp = 1, .kv_blocks = 10 },
 		{ .replicas = 1, .tp = 1, .pp = 1, .kv_blocks = 40 } };
-	struct orr_policy scripted = { ORR_ABI_VERSION, sizeof scripted, "scripted", "places wrongly", "serve", 0, params, &ops,
+	struct orr_policy scripted = { ORR_ABI_VERSION, sizeof scripted, "scripted", "places wrongly", "serve", 0, llm_no_params, &ops,
 		sizeof ops };
 	for (int i = 0; i < 2; i++) {
 		char want[300];

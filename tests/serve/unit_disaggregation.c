@@ -216,19 +216,7 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 	orr_stage_run(w, replica, 0);
 }
 
-static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
-{
-	(void)w, (void)args, (void)err;
-	return &s;
-}
-
-static void destroy(void *self)
-{
-	(void)self;
-}
-
-static const struct orr_param params[] = { ORR_PARAM_END };
-static const struct orr_serve_ops ops = { .create = create, .destroy = destroy, .arrive = arrive, .schedule = schedule };
+static const struct orr_serve_ops ops = { .create = llm_no_state, .destroy = llm_no_end, .arrive = arrive, .schedule = schedule };
 
 static void test_impossible(void)
 {
@@ -260,7 +248,7 @@ static void test_impossible(void)
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct orr_policy scripted = { ORR_ABI_VERSION, sizeof scripted, "scripted", "acts wrongly", "serve", cases[i].flags,
-			params, &ops, sizeof ops };
+			llm_no_params, &ops, sizeof ops };
 		memset(&s, 0, sizeof s);
 		s.act = cases[i].act;
 		struct run_result *r =

@@ -44,21 +44,9 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 	s.schedule(w, replica);
 }
 
-static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
-{
-	(void)w, (void)args, (void)err;
-	return &s;
-}
-
-static void destroy(void *self)
-{
-	(void)self;
-}
-
-static const struct orr_param params[] = { ORR_PARAM_END };
-static const struct orr_serve_ops ops = { .create = create, .destroy = destroy, .arrive = arrive, .schedule = schedule };
+static const struct orr_serve_ops ops = { .create = llm_no_state, .destroy = llm_no_end, .arrive = arrive, .schedule = schedule };
 static const struct orr_policy scripted = { ORR_ABI_VERSION, sizeof scripted, "scripted", "calls the functions of a test", "serve", 0,
-	params, &ops };
+	llm_no_params, &ops };
 
 static struct orr_error failure;
 

@@ -69,26 +69,14 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 		run_listed(w, replica);
 }
 
-static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
-{
-	(void)w, (void)args, (void)err;
-	return &s;
-}
-
-static void destroy(void *self)
-{
-	(void)self;
-}
-
-static const struct orr_param params[] = { ORR_PARAM_END };
-static const struct orr_serve_ops ops = { .create = create, .destroy = destroy, .arrive = arrive, .schedule = schedule };
+static const struct orr_serve_ops ops = { .create = llm_no_state, .destroy = llm_no_end, .arrive = arrive, .schedule = schedule };
 
 static struct orr_error failure;
 
 static struct run_result *serve(const char *requests, uint32_t blocks, unsigned flags, struct script x)
 {
 	char text[4000];
-	struct orr_policy scripted = { ORR_ABI_VERSION, sizeof scripted, "scripted", "runs decodes", "serve", flags, params, &ops,
+	struct orr_policy scripted = { ORR_ABI_VERSION, sizeof scripted, "scripted", "runs decodes", "serve", flags, llm_no_params, &ops,
 		sizeof ops };
 	snprintf(text, sizeof text, "arrival_s,prompt_tokens,output_tokens\n%s", requests);
 	failure = (struct orr_error){ 0 };
