@@ -414,7 +414,8 @@ static bool has_isolated(const struct study *t, size_t first)
 	return false;
 }
 
-/* Without threads if a plugin runs: its processes are best forked from one that had none, because libgomp's end waits for them. */
+/* Uses no threads if a plugin runs. Its processes are copies of this one, and at their end libgomp would wait for threads that exist only
+ * here. */
 static void hash_runs(struct study *t, size_t first)
 {
 	size_t n = has_isolated(t, first) ? 1 : t->n_runs - first;
