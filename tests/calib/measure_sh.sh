@@ -3,7 +3,7 @@
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
 
-if ! command -v python3 >/dev/null || ! "${CC:-cc}" --version >/dev/null 2>&1; then
+if ! command -v python3 >/dev/null || ! ${CC:-cc} --version >/dev/null 2>&1; then
   skip "needs python3 and a C compiler" 4
   tap_done
   exit

@@ -170,8 +170,9 @@ like "$? $said" '^1 orrery: /proc/nowhere: this folder cannot be created' "an --
 # ---- plugins ----
 flags="-I$tree/include"
 # compile NAME: compiles NAME.c into NAME.so
-compile() { "${CC:-cc}" -std=c11 -shared -fPIC "$flags" -o "$1.so" "$1.c"; }
-if command -v "${CC:-cc}" >/dev/null && "$orrery" policy new mine --kind step >/dev/null; then
+: "${CC:=cc}"
+compile() { $CC -std=c11 -shared -fPIC "$flags" -o "$1.so" "$1.c"; }
+if command -v "${CC%% *}" >/dev/null && "$orrery" policy new mine --kind step >/dev/null; then
   like "$(ORRERY=$orrery ORRERY_CFLAGS=$flags sh ./mine_test.sh 2>&1)" '^ok: same end times as allreduce' "a new step policy's own test passes"
   "$orrery" policy new backups --kind step --reacting >/dev/null
   like "$(ORRERY=$orrery ORRERY_CFLAGS=$flags sh ./backups_test.sh 2>&1 | tail -n 1)" '^ok: same end times as allreduce, shorter' \

@@ -19,11 +19,12 @@ if ! o doctor | grep -q '^ok  *libpython3 '; then
 fi
 cp "$plugins"/{fifo,las,quantum}.py .
 twins=(fifo las)
-if command -v "${CC:-cc}" >/dev/null; then
-  ${CC:-cc} -std=c11 -O1 -shared -fPIC "-I$headers" -o quantum.so "$plugins/quantum.c"
+: "${CC:=cc}"
+if command -v "${CC%% *}" >/dev/null; then
+  $CC -std=c11 -O1 -shared -fPIC "-I$headers" -o quantum.so "$plugins/quantum.c"
   twins+=(quantum)
 else
-  skip "no C compiler: quantum has no twin" 3
+  skip "no C compiler: quantum has no twin" 4
 fi
 
 # ---- twins of policies in C ----
@@ -47,7 +48,8 @@ for name in "${twins[@]}"; do
   is "$(same "$name" tiresias-like:n=480 --cluster 15x4)" "" "$name: as in C on Tiresias' trace"
   is "$(same "$name" lublin:n=1000 --cluster 4x8 --drop-unfit)" "" "$name: as in C on Lublin's model"
 done
-like "$(awk -F, '$1 == "py-quantum" && $2 == "preemptions" { print $3 }' out/summary.csv)" '^[1-9][0-9]*' "quantum preempts jobs at its timers"
+[[ " ${twins[*]} " != *" quantum "* ]] ||
+  like "$(awk -F, '$1 == "py-quantum" && $2 == "preemptions" { print $3 }' out/summary.csv)" '^[1-9][0-9]*' "quantum preempts jobs at its timers"
 if need "$traces/philly/philly.csv.gz"; then
   # 316,000 callbacks and 796,000 calls (docs/howto/write-a-policy-in-python.md).
   TIMEFORMAT=%U
