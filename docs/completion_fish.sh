@@ -5,13 +5,14 @@ cat <<END
 # fish completion for orrery; $generated
 function __orrery_names
     set -l program (commandline -opc)[1]
-    \$program \$argv 2>/dev/null | awk 'NR > 1 { print \$1 }'
+    # A name and its description. An empty one keeps fish from repeating that of the option.
+    \$program \$argv 2>/dev/null | awk 'NR == 1 { at = index(\$0, "description") } NR > 1 { print \$1 "\t" (at ? substr(\$0, at) : "") }'
 end
 function __orrery_policies
     set -l words (commandline -opc)
     set -l kind
     contains -- \$words[2] jobs step serve spot plan; and set kind --kind \$words[2]
-    set -l names (\$words[1] policy list \$kind 2>/dev/null | awk '/^  [a-z]/ { print \$1 }')
+    set -l names (\$words[1] policy list \$kind 2>/dev/null | awk '/^  [a-z]/ { name = \$1; sub(/^ *[^ ]+ */, ""); print name "\t" \$0 }')
     # In a comma-separated list, completes the word after the last comma.
     set -l before (string match -r '^.*,' -- (commandline -ct))
     for name in \$names
@@ -33,6 +34,8 @@ end
 complete -c orrery -n __fish_use_subcommand -s V -l version -d 'the version' -f
 END
 lists=$(choices)
+# Prints the words with empty descriptions, so that fish does not repeat that of the option.
+undescribed() { printf '%s\\t ' $1; }
 for command in $commands; do
   doc=$(help_of | awk -v c="$command" '$1 == c { sub(/^ *[^ ]+ +/, ""); print; exit }')
   echo "complete -c orrery -n __fish_use_subcommand -f -a $command -d $(quoted "$doc")"
@@ -51,10 +54,10 @@ for command in $commands; do
       --device) how="-r -a '(__orrery_names device list)'" ;;
       --model) how="-r -a '(__orrery_names model list --served)'" ;;
       --job) how="-r -a '(__orrery_names model list --elastic)'" ;;
-      --format | --to) how="-x -a '$formats'" ;;
-      *) how= ; [ -z "$values" ] || how="-x -a '$values'" ;;
+      --format | --to) how="-x -a '$(undescribed "$formats")'" ;;
+      *) how= ; [ -z "$values" ] || how="-x -a '$(undescribed "$values")'" ;;
     esac
-    echo "complete -c orrery -n '$seen' -l ${option#--} $how${doc:+ -d $(quoted "$doc")}"
+    printf '%s\n' "complete -c orrery -n '$seen' -l ${option#--} $how${doc:+ -d $(quoted "$doc")}"
   done
 done
 cat <<END

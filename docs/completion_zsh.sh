@@ -23,7 +23,7 @@ cat <<'END'
       'help:the help of a command'
     )
     _describe -t commands 'command' found
-    compadd -- --help --version
+    [[ $PREFIX != -* ]] || compadd -- --help --version
     return
   fi
   case $command in

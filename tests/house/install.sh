@@ -127,8 +127,9 @@ else
 fi
 
 fish_file=$(one vendor_completions.d/orrery.fish)
-# fish_words LINE: prints the candidates for the end of the line
-fish_words() { PATH=$(dirname "$program"):$PATH HOME=$work fish --no-config -c "source $fish_file; complete -C '$1'" 2>&1 | cut -f 1; }
+# fish_lines LINE: prints the candidates for the end of the line with their descriptions
+fish_lines() { PATH=$(dirname "$program"):$PATH HOME=$work fish --no-config -c "source $fish_file; complete -C '$1'" 2>&1; }
+fish_words() { fish_lines "$1" | cut -f 1; }
 ok "$([ -s "$fish_file" ]; echo $?)" "the completion of fish is installed"
 if command -v fish >/dev/null; then
   is "$(for c in $commands; do fish_words "orrery $c" | grep -qx -- "$c" || echo "$c"; done)" "" "fish: every command"
@@ -145,8 +146,12 @@ llama2-13b
 consolidate
 nasa-ipsc
 explain" "fish: names of policies, devices, books, models and choices"
+  is "$(fish_lines 'orrery jobs t.csv --policy fif'; fish_lines 'orrery serve p --model llama2-13'; fish_lines 'orrery jobs t.csv --placement consol')" \
+    "fifo	$("$ORRERY" policy list --kind jobs | sed -n 's/^  fifo  *//p')
+llama2-13b	$("$ORRERY" model list --served | sed -n 's/^llama2-13b .*GiB *//p')
+consolidate" "fish: a candidate has its own description, not that of the option"
 else
-  skip "fish is not installed" 2
+  skip "fish is not installed" 3
 fi
 
 # pkg-config and the headers: enough to build a plugin outside the tree.
