@@ -12,11 +12,13 @@ static void put_help(struct sbuf *out)
 {
 	sbuf_puts(out, "usage: orrery policy list [--kind K] [--router]\n"
 		       "       orrery policy show NAME|FILE.so|FILE.py [--kind K] [--router]\n"
-		       "       orrery policy new NAME [--kind K] [--lang L] [--reacting] [--router]\n\n"
+		       "       orrery policy new NAME [--kind K] [--lang L] [--reacting] [--router]\n"
+		       "       orrery policy cflags\n\n"
 		       "  list   the built-in policies by kind\n"
 		       "  show   one policy with its parameters, their defaults and units\n"
 		       "  new    writes NAME.c (or NAME.py), a simple policy that works, and NAME_test.sh, which\n"
-		       "         builds it as a plugin, runs it and checks the result\n\n"
+		       "         builds it as a plugin, runs it and checks the result\n"
+		       "  cflags the compiler option that finds the headers of orrery\n\n"
 		       "  --kind K   the world of the policy: ");
 	world_names(out, true, "");
 	sbuf_printf(out,
@@ -27,7 +29,7 @@ static void put_help(struct sbuf *out)
 	sbuf_puts(out, "  --router   routers of the serving world (orrery serve --router) instead of policies\n\n");
 	sbuf_puts(out, "Example: a policy of your own beside two baselines\n"
 		       "  orrery policy new mine\n"
-		       "  cc -shared -fPIC $(pkg-config --cflags orrery) -o mine.so mine.c\n"
+		       "  cc -shared -fPIC $(orrery policy cflags) -o mine.so mine.c\n"
 		       "  orrery jobs philly-like --cluster 64x8 --policy fifo,srtf,./mine.so\n");
 }
 
@@ -171,6 +173,15 @@ static int run_router(const char *verb, const char *name, int n, const struct wo
 	return orr_fail(err, ORR_EINPUT, "policy: expected \"list --router\", \"show NAME --router\" or \"new NAME --router\"");
 }
 
+static int print_cflags(void)
+{
+	struct sbuf b = { 0 };
+	policy_put_cflags(&b);
+	puts(sbuf_text(&b));
+	sbuf_free(&b);
+	return ORR_OK;
+}
+
 static int read_language(const char *name, bool *is_python, struct orr_error *err)
 {
 	*is_python = !strcmp(name, "python");
@@ -210,12 +221,14 @@ static int run(int argc, char **argv, struct orr_error *err)
 		return run_router(verb, n == 2 ? argv[optind + 1] : NULL, n, of, err);
 	if (!strcmp(verb, "list") && n == 1)
 		return list(of);
+	if (!strcmp(verb, "cflags") && n == 1)
+		return print_cflags();
 	if (!strcmp(verb, "show") && n == 2)
 		return show(argv[optind + 1], of, err);
 	if (!strcmp(verb, "new") && n == 2)
 		return policy_new(argv[optind + 1], of ? of : worlds[0], is_reacting, is_python, err);
 	return orr_fail(
-		err, ORR_EINPUT, "policy: expected \"list\", \"show NAME\" or \"new NAME\"; 'orrery policy --help' shows the forms");
+		err, ORR_EINPUT, "policy: expected \"list\", \"show NAME\", \"new NAME\" or \"cflags\"; 'orrery policy --help' shows the forms");
 }
 
 const struct cli_command cmd_policy = { "policy", "list and show policies, create a new one", NULL, run, put_help };

@@ -10,7 +10,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -64,7 +66,7 @@ static int write_new(
 		} else if (is_at(&s, "@BUILD@")) {
 			if (!is_python)
 				sbuf_printf(&b,
-					"${CC:-cc} -std=c11 -Wall -Wextra -O2 -shared -fPIC ${ORRERY_CFLAGS-$(pkg-config --cflags orrery)} "
+					"${CC:-cc} -std=c11 -Wall -Wextra -O2 -shared -fPIC ${ORRERY_CFLAGS-$(\"$orrery\" policy cflags)} "
 					"\\\n"
 					"  -o %s.so %s.c\n",
 					name, name);
@@ -118,16 +120,23 @@ static int check_unused(const char *name, struct orr_error *err)
 	return ORR_OK;
 }
 
-/* Returns the compiler options that find the headers: those of pkg-config for an installed program, else the folder of the tree. */
-static const char *compiler_options(void)
+void policy_put_cflags(struct sbuf *out)
 {
-	char self[4000] = "";
+	char self[4000] = "", folder[4096], whole[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 	char *slash = n > 0 ? strrchr(self, '/') : NULL;
 	if (slash)
 		*slash = '\0';
-	bool is_installed = !strcmp(self, ORR_BINDIR) || access(ORR_SRCDIR "/include/orrery/policy.h", R_OK);
-	return is_installed ? "$(pkg-config --cflags orrery)" : "-I" ORR_SRCDIR "/include";
+	snprintf(folder, sizeof folder, "%s/../include", self);
+	const char *const folders[] = { slash ? folder : ".", ORR_SRCDIR "/include", ORR_INCLUDEDIR };
+	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+		char header[4200];
+		snprintf(header, sizeof header, "%s/orrery/policy.h", folders[i]);
+		if (!access(header, R_OK) || i + 1 == sizeof folders / sizeof *folders) {
+			sbuf_printf(out, "-I%s", realpath(folders[i], whole) ? whole : folders[i]);
+			return;
+		}
+	}
 }
 
 /* joint: the text between the example command and the file of the policy. */
@@ -145,8 +154,11 @@ static int write_both(const char *name, const struct embedded_file *source_templ
 	if (rc)
 		return rc;
 	printf("wrote %s and %s; next:\n", source, test);
+	struct sbuf flags = { 0 };
+	policy_put_cflags(&flags);
 	if (!is_python)
-		printf("  cc -shared -fPIC %s -o %s.so %s\n", compiler_options(), name, source);
+		printf("  cc -shared -fPIC %s -o %s.so %s\n", sbuf_text(&flags), name, source);
+	sbuf_free(&flags);
 	printf("  orrery %s%s./%s.%s\n", example, joint, name, is_python ? "py" : "so");
 	return ORR_OK;
 }

@@ -185,9 +185,12 @@ static double real(struct mapped *m, enum map_field field, double lo, double hi)
 static bool is_open(const struct mapped *m, const char *status)
 {
 	size_t n = status ? strlen(status) : 0;
-	for (const char *s = m->open_status; s && n; s = strchr(s, '|'), s += s != NULL)
-		if (strcspn(s, "|") == n && !memcmp(s, status, n))
+	for (const char *s = m->open_status; s && n;) {
+		size_t length = strcspn(s, "|");
+		if (length == n && !memcmp(s, status, n))
 			return true;
+		s = s[length] ? s + length + 1 : NULL;
+	}
 	return false;
 }
 

@@ -7,7 +7,7 @@
  *	ORR_POLICY_JOBS(my_policy, "what it does, in one line", params, my_ops);
  *
  * The name of this policy is "my-policy". In the tree, add it to policies/WORLD/policies.def. Outside, `cc -shared -fPIC
- * $(pkg-config --cflags orrery)` compiles it to a plugin, used as --policy ./my_policy.so.
+ * $(orrery policy cflags)` compiles it to a plugin, used as --policy ./my_policy.so.
  */
 #ifndef ORRERY_POLICY_H
 #define ORRERY_POLICY_H

@@ -38,6 +38,7 @@ static void set_end(struct hunt *h, double factor, const struct slo_tried *t)
 	if (is_enough(h, t)) {
 		out->factor = factor;
 		out->rate = t->rate;
+		out->arrivals_span = t->arrivals_span;
 		out->attainment = t->attainment;
 	} else {
 		out->above = factor;
@@ -192,6 +193,7 @@ static void put_json(struct sbuf *b, const char *label, const struct slo *slo, c
 	slo_put_number(b, "rate_per_s", f->rate, ", ");
 	slo_put_number(b, "factor", f->factor > 0 ? f->factor : NAN, ", ");
 	slo_put_number(b, "attainment", f->attainment, ", ");
+	slo_put_number(b, "arrivals_span_latencies", f->factor > 0 ? f->arrivals_span : NAN, ", ");
 	slo_put_number(b, "above_rate_per_s", f->above_rate, ", ");
 	slo_put_number(b, "above_factor", f->above, ", ");
 	slo_put_number(b, "above_attainment", f->above_attainment, ", ");
@@ -221,6 +223,12 @@ static void put_line(struct sbuf *b, const char *label, const struct slo *slo, c
 	if (f->is_scanned && f->missed_rate < f->rate)
 		sbuf_printf(b, "; the share crosses %.4g %% more than once, from %.4g requests/s on", 100 * enough, f->missed_rate);
 	sbuf_printf(b, " (%u run%s)\n", f->runs, f->runs == 1 ? "" : "s");
+	if (f->factor > 0 && f->arrivals_span < FIND_RATE_SPAN)
+		sbuf_printf(b,
+			"%s: at this rate all requests arrive within %.3g mean latencies, too few for queues to build up: a longer trace "
+			"(at least "
+			"%d) may have a lower rate\n",
+			label, f->arrivals_span, FIND_RATE_SPAN);
 }
 
 static void show_found(const struct scenario *s, const char *slo, const struct slo_search *of, const struct rate_found *found,

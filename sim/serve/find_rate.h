@@ -17,8 +17,12 @@
 /* Points per doubling: the answer is at most 2^(1 / FIND_RATE_STEPS) - 1, or 0.27 %, below the largest sufficient factor. */
 #define FIND_RATE_STEPS 256
 
+/* Shorter traces get a remark: queues hardly build up while fewer mean latencies pass from the first to the last arrival. */
+#define FIND_RATE_SPAN 10
+
 struct rate_found {
 	double factor, rate, attainment;            /* largest factor with a sufficient share; factor 0: none */
+	double arrivals_span;                       /* at that factor, as in struct slo_tried */
 	double above, above_rate, above_attainment; /* smallest factor with an insufficient share; INFINITY: none */
 	struct slo_misses above_misses;
 	double missed_rate; /* the lowest rate with an insufficient share, within the bracket that was searched; NAN: none */

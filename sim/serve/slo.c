@@ -61,6 +61,17 @@ double slo_attainment(const struct slo *s, const struct request_row *rows, size_
 	return n ? (double)good / (double)n : NAN;
 }
 
+double slo_arrivals_span(const struct request_row *rows, size_t n)
+{
+	double sum_s = 0, completed = 0;
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].status == REQUEST_COMPLETED) {
+			sum_s += rows[i].completed_s - rows[i].arrival_s;
+			completed++;
+		}
+	return sum_s > 0 ? (rows[n - 1].arrival_s - rows[0].arrival_s) / (sum_s / completed) : NAN;
+}
+
 void slo_count(const struct slo *s, const struct request_row *rows, size_t n, struct slo_misses *sum)
 {
 	sum->requests += (double)n;

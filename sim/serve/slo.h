@@ -31,6 +31,8 @@ struct slo_misses {
 /* Add to *sum: slo_count() from the rows of a run, slo_count_reasons() from its metrics of refused and shed requests. */
 void slo_count(const struct slo *s, const struct request_row *rows, size_t n, struct slo_misses *sum);
 void slo_count_reasons(const struct run_result *r, struct slo_misses *sum);
+/* Returns the time from the first to the last arrival, divided by the mean latency of the completed requests; NAN: none completed. */
+double slo_arrivals_span(const struct request_row *rows, size_t n);
 /* Returns the cause of the bound: the limit that most requests miss, "ttft", "tpot" or "e2e", or "refused" if more requests were
  * refused or shed. Requests of slo_never() count only if no limit is missed. NULL: no request misses a limit. */
 const char *slo_bound(const struct slo_misses *m);

@@ -66,6 +66,7 @@ static int run_replication(
 		double share = slo_attainment(&a->slo, r->requests, r->n_requests), duration = metric_of(r, "duration");
 		out->attainment += share;
 		out->rate += rate_of(r);
+		out->arrivals_span += slo_arrivals_span(r->requests, r->n_requests);
 		out->good_rate += duration > 0 ? share * (double)r->n_requests / duration : NAN;
 		out->usd += metric_of(r, "usd");
 		out->gpu_hours += metric_of(r, "gpu_hours");
@@ -84,7 +85,8 @@ int slo_run(const struct slo_attempt *a, double factor, const uint32_t *replicas
 	*out = (struct slo_tried){ 0 };
 	for (uint32_t k = 0; k < n && !rc; k++)
 		rc = run_replication(a, k, factor, replicas, out, err);
-	double *const mean[] = { &out->attainment, &out->rate, &out->good_rate, &out->usd, &out->gpu_hours, &out->usd_per_million_tokens };
+	double *const mean[] = { &out->attainment, &out->rate, &out->arrivals_span, &out->good_rate, &out->usd, &out->gpu_hours,
+		&out->usd_per_million_tokens };
 	for (size_t i = 0; i < sizeof mean / sizeof *mean; i++)
 		*mean[i] /= n;
 	return rc;

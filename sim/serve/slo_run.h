@@ -19,6 +19,7 @@ struct slo_attempt {
 /* Means over the replications; misses are sums. */
 struct slo_tried {
 	double attainment, rate; /* rate: requests/s */
+	double arrivals_span;    /* time from the first to the last arrival, in mean latencies of completed requests; NAN: none completed */
 	struct slo_misses misses;
 	double good_rate;              /* requests within the SLO per second of the run */
 	double usd, gpu_hours;         /* usd: NAN without prices */

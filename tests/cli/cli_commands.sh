@@ -88,7 +88,7 @@ is "$(refused policy list --kind chess)" 'orrery: --kind: expected jobs, step, s
 is "$(refused policy list --kind mixed)" 'orrery: --kind: expected jobs, step, serve, spot or plan, found "mixed"' "or one without policies"
 for args in "" show "list x" "new" "new a b"; do
   # shellcheck disable=SC2086
-  is "$(refused policy $args)" "orrery: policy: expected \"list\", \"show NAME\" or \"new NAME\"; 'orrery policy --help' shows the forms" "policy $args"
+  is "$(refused policy $args)" "orrery: policy: expected \"list\", \"show NAME\", \"new NAME\" or \"cflags\"; 'orrery policy --help' shows the forms" "policy $args"
 done
 for name in A 1a -a 'a b' "$(printf 'a%.0s' {1..61})"; do
   is "$(refused policy new -- "$name")" "orrery: policy new: expected a name of lower-case letters, digits, '-' and '_', found \"$name\"" "a name like $name"

@@ -64,8 +64,12 @@ is "$(find . -name 'fifo*')" "" "no file is written"
 next=$(o policy new own | grep -o 'cc -shared.*')
 if command -v cc >/dev/null; then
   like "$(eval "$next" && o policy show ./own.so)" '^own: ' "the command that policy new prints works before an installation"
+  rm own.so
+  # shellcheck disable=SC2046 # options
+  like "$(cc -shared -fPIC $(o policy cflags) -o own.so own.c && o policy show ./own.so)" '^own: ' "policy cflags finds the headers"
+  like "$(unset ORRERY_CFLAGS; ORRERY=$orrery PKG_CONFIG_PATH=/nowhere ./own_test.sh 2>&1)" '^ok: same end times as fifo$' "the test of a new policy needs no pkg-config"
 else
-  skip "no C compiler"
+  skip "no C compiler" 3
 fi
 
 # ---- doctor ----

@@ -2,7 +2,7 @@
 # Runs the fuzzer of each parser for SECONDS, from BUILD.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # usage: run.sh SRCDIR BUILD SECONDS [PARSER..]
-# Failing inputs are left in BUILD/fuzz: add them to tests/fuzz/corpus/PARSER with the fix.
+# A report ends the run of its parser only; the exit code is then 1. Failing inputs are left in BUILD/fuzz: add them to tests/fuzz/corpus/PARSER with the fix.
 set -eu
 src=$1 build=$2 seconds=$3
 shift 3
@@ -11,7 +11,7 @@ if ! command -v "$clang" >/dev/null 2>&1; then
   echo "make fuzz needs clang with libFuzzer; there is no $clang here" >&2
   exit 77
 fi
-[ $# -gt 0 ] || set -- auto flow philly tiresias muri pollux gavel openb openb-nodes swf orrery azure-llm mooncake burstgpt splitwise vidur requests bamboo gcp-polls step-curve parcae-counts parcae-segment skypilot availability prices avail-model request-model throughput cluster spec failures model model-spec topology topology-spec netflows graph partitions partitions-text points device-profile served csv csv-requests acme helios itp dlrm spot-gpu slurm philly-raw kubernetes aws-prices bailian chakra chakra-groups astra-network astra-system
+[ $# -gt 0 ] || set -- auto flow philly tiresias muri pollux gavel openb openb-nodes swf orrery azure-llm mooncake burstgpt splitwise vidur requests bamboo gcp-polls step-curve parcae-counts parcae-segment skypilot availability prices avail-model request-model throughput cluster spec failures model model-spec topology topology-spec netflows graph partitions partitions-text points device-profile served csv csv-requests acme helios itp dlrm spot-gpu slurm philly-raw kubernetes aws-prices bailian pai shockwave chakra chakra-groups astra-network astra-system
 mkdir -p "$build/fuzz"
 echo "building $build/fuzz/fuzz_trace with $clang"
 "$clang" -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
@@ -22,6 +22,7 @@ echo "building $build/fuzz/fuzz_trace with $clang"
   "$build"/hwmodel/*_data.c \
   "$src"/base/*.c "$src"/sim/cluster/*.c "$src"/sim/net/topology*.c "$src"/sim/net/flow*.c "$src"/sim/net/netflows*.c \
   -lz -lzstd -lnettle -lcjson -lgsl -lgslcblas -lm
+status=0
 for parser in "$@"; do
   mkdir -p "$build/fuzz/$parser"
   echo "== $parser: $seconds s"
@@ -29,7 +30,8 @@ for parser in "$@"; do
     -print_final_stats=1 -artifact_prefix="$build/fuzz/$parser-" "$build/fuzz/$parser" "$src/tests/fuzz/corpus/$parser" \
     >"$build/fuzz/$parser.log" 2>&1 || {
     tail -n 40 "$build/fuzz/$parser.log"
-    exit 1
+    status=1
   }
   grep -E 'number_of_executed_units|new_units_added' "$build/fuzz/$parser.log"
 done
+exit $status

@@ -32,7 +32,7 @@ const char *const fuzz_parsers[] = { "auto", "flow", "philly", "tiresias", "muri
 	"parcae-counts", "parcae-segment", "skypilot", "availability", "prices", "avail-model", "request-model", "throughput", "cluster",
 	"spec", "failures", "model", "model-spec", "topology", "topology-spec", "netflows", "graph", "partitions", "partitions-text",
 	"points", "device-profile", "served", "csv", "csv-requests", "acme", "helios", "itp", "dlrm", "spot-gpu", "slurm", "philly-raw",
-	"kubernetes", "aws-prices", "bailian", "chakra", "chakra-groups", "astra-network", "astra-system", NULL };
+	"kubernetes", "aws-prices", "bailian", "pai", "shockwave", "chakra", "chakra-groups", "astra-network", "astra-system", NULL };
 
 static void require(int is_true)
 {
@@ -318,6 +318,25 @@ static void avail(struct trace *t, const uint8_t *data, size_t n, struct orr_err
 	mem_free(text);
 }
 
+/* The table of jobs, a line "--", the table of tasks, which the reader opens as a file. */
+static void pai(const uint8_t *data, size_t n)
+{
+	struct orr_error err = { 0 };
+	const uint8_t *cut = memmem(data, n, "\n--\n", 4);
+	size_t n_jobs = cut ? (size_t)(cut - data) + 1 : n, skip = cut ? n_jobs + 3 : n;
+	char option[64];
+	const char *const options[] = { option, NULL };
+	FILE *tasks = tmpfile();
+	require(tasks && fwrite(data + skip, 1, n - skip, tasks) == n - skip && !fflush(tasks));
+	snprintf(option, sizeof option, "tasks=/dev/fd/%d", fileno(tasks));
+	struct trace *t = trace_open_memory("input", data, n_jobs, "pai", options, &err);
+	require(t || err.text[0]);
+	if (t)
+		read_rows(t, &err);
+	trace_close(t);
+	fclose(tasks);
+}
+
 /* An execution trace of rank 0 of 2, run in both modes; a network or a system by which a trace runs. */
 static void chakra(const char *parser, const uint8_t *data, size_t n)
 {
@@ -388,6 +407,10 @@ void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 	}
 	if (!strncmp(parser, "chakra", 6) || !strncmp(parser, "astra", 5)) {
 		chakra(parser, data, n);
+		return;
+	}
+	if (!strcmp(parser, "pai")) {
+		pai(data, n);
 		return;
 	}
 	if (!strcmp(parser, "netflows")) {

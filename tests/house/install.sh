@@ -154,6 +154,7 @@ else
   skip "fish is not installed" 3
 fi
 
+is "$("$program" policy cflags)" "-I$(realpath "$(dirname "$(one include/orrery/policy.h)")/..")" "policy cflags names the installed headers"
 # pkg-config and the headers: enough to build a plugin outside the tree.
 pc=$(one pkgconfig/orrery.pc)
 if command -v pkg-config >/dev/null; then

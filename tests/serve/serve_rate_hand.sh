@@ -16,7 +16,12 @@ power() { awk -v k="$1" 'BEGIN { printf "%.17g", exp(k / 256 * log(2)) }'; } # 2
 
 is "$(rate r.csv --find-rate e2e=1s)" "fifo: 0.998 requests/s, 1.497 times the trace's rate: 100 % of the requests meet the SLO; \
 at 1.001 requests/s 9.091 %, bound by e2e: of the completed requests 9.091 % keep e2e (16 runs)" "the rate found, and the next one tried"
+# With ten requests, 13.5 s / 2^(149/256) = 9.02 s pass between the first and the last arrival, and a request takes 1 s. With eleven, 10.02 s.
+head -n 11 r.csv >ten.csv
+is "$(rate ten.csv --find-rate e2e=1s | tail -n +2)" "fifo: at this rate all requests arrive within 9.02 mean latencies, too few for queues to \
+build up: a longer trace (at least 10) may have a lower rate" "a remark on a trace that is too short"
 json=$(rate r.csv --find-rate e2e=1s --json)
+is "$(off "$(number arrivals_span_latencies "$json")" "$(awk -v f="$(power 149)" 'BEGIN { printf "%.17g", 15 / f }')")" "" "arrivals in mean latencies"
 is "$(off "$(number factor "$json")" "$(power 149)")$(off "$(number above_factor "$json")" "$(power 150)")" "" "factors"
 is "$(off "$(number rate_per_s "$json")" "$(awk -v f="$(number factor "$json")" 'BEGIN { printf "%.17g", f / 1.5 }')")" "" "requests per second"
 is "$(number attainment "$json") $(off "$(number above_attainment "$json")" "$(awk 'BEGIN { printf "%.17g", 1 / 11 }')")" "1 " "shares at both rates"

@@ -36,11 +36,12 @@ static const struct {
 	{ "parcae-segment", "parcae_segment.txt", ' ' }, { "skypilot", "skypilot.json", ',' }, { "skypilot", "skypilot.json", ' ' },
 	{ "availability", "availability.csv", ',' }, { "prices", "prices.csv", ',' }, { "acme", "acme_seren.csv", ',' },
 	{ "acme", "acme_kalos.csv", ',' }, { "helios", "helios.csv", ',' }, { "itp", "itp.csv", ',' }, { "dlrm", "dlrm.csv", ',' },
-	{ "spot-gpu", "spot_gpu.csv", ',' }, { "slurm", "slurm.txt", '|' }, { "philly-raw", "philly_raw.json", ',' },
-	{ "philly-raw", "philly_raw.json", ':' }, { "kubernetes", "kubernetes.json", ',' }, { "aws-prices", "aws_prices.json", ',' },
-	{ "bailian", "bailian.jsonl", ',' }, { "bailian", "bailian.jsonl", ':' }, { "swf", "metacentrum.swf", ' ' },
-	{ "swf", "workflows.swf", '\t' }, { "azure-llm", "azure_2024.csv", ',' }, { "azure-llm", "azure_2025.csv", ',' },
-	{ "burstgpt", "burstgpt_1.csv", ',' }, { "pollux", "pollux.csv", ',' }, { "pai", "pai_job.csv", ',', "tasks=pai_task.csv" },
+	{ "spot-gpu", "spot_gpu.csv", ',' }, { "shockwave", "shockwave.csv", ',' }, { "slurm", "slurm.txt", '|' },
+	{ "philly-raw", "philly_raw.json", ',' }, { "philly-raw", "philly_raw.json", ':' }, { "kubernetes", "kubernetes.json", ',' },
+	{ "aws-prices", "aws_prices.json", ',' }, { "bailian", "bailian.jsonl", ',' }, { "bailian", "bailian.jsonl", ':' },
+	{ "swf", "metacentrum.swf", ' ' }, { "swf", "workflows.swf", '\t' }, { "azure-llm", "azure_2024.csv", ',' },
+	{ "azure-llm", "azure_2025.csv", ',' }, { "burstgpt", "burstgpt_1.csv", ',' }, { "pollux", "pollux.csv", ',' },
+	{ "pai", "pai_job.csv", ',', "tasks=pai_task.csv" },
 	{ "csv", "own.csv", ';', "map=job_id=id,submit=created_at,gpus=num_gpu,duration=elapsed,user=owner,mem=ram,cpus=cores,limit=most" },
 	{ "csv-requests", "own_requests.tsv", '\t', "map=arrival=when,prompt_tokens=in,output_tokens=out,session=chat,slo=within" } };
 
