@@ -168,8 +168,7 @@ static void examine(struct report *r)
 	find_file(r, "device files", "devices to copy and edit", "hwmodel/devices/v100.json");
 	find_program(r, "gnuplot", "figures", "install it (Debian: gnuplot-nox), or use --no-figures");
 	find_program(r, "cc", "plugins in C", "install a C compiler (Debian: gcc)");
-	find_program(r, "pkg-config", "the compiler options of plugins",
-		"install it (Debian: pkg-config), or use orrery policy cflags");
+	find_program(r, "pkg-config", "the compiler options of plugins", "install it (Debian: pkg-config), or use orrery policy cflags");
 	find_program(r, "curl", "orrery trace get", "install it (Debian: curl)");
 	find_program(r, "sbatch", "orrery sweep --slurm", "no Slurm on this machine; -j and --shard need none");
 	find_python(r);

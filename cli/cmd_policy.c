@@ -227,8 +227,8 @@ static int run(int argc, char **argv, struct orr_error *err)
 		return show(argv[optind + 1], of, err);
 	if (!strcmp(verb, "new") && n == 2)
 		return policy_new(argv[optind + 1], of ? of : worlds[0], is_reacting, is_python, err);
-	return orr_fail(
-		err, ORR_EINPUT, "policy: expected \"list\", \"show NAME\", \"new NAME\" or \"cflags\"; 'orrery policy --help' shows the forms");
+	return orr_fail(err, ORR_EINPUT,
+		"policy: expected \"list\", \"show NAME\", \"new NAME\" or \"cflags\"; 'orrery policy --help' shows the forms");
 }
 
 const struct cli_command cmd_policy = { "policy", "list and show policies, create a new one", NULL, run, put_help };
