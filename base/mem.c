@@ -62,17 +62,29 @@ void mem_free(void *p)
 	free(p);
 }
 
+/* ---- memory for policies ---- */
+
+static _Thread_local int64_t held;
+
+int64_t mem_held_by_policies(void)
+{
+	return held;
+}
+
 void *orr_alloc(size_t count, size_t size)
 {
+	held++;
 	return mem_zalloc(count, size);
 }
 
 void *orr_realloc(void *p, size_t count, size_t size)
 {
+	held += !p;
 	return mem_realloc(p, count, size);
 }
 
 void orr_free(void *p)
 {
+	held -= !!p;
 	mem_free(p);
 }

@@ -18,6 +18,8 @@ void *mem_realloc(void *p, size_t count, size_t size);
 char *mem_strdup(const char *s);
 char *mem_strndup(const char *s, size_t n);
 void mem_free(void *p);
+/* Returns the number of blocks of orr_alloc() and orr_realloc() that this thread has taken and not freed. */
+int64_t mem_held_by_policies(void);
 
 /* Sets the function that is called when memory runs out. The handler must not return. NULL: abort(). */
 void mem_on_exhaustion(void (*handler)(size_t wanted));

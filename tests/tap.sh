@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 tap_n=0 tap_bad=0
 : "${ORRERY:=./orrery}" "${srcdir:=.}"
-data=${ORRERY_DATA_PATH:-$srcdir/../shared}
+data=$(realpath -m "${ORRERY_DATA_PATH:-$srcdir/../shared}") # the scripts change the folder
 traces=${ORRERY_TRACE_PATH:-$data/traces}
 work=$(mktemp -d "${TMPDIR:-/tmp}/orrery-test.XXXXXX")
 trap 'rm -rf "$work"' EXIT

@@ -269,7 +269,8 @@ struct orr_walk {
 	orr_job at;
 };
 ORR_API struct orr_queue *orr_queue_new(const struct orr_jobs *w);
-ORR_API void orr_queue_free(struct orr_queue *q);
+ORR_API void orr_queue_free(struct orr_queue *q); /* a queue that is left when destroy() returns is an error of a plugin */
+/* Adds a job that is not in the queue; for another key, remove it first. */
 ORR_API void orr_queue_add(struct orr_queue *q, orr_job j, int64_t key, int64_t tie);
 /* Adds a job with a second number, which does not affect the order; orr_walk_limit_shape() skips jobs by it. orr_queue_add() sets it
  * to 0. */

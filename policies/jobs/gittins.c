@@ -162,9 +162,11 @@ static void sort_again(struct gittins *g, struct orr_jobs *w)
 	struct orr_queue *q = g->pass.waiting;
 	for (orr_job j = orr_job_first(w); j; j = orr_job_next(w, j))
 		if (orr_queue_has(q, j)) {
-			int64_t k = key(g, w, j);
-			if (k != orr_queue_key(q, j))
-				orr_queue_add(q, j, k, orr_queue_tie(q, j));
+			int64_t k = key(g, w, j), tie = orr_queue_tie(q, j);
+			if (k == orr_queue_key(q, j))
+				continue;
+			orr_queue_remove(q, j);
+			orr_queue_add(q, j, k, tie);
 		}
 }
 

@@ -66,6 +66,7 @@ static void helios_schedule(struct srtf *s, struct orr_jobs *w)
 		orr_job j = s->fresh[i];
 		int64_t tie = orr_queue_tie(s->pass.waiting, j);
 		orr_add_work(w, j, ORR_SECOND);
+		orr_queue_remove(s->pass.waiting, j);
 		orr_queue_add(s->pass.waiting, j, key(s, w, j), tie);
 	}
 	s->n_fresh = 0;

@@ -19,7 +19,7 @@ static struct job *acting_on(struct orr_jobs *w, orr_job j, enum orr_job_state s
 {
 	if (w->error.code)
 		return NULL;
-	struct job *job = job_of(w, j);
+	struct job *job = job_find(w, j);
 	if (!job || job->state == ORR_JOB_ENDED) {
 		world_fail(w, ORR_EFAIL, job, "%s of a job that has ended or never existed (handle %llx): expected a live job", action,
 			(unsigned long long)j);

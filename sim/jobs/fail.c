@@ -24,3 +24,10 @@ void world_fail(struct orr_jobs *w, int code, const struct job *job, const char 
 	orr_fail(&w->error, code, "policy %.100s: %sat %s s: %s", w->label, name, time, text);
 	w->is_over = true;
 }
+
+void world_refuse_handle(const struct orr_jobs *w, orr_job j)
+{
+	if (j)
+		world_fail((struct orr_jobs *)(uintptr_t)w, ORR_EFAIL, NULL,
+			"no job ever had the handle %llx: expected a handle that the world gave", (unsigned long long)j);
+}

@@ -65,7 +65,7 @@ static bool is_before(const struct node *a, const struct node *b)
 
 struct orr_queue *orr_queue_new(const struct orr_jobs *w)
 {
-	struct orr_queue *q = mem_zalloc(1, sizeof *q);
+	struct orr_queue *q = orr_alloc(1, sizeof *q); /* counted: a policy that does not free it is told */
 	q->world = w;
 	q->free_node = NONE;
 	q->random = UINT64_C(0x9e3779b97f4a7c15);
@@ -87,7 +87,7 @@ void orr_queue_free(struct orr_queue *q)
 	mem_free(q->shape);
 	mem_free(q->active);
 	mem_free(q->active_at);
-	mem_free(q);
+	orr_free(q);
 }
 
 /* ---- one treap ---- */
@@ -220,8 +220,11 @@ static uint32_t following(const struct orr_queue *q, uint32_t root, const struct
 static uint32_t node_of(const struct orr_queue *q, orr_job j)
 {
 	uint32_t slot = (uint32_t)j - 1u;
-	if (!j || slot >= q->cap_slots || !q->of_slot[slot])
+	if (!j || slot >= q->cap_slots || !q->of_slot[slot]) {
+		if (slot >= q->world->slots.n)
+			world_refuse_handle(q->world, j);
 		return NONE;
+	}
 	uint32_t i = q->of_slot[slot] - 1;
 	return q->node[i].job == j ? i : NONE;
 }
@@ -285,7 +288,12 @@ void orr_queue_add2(struct orr_queue *q, orr_job j, int64_t key, int64_t tie, in
 	const struct job *job = job_of(q->world, j);
 	if (!job)
 		return;
-	orr_queue_remove(q, j);
+	if (node_of(q, j) != NONE) {
+		world_fail((struct orr_jobs *)(uintptr_t)q->world, ORR_EFAIL, job,
+			"orr_queue_add() of a job that is in the queue: expected "
+			"orr_queue_remove() before");
+		return;
+	}
 	struct head *h = head_of(q, job->shape);
 	if (h->root == NONE) {
 		q->active_at[job->shape] = q->n_active;

@@ -83,13 +83,23 @@ static inline orr_job job_handle(const struct orr_jobs *w, uint32_t slot)
 {
 	return (uint64_t)w->slots.job[slot].generation << 32 | (slot + 1u);
 }
+/* Ends the run with an error if the handle is not 0, which means none. */
+void world_refuse_handle(const struct orr_jobs *w, orr_job j);
 /* Returns the live job of a handle, or NULL. */
-static inline struct job *job_of(const struct orr_jobs *w, orr_job j)
+static inline struct job *job_find(const struct orr_jobs *w, orr_job j)
 {
 	uint32_t slot = (uint32_t)j - 1u;
 	if (slot >= w->slots.n || w->slots.job[slot].generation != j >> 32)
 		return NULL;
 	return &w->slots.job[slot];
+}
+/* The same. A handle that no job ever had ends the run. */
+static inline struct job *job_of(const struct orr_jobs *w, orr_job j)
+{
+	struct job *job = job_find(w, j);
+	if (!job && (uint32_t)j - 1u >= w->slots.n)
+		world_refuse_handle(w, j);
+	return job;
 }
 static inline uint32_t slot_of(const struct orr_jobs *w, const struct job *job)
 {

@@ -78,13 +78,17 @@ static inline orr_req req_handle(const struct orr_serve *w, uint32_t slot)
 {
 	return (uint64_t)w->req[slot].generation << 32 | (slot + 1u);
 }
-/* Returns the request of a handle; NULL if the handle is stale. */
+/* Ends the run with an error if the handle is not 0, which means none. */
+void serve_refuse_handle(const struct orr_serve *w, orr_req r);
+/* Returns the request of a handle; NULL if the handle is stale. A handle that no request ever had ends the run. */
 static inline struct req *req_of(const struct orr_serve *w, orr_req r)
 {
 	uint32_t slot = (uint32_t)r - 1u;
-	if (slot >= w->n_req || w->req[slot].generation != r >> 32)
+	if (slot >= w->n_req) {
+		serve_refuse_handle(w, r);
 		return NULL;
-	return &w->req[slot];
+	}
+	return w->req[slot].generation == r >> 32 ? &w->req[slot] : NULL;
 }
 static inline uint32_t req_slot(const struct orr_serve *w, const struct req *q)
 {

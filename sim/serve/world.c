@@ -32,6 +32,13 @@ void serve_fail(struct orr_serve *w, int code, const struct req *q, const char *
 	w->is_over = true;
 }
 
+void serve_refuse_handle(const struct orr_serve *w, orr_req r)
+{
+	if (r)
+		serve_fail((struct orr_serve *)(uintptr_t)w, ORR_EFAIL, NULL,
+			"no request ever had the handle %llx: expected a handle that the world gave", (unsigned long long)r);
+}
+
 bool serve_may_act(struct orr_serve *w, const char *what)
 {
 	if (w->error.code)

@@ -51,8 +51,12 @@ static bool is_live(const struct slot *s)
 static const struct slot *find(const struct orr_spot *w, orr_inst i)
 {
 	uint32_t slot = orr_inst_slot(i);
-	if (slot >= w->n_slots)
+	if (slot >= w->n_slots) {
+		if (i)
+			spot_fail((struct orr_spot *)(uintptr_t)w, ORR_EFAIL, NULL,
+				"no instance ever had the handle %llx: expected a handle that the world gave", (unsigned long long)i);
 		return NULL;
+	}
 	const struct slot *s = &w->slot[slot];
 	return s->generation == (uint32_t)(i >> 32) && (is_live(s) || s->state == SLOT_GONE) ? s : NULL;
 }

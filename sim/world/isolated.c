@@ -7,6 +7,7 @@
 #include "results/pack.h"
 #include "world/child.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fenv.h>
@@ -14,11 +15,13 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct isolated_page *page;
@@ -30,6 +33,7 @@ struct before {
 	int rounding;
 	int output; /* read end of the pipe that replaces standard output */
 	ino_t memory;
+	int64_t held; /* blocks of orr_alloc() */
 };
 
 /* Replaces standard output by a pipe that does not block, so that a policy cannot write into the output of orrery. */
@@ -55,6 +59,7 @@ static void remember(struct before *b)
 	snprintf(b->locale, sizeof b->locale, "%s", setlocale(LC_ALL, NULL));
 	b->rounding = fegetround();
 	b->memory = file_of_results();
+	b->held = mem_held_by_policies();
 	watch_output(b);
 }
 
@@ -72,16 +77,69 @@ static int refuse_output(const struct before *b, const char *label, struct orr_e
 		"policy %.100s: wrote to standard output (\"%s\"), which is for results: expected messages on standard error", label, text);
 }
 
+static bool is_running(const char *thread)
+{
+	char path[64], text[256] = "";
+	snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", thread);
+	FILE *f = fopen(path, "re");
+	if (!f)
+		return false;
+	size_t n = fread(text, 1, sizeof text - 1, f);
+	fclose(f);
+	text[n] = '\0';
+	const char *end = strrchr(text, ')'); /* the name before it may have any bytes */
+	return end && !strncmp(end, ") R", 3);
+}
+
+static bool has_running_thread(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	bool has = false;
+	for (const struct dirent *e; d && !has && (e = readdir(d));)
+		has = e->d_name[0] != '.' && strtol(e->d_name, NULL, 10) != getpid() && is_running(e->d_name);
+	if (d)
+		closedir(d);
+	return has;
+}
+
+/* Returns whether a thread of the policy goes on running. A thread that waits does no harm (a library's pool of threads), nor does one
+ * that ends soon. */
+static bool left_thread(void)
+{
+	enum { TRIES = 100 };
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	for (int i = 0; i < TRIES; i++) {
+		if (!has_running_thread())
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	return true;
+}
+
+/* Returns an error for what a policy has left behind. */
+static int refuse_rest(const struct before *b, const char *label, struct orr_error *err)
+{
+	int64_t held = mem_held_by_policies() - b->held;
+	if (waitpid(-1, NULL, WNOHANG) >= 0 || errno != ECHILD)
+		return orr_fail(err, ORR_EFAIL,
+			"policy %.100s: left a process that it had started with fork(): expected waitpid() before destroy() returns",
+			label);
+	if (left_thread())
+		return orr_fail(
+			err, ORR_EFAIL, "policy %.100s: left a thread running: expected pthread_join() before destroy() returns", label);
+	if (held > 0)
+		return orr_fail(err, ORR_EFAIL,
+			"policy %.100s: left %lld blocks of orr_alloc(), or queues of orr_queue_new(): expected destroy() to free them",
+			label, (long long)held);
+	return ORR_OK;
+}
+
 /* Returns an error if the policy has changed global state of the process. */
 static int refuse_changes(const struct before *b, const char *label, struct orr_error *err)
 {
 	if (file_of_results() != b->memory || fcntl(STDOUT_FILENO, F_GETFD) < 0 || fcntl(STDERR_FILENO, F_GETFD) < 0)
 		return orr_fail(err, ORR_EFAIL,
 			"policy %.100s: closed files that it had not opened: expected close() only for its own files", label);
-	if (waitpid(-1, NULL, WNOHANG) >= 0 || errno != ECHILD)
-		return orr_fail(err, ORR_EFAIL,
-			"policy %.100s: left a process that it had started with fork(): expected waitpid() before destroy() returns",
-			label);
 	if (strcmp(setlocale(LC_ALL, NULL), b->locale) != 0)
 		return orr_fail(err, ORR_EFAIL, "policy %.100s: changed the locale to %.60s: expected no call of setlocale()", label,
 			setlocale(LC_ALL, NULL));
@@ -189,6 +247,8 @@ static int run(const struct isolated_task *t, struct orr_error *err)
 		rc = t->work ? t->work(s, t->policy, t->in, out, err) : s->world->run(s, t->policy, t->replication, r, report, NULL, err);
 	if (!rc)
 		rc = refuse_changes(&before, p->label, err);
+	if (!rc)
+		rc = refuse_rest(&before, p->label, err);
 	if (rc || !t->work)
 		return rc ? rc : hand_over(t, r, err);
 	return pwrite(CHILD_FD, out, t->n_out, ISOLATED_BEGIN) == (ssize_t)t->n_out

@@ -112,7 +112,7 @@ static void ask(struct orr_jobs *w, double now)
 	ok(orr_job_gpus(w, job[0]) == 2 && orr_job_gpus(w, job[2]) == 0 && orr_job_gpus(w, 0) == 0, "GPUs requested");
 	ok(orr_job_shape(w, job[0]) != orr_job_shape(w, job[1]) && !orr_job_shape(w, 0), "shapes of requests");
 	ok(orr_job_submit_ns(w, job[1]) == 2 * ORR_SECOND && !orr_job_submit_ns(w, 0), "time of submission");
-	ok(orr_job_number(w, job[1]) == 1 && !orr_job_number(w, 77), "numbers");
+	ok(orr_job_number(w, job[1]) == 1 && !orr_job_number(w, 0), "numbers");
 	ok(orr_job_attained_ns(w, job[1]) == ORR_SECOND && !orr_job_attained_ns(w, 0), "time attained");
 	ok(orr_job_remaining_ns(w, job[0]) == 98 * ORR_SECOND && orr_job_remaining_ns(w, job[2]) == 40 * ORR_SECOND &&
 			orr_job_duration_ns(w, job[0]) == 100 * ORR_SECOND && !orr_job_duration_ns(w, 0) && !orr_job_remaining_ns(w, 0),
@@ -276,6 +276,7 @@ static int trick;
 static void mistake(struct orr_jobs *w, double now)
 {
 	static const uint32_t node[] = { 0 }, three[] = { 3 }, nowhere[] = { 7 }, two[] = { 2 };
+	struct orr_queue *queue;
 	if (now != 0)
 		return;
 	switch (trick) {
@@ -329,6 +330,25 @@ static void mistake(struct orr_jobs *w, double now)
 		orr_try_start(w, job[0]);
 		orr_add_work(w, job[0], 1);
 		break;
+	case 15:
+		orr_job_number(w, 99);
+		break;
+	case 16:
+		queue = orr_queue_new(w);
+		orr_queue_add(queue, 99, 1, 1);
+		orr_queue_free(queue);
+		break;
+	case 17:
+		queue = orr_queue_new(w);
+		orr_queue_remove(queue, 99);
+		orr_queue_free(queue);
+		break;
+	case 18:
+		queue = orr_queue_new(w);
+		orr_queue_add(queue, job[0], 1, 1);
+		orr_queue_add(queue, job[0], 2, 1);
+		orr_queue_free(queue);
+		break;
 	}
 }
 
@@ -342,7 +362,9 @@ static void test_mistakes(void)
 		"negative extra work: expected work of at least 0", "resize of a job that does not run: expected a running job",
 		"resize to 1 GPUs: expected a size that the job offers",
 		"the policy reads a true duration: expected a policy that declares ORR_NEEDS_ORACLE", "job 0 at 0.000000000 s: enough",
-		"kill of a job that has ended", "adding work of a job that runs already: expected a waiting job" };
+		"kill of a job that has ended", "adding work of a job that runs already: expected a waiting job",
+		"no job ever had the handle 63: expected a handle that the world gave", "no job ever had the handle 63",
+		"no job ever had the handle 63", "orr_queue_add() of a job that is in the queue: expected orr_queue_remove() before" };
 	for (trick = 0; trick < (int)(sizeof expected / sizeof *expected); trick++) {
 		struct run_result *r = go(mistake, "submit_s,duration_s,gpus\n0,20,2\n", "1x4:a", "", 0);
 		ok(!r && err.code == ORR_EFAIL && strstr(err.text, "policy script: ") && strstr(err.text, expected[trick]), "%s: %s",

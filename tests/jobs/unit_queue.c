@@ -88,6 +88,8 @@ static void change(void)
 		/* Few keys are drawn, so that many are equal; some are at the ends of the range. */
 		e.key = below(20) ? below(8) : below(2) ? INT64_MAX : INT64_MIN;
 		e.tie = below(3);
+		if (i < game.n)
+			orr_queue_remove(game.queue, e.job);
 		orr_queue_add(game.queue, e.job, e.key, e.tie);
 		reference_add(&e);
 		expect(orr_queue_key(game.queue, e.job) == e.key && orr_queue_tie(game.queue, e.job) == e.tie, "key and tie");

@@ -134,6 +134,7 @@ static void add(struct tester *t, struct entry *e)
 	e->tie = (int64_t)rng_below(&t->rng, 3);
 	e->second = (int64_t)rng_below(&t->rng, 30);
 	e->is_in = true;
+	orr_queue_remove(t->q, e->job);
 	orr_queue_add2(t->q, e->job, e->key, e->tie, e->second);
 	wrong += orr_queue_key(t->q, e->job) != e->key || orr_queue_tie(t->q, e->job) != e->tie ||
 		 orr_queue_second(t->q, e->job) != e->second;

@@ -7,7 +7,7 @@
 #   given-order                        the orders of V-Half and V-Min: start and end of every op equal
 #   v-half, v-min                      makespan at most 3 % above the authors', peak not above
 . "${srcdir:-.}/tests/tap.sh"
-orrery=$ORRERY
+orrery=$(realpath "$ORRERY")
 data=$data/oracles/zero-bubble
 if [ ! -r "$data/cases.csv" ]; then
   skip "no oracles/zero-bubble under \$ORRERY_DATA_PATH"

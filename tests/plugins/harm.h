@@ -23,6 +23,11 @@ static inline void *harm_spin(void *unused)
 	return unused;
 }
 
+static inline void *harm_nothing(void *unused)
+{
+	return unused;
+}
+
 __attribute__((noinline)) static int harm_deep(int n)
 {
 	volatile char frame[4096];
@@ -89,6 +94,11 @@ static inline void harm_as(const char *how)
 		fork();
 	if (!strcmp(how, "system"))
 		harm_none = system("exit 3");
+	if (!strcmp(how, "joined")) {
+		pthread_t t;
+		pthread_create(&t, NULL, harm_nothing, NULL);
+		pthread_join(t, NULL);
+	}
 	if (!strcmp(how, "thread")) {
 		pthread_t t;
 		pthread_create(&t, NULL, harm_spin, NULL);

@@ -37,7 +37,7 @@ static void within(const struct state *s, const char *name)
 
 static struct state *begin(const struct orr_args *args)
 {
-	struct state *s = calloc(1, sizeof *s);
+	struct state *s = orr_alloc(1, sizeof *s);
 	s->how = orr_arg_text(args, "how");
 	within(s, "create");
 	if (is(s, "jmp") && setjmp(left))
@@ -52,7 +52,7 @@ static bool end(struct state *s)
 {
 	within(s, "destroy");
 	if (is(s, "double-free"))
-		free(s);
+		orr_free(s);
 	return !is(s, "leakq");
 }
 

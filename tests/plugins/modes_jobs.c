@@ -22,7 +22,7 @@ static void destroy(void *self)
 	orr_queue_free(s->queue);
 	if (is(s, "qfree2"))
 		orr_queue_free(s->queue);
-	free(s);
+	orr_free(s);
 }
 
 static void arrive(void *self, struct orr_jobs *w, orr_job j)

@@ -18,9 +18,9 @@ static void destroy(void *self)
 	bool again = is(s, "qfree2");
 	if (!end(s))
 		return;
-	free(s);
+	orr_free(s);
 	if (again)
-		free(s);
+		orr_free(s);
 }
 
 static void arrive(void *self, struct orr_serve *w, orr_req r)

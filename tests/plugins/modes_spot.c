@@ -20,9 +20,9 @@ static void destroy(void *self)
 	bool again = is(s, "qfree2");
 	if (!end(s))
 		return;
-	free(s);
+	orr_free(s);
 	if (again)
-		free(s);
+		orr_free(s);
 }
 
 static void instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_event event)
@@ -55,7 +55,7 @@ static void decide(void *self, struct orr_spot *w)
 		return;
 	orr_layout(w, 1, 1, &s->owner);
 	if (is(s, "add-twice"))
-		orr_layout(w, 1, 1, &s->owner);
+		orr_own(w, 0, 0, s->owner);
 	orr_steps_run(w, &steps);
 	s->is_up = true;
 }

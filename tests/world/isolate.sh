@@ -81,9 +81,10 @@ round|changed the floating-point rounding mode
 stdout|wrote to standard output \("hello"\), which is for results
 flood|wrote to standard output \("0"\), which is for results
 fork|left a process that it had started with fork\(\)
+thread|left a thread running
 EOT
-  # Threads end with the process, and commands that have ended do no harm.
-  for how in thread system; do
+  # Commands and threads that have ended do no harm.
+  for how in joined system; do
     run "$how" "$other,./$world.so" --json -q >own.json 2>own.err
     run '' "$other,./$world.so" --json -q >here.json 2>&1
     is "$(cmp own.json here.json 2>&1) $(cat own.err)" " " "$world, $how: no error, and the same results"
@@ -136,14 +137,15 @@ if need "$data/hostile/plugin_modes.c"; then
     # 'malloc' touches all memory that it gets.
     { timeout 60 "$orrery" "${jobs[@]}" --policy ./evil.so,fifo --set "policy.evil.how=$1" --policy-timeout 1 --max-memory 300M --db r.db -q >/dev/null; } 2>&1
   }
-  for how in _exit0 abort alarm closefds deep double-free exit-create exit0 exit7 fmt fork jmp kill longjmp null-field pthread_exit qfree2 \
-    qnull round segv segv-create segv-destroy sigstop sleep smash smash-heap spin-arrive spin-create spin-destroy spin-finish stdout; do
+  for how in _exit0 abort add-twice alarm closefds deep double-free exit-create exit0 exit7 fmt fork getbad jmp kill leakq longjmp null-field \
+    pthread_exit qbad qfree2 qnull round segv segv-create segv-destroy sigstop sleep smash smash-heap spin-arrive spin-create spin-destroy \
+    spin-finish stdout thread; do
     said=$(mode "$how")
     like "$? $(tail -n 1 <<<"$said")" "^1 orrery: policy evil: " "audit, $how"
     is "$("$orrery" db digest r.db)" "$want" "audit, $how: the database has the other run, unchanged"
   done
-  # These do no harm: the interface ignores the mistake, or the end of the process repairs it.
-  for how in add-twice getbad qbad leakq thread malloc locale fpe; do
+  # These do no harm on some machines: the locale is not installed, memory ends before --max-memory, a division does not trap.
+  for how in malloc locale fpe; do
     said=$(mode "$how")
     like "$? $(tail -n 1 <<<"$said")" '^(0 |1 orrery: policy evil: )' "audit, $how"
     is "$("$orrery" db runs r.db | grep -c ' fifo ')" 1 "audit, $how: the database has the other run"
