@@ -52,7 +52,7 @@ struct gathered *gather_job(struct gather *g, const char *key, size_t n, bool *i
 	MEM_GROW(g->job, g->n, g->cap);
 	struct gathered *j = &g->job[g->n++];
 	*j = (struct gathered){ .start_ns = -1 };
-	j->job.duration_ns = j->job.limit_ns = j->job.wait_ns = -1;
+	j->job.duration_ns = j->job.limit_ns = j->job.wait_ns = j->job.deadline_ns = -1;
 	j->job.gpu_milli = 1000;
 	if (slot)
 		*slot = g->n;

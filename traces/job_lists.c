@@ -6,7 +6,7 @@
  *          include the wait, so run times come from start and end. Memory is per pod, one a node.
  * helios   SenseTime 2020, Earth, Saturn, Uranus, Venus (Hu et al., SC 2021). Times have no zone. The column queue is a wait.
  * itp      Microsoft's internal clusters 2021 (Gu et al., ASPLOS 2023). Models, iterations and deadlines were invented by the authors;
- *          deadlines and batch sizes are ignored. The raw list has neither.
+ *          batch sizes are ignored. The raw list has neither.
  * dlrm     Alibaba 2025, instances of recommendation models. An empty creation is before the trace, an empty deletion after it.
  * spot-gpu Alibaba 2026, jobs on spot GPUs. Requests are per worker.
  */

@@ -53,7 +53,23 @@ static double amount(struct reader *r, const cJSON *v)
 	return 0;
 }
 
-/* Returns the GPUs in 1/1000 of the resources of a container. nvidia.com/mig-2g.10gb is two of the seven slices of a GPU. */
+/* Returns the MIG slices in 1/1000 GPU, those that `others` also has left out. nvidia.com/mig-2g.10gb is two of the seven slices of a GPU.
+ */
+static double slices_in(struct reader *r, const cJSON *resources, const cJSON *others)
+{
+	const cJSON *v;
+	double milli = 0;
+	cJSON_ArrayForEach(v, resources)
+	{
+		int slices;
+		bool is_slice = v->string && sscanf(v->string, "nvidia.com/mig-%dg.", &slices) == 1 && slices > 0 && slices <= 7;
+		if (is_slice && !items_get(others, v->string))
+			milli += floor(amount(r, v) * slices * 1000 / 7);
+	}
+	return milli;
+}
+
+/* Returns the GPUs in 1/1000 of the resources of a container: its requests, or its limits of those that it does not request. */
 static double gpus_in(struct reader *r, const cJSON *resources)
 {
 	static const char *const names[] = { "nvidia.com/gpu", "amd.com/gpu" };
@@ -66,14 +82,7 @@ static double gpus_in(struct reader *r, const cJSON *resources)
 			refuse(r, names[i], "a whole number", cJSON_IsString(v) ? v->valuestring : "");
 		milli += 1000 * n;
 	}
-	const cJSON *all = requests ? requests : limits;
-	cJSON_ArrayForEach(v, all)
-	{
-		int slices;
-		if (v->string && sscanf(v->string, "nvidia.com/mig-%dg.", &slices) == 1 && slices > 0 && slices <= 7)
-			milli += floor(amount(r, v) * slices * 1000 / 7);
-	}
-	return milli;
+	return milli + slices_in(r, requests, NULL) + slices_in(r, limits, requests);
 }
 
 static double cpus_in(struct reader *r, const cJSON *resources)

@@ -52,7 +52,8 @@ struct kubernetes {
 static bool sniff(const struct trace_head *head)
 {
 	bool has_kind = memmem(head->text, head->n, "\"kind\"", 6) || memmem(head->text, head->n, "\"metadata\"", 10);
-	return *head->line == '{' && has_kind && memmem(head->text, head->n, "\"apiVersion\"", 12);
+	bool has_object = memmem(head->text, head->n, "\"apiVersion\"", 12) || memmem(head->text, head->n, "\"creationTimestamp\"", 19);
+	return *head->line == '{' && has_kind && has_object;
 }
 
 static void close_kubernetes(void *state)

@@ -33,7 +33,7 @@ const struct map_name map_job_names[] = {
 	{ "iterations", " iteration numiteration numiterations steps numsteps totalsteps iters " },
 	{ "model", " modelname network application app type " },
 	{ "user", " username owner userid account submitter creator tenant organization " },
-	{ "queue", " partition vc virtualcluster queuename namespace project group qos pool team " },
+	{ "queue", " partition vc virtualcluster cluster queuename namespace project group qos pool team " },
 	{ "priority", " prio priorityweight weight " },
 	{ "status", " state jobstate jobstatus phase result outcome exitstatus " },
 	{ "strategy", " parallelism " },
@@ -120,12 +120,24 @@ static int score_of(const struct map_name *f, const char *plain)
 	return strlen(ours) > 2 && strstr(plain, ours) ? 1 : 0;
 }
 
+/* Columns whose names resemble fields that they are not. */
+static bool is_misleading(const char *plain)
+{
+	static const char *const names[] = { "gputime", "gpuhours", "cputime", "cpumilli", "iterationtime" };
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcmp(plain, names[i]))
+			return true;
+	return false;
+}
+
 static void guess_field(const struct map_name *names, struct guess *g)
 {
 	char plain[64];
 	plain_form(g->name, plain);
 	g->field = -1;
 	g->score = 0;
+	if (is_misleading(plain))
+		return;
 	for (int i = 0; *plain && names[i].ours; i++) {
 		int score = score_of(&names[i], plain);
 		if (score > g->score) {
@@ -169,12 +181,15 @@ static int best_column(const struct guess *g, int n, int field)
 static void put_map(const struct map_name *names, const struct guess *g, int n, bool is_jobs, struct sbuf *out)
 {
 	const char *comma = "";
+	/* GPUs, and one of two numbers of tokens, are asked for: without them a table would be read with wrong jobs. */
+	int gpus = is_jobs ? MAP_GPUS : -1, prompt = is_jobs ? -1 : map_field_of(names, "prompt_tokens");
 	bool has_duration = best_column(g, n, MAP_DURATION) >= 0 || best_column(g, n, MAP_END) >= 0;
 	bool lacks = false;
 	sbuf_puts(out, "--map ");
 	for (int i = 0; names[i].ours; i++) {
 		int column = best_column(g, n, i);
-		bool is_needed = is_jobs ? i == MAP_SUBMIT || (i == MAP_DURATION && !has_duration) : i == 0;
+		bool is_needed = i == gpus || (prompt >= 0 && (i == prompt || i == prompt + 1)) ||
+				 (is_jobs ? i == MAP_SUBMIT || (i == MAP_DURATION && !has_duration) : i == 0);
 		if (column < 0 && !is_needed)
 			continue;
 		lacks |= column < 0;
@@ -187,7 +202,7 @@ static void put_map(const struct map_name *names, const struct guess *g, int n, 
 		sbuf_puts(out, " (? stands for a column that was not recognised)");
 }
 
-bool map_suggest(const char *header, struct sbuf *out)
+static bool suggest(const char *header, bool is_brief, struct sbuf *out)
 {
 	struct guess jobs[MOST_COLUMNS], requests[MOST_COLUMNS];
 	int n = split_header(header, jobs);
@@ -203,8 +218,9 @@ bool map_suggest(const char *header, struct sbuf *out)
 	}
 	const struct map_name *names = tokens ? map_request_names : map_job_names;
 	const struct guess *g = tokens ? requests : jobs;
-	sbuf_puts(out, "its columns are ");
-	for (int i = 0; i < n; i++) {
+	if (!is_brief)
+		sbuf_puts(out, "its columns are ");
+	for (int i = 0; i < n && !is_brief; i++) {
 		if (out->len > 260) {
 			sbuf_puts(out, ", ..");
 			break;
@@ -213,7 +229,18 @@ bool map_suggest(const char *header, struct sbuf *out)
 		if (g[i].field >= 0)
 			sbuf_printf(out, " (%s)", names[g[i].field].ours);
 	}
-	sbuf_printf(out, "; nearest fields of %s in brackets. To read it: ", tokens ? "requests" : "jobs");
+	if (!is_brief)
+		sbuf_printf(out, "; nearest fields of %s in brackets. To read it: ", tokens ? "requests" : "jobs");
 	put_map(names, g, n, !tokens, out);
 	return true;
+}
+
+bool map_suggest(const char *header, struct sbuf *out)
+{
+	return suggest(header, false, out);
+}
+
+bool map_suggest_map(const char *header, struct sbuf *out)
+{
+	return suggest(header, true, out);
 }

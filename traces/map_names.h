@@ -26,5 +26,7 @@ int map_field_unknown(const struct map_name *names, const char *given, const cha
 
 /* Writes what the columns of a header line may be, and the --map to type. Returns false, and writes nothing, if the line is no header. */
 bool map_suggest(const char *header, struct sbuf *out);
+/* Writes the --map alone. */
+bool map_suggest_map(const char *header, struct sbuf *out);
 
 #endif

@@ -2,9 +2,10 @@
 /*
  * slurm.c - the accounting records of Slurm, as "sacct -P" prints them
  *
- * Fields are separated by '|' without quotes; the header names them, in any order (sacct(1), src/sacct/print.c). Lines of steps, whose
- * JobID has a '.', are skipped. Runs of one JobID (sacct -D) are one job: submitted at the smallest Submit, started at the first Start. The
- * parts "ID+0", "ID+1" of a heterogeneous job are one job too. Run times are Elapsed, because End - Start is wrong where clocks change.
+ * Fields are separated by '|', or by another --delimiter, without quotes; the header names them, in any order (sacct(1),
+ * src/sacct/print.c). Lines of steps, whose JobID has a '.', are skipped. Runs of one JobID (sacct -D) are one job: submitted at the
+ * smallest Submit, started at the first Start. The parts "ID+0", "ID+1" of a heterogeneous job are one job too. Run times are Elapsed,
+ * because End - Start is wrong where clocks change.
  */
 #include "traces/format.h"
 #include "traces/gather.h"
@@ -43,9 +44,26 @@ struct slurm {
 	uint64_t steps, repeats, parts, running, unstarted, left_out;
 };
 
+/* Recognises a row without a line of names (sacct -n): one of its fields is a state. */
+static bool lacks_header(const char *line)
+{
+	static const char *const states[] = { "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "RUNNING", "PENDING", "NODE_FAIL" };
+	for (const char *s = line; s; s = strchr(s, '|')) {
+		s += *s == '|';
+		for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+			size_t n = strlen(states[i]);
+			if (!strncmp(s, states[i], n) && (s[n] == '|' || s[n] == ' ' || !s[n]))
+				return !strstr(line, "JobID");
+		}
+	}
+	return false;
+}
+
 static bool sniff(const struct trace_head *head)
 {
-	return table_separator(head->line) == TABLE_BARS && strstr(head->line, "JobID") && strstr(head->line, "State");
+	bool has_bars = table_separator(head->line) == TABLE_BARS;
+	bool has_names = strstr(head->line, "JobID") && strstr(head->line, "State");
+	return has_bars ? has_names || lacks_header(head->line) : has_names && strstr(head->line, "TRES");
 }
 
 static void close_slurm(void *state)
@@ -58,7 +76,19 @@ static void close_slurm(void *state)
 
 static void *open_slurm(struct lines *in, const struct orr_args *args, struct orr_error *err)
 {
-	struct table *t = table_new(in, columns, TABLE_HEADER | TABLE_BARS, err);
+	const char *head;
+	size_t n;
+	lines_peek(in, &head, &n);
+	char *line = mem_strndup(head, n);
+	line[strcspn(line, "\r\n")] = '\0';
+	int separator = table_separator(line); /* sacct --delimiter; a table with commas has been written by another program, with quotes */
+	bool is_headless = lacks_header(line);
+	mem_free(line);
+	if (is_headless) {
+		lines_fail(in, err, "expected a line of names such as JobID|Submit|Start|..; sacct prints it without -n");
+		return NULL;
+	}
+	struct table *t = table_new(in, columns, TABLE_HEADER | separator | (separator ? TABLE_NO_QUOTES : 0), err);
 	if (!t)
 		return NULL;
 	bool has_time = table_has_column(t, ELAPSED_RAW) || table_has_column(t, ELAPSED) || table_has_column(t, END);

@@ -14,8 +14,9 @@ static const struct {
 	{ "done", TRACE_STATUS_COMPLETED }, { "terminated", TRACE_STATUS_COMPLETED }, { "0", TRACE_STATUS_FAILED },
 	{ "4", TRACE_STATUS_FAILED }, { "failed", TRACE_STATUS_FAILED }, { "failure", TRACE_STATUS_FAILED },
 	{ "fail", TRACE_STATUS_FAILED }, { "error", TRACE_STATUS_FAILED }, { "node_fail", TRACE_STATUS_FAILED },
-	{ "out_of_memory", TRACE_STATUS_FAILED }, { "timeout", TRACE_STATUS_FAILED }, { "5", TRACE_STATUS_KILLED },
-	{ "killed", TRACE_STATUS_KILLED }, { "cancelled", TRACE_STATUS_KILLED }, { "canceled", TRACE_STATUS_KILLED } };
+	{ "out_of_memory", TRACE_STATUS_FAILED }, { "timeout", TRACE_STATUS_FAILED }, { "boot_fail", TRACE_STATUS_FAILED },
+	{ "deadline", TRACE_STATUS_FAILED }, { "5", TRACE_STATUS_KILLED }, { "killed", TRACE_STATUS_KILLED },
+	{ "cancelled", TRACE_STATUS_KILLED }, { "canceled", TRACE_STATUS_KILLED } };
 
 enum trace_status trace_status_of(const char *text)
 {

@@ -135,7 +135,7 @@ static void unsplit(struct table *t, const struct field *f)
 static int split_plain(struct table *t, char *s, size_t n)
 {
 	const char separator = t->separator;
-	const char quote = t->flags & (TABLE_TABS | TABLE_BARS) ? '\n' : '"'; /* no quotes: a line contains no '\n' */
+	const char quote = t->flags & (TABLE_TABS | TABLE_BARS | TABLE_NO_QUOTES) ? '\n' : '"'; /* no quotes: a line contains no '\n' */
 	struct field *f = t->field;
 	char *begin = s;
 	for (size_t i = 0; i < n; i += SPAN) {

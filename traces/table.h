@@ -36,7 +36,8 @@ enum table_flags {
 	TABLE_TABS = 8,          /* fields are separated by tabs; no quotes */
 	TABLE_EXTRA_FIELDS = 16, /* rows may have more fields than columns */
 	TABLE_BARS = 32,         /* fields are separated by '|'; no quotes */
-	TABLE_SEMICOLONS = 64    /* fields are separated by ';' */
+	TABLE_SEMICOLONS = 64,   /* fields are separated by ';' */
+	TABLE_NO_QUOTES = 128    /* a '"' is part of its field */
 };
 
 struct table;

@@ -3,22 +3,23 @@
  * tiresias.c - the job list of the Tiresias simulator (Gu et al., NSDI 2019)
  *
  * CSV: job_id,num_gpu,submit_time,iterations,model_name,duration,interval, times in seconds. Only the first three and the
- * duration are required, in any order; other columns are ignored. The reader keeps the iterations; a job runs for its duration.
+ * duration are required, in any order; other columns are ignored. The reader keeps the iterations; a job runs for its duration. The lists
+ * of ElasticFlow (pkusys/ElasticFlow) are read too: their column ddl is the time by which the job should end.
  */
 #include "traces/format.h"
 #include "traces/table.h"
 
-enum { JOB_ID, NUM_GPU, SUBMIT_TIME, DURATION, ITERATIONS, MODEL_NAME };
+enum { JOB_ID, NUM_GPU, SUBMIT_TIME, DURATION, ITERATIONS, MODEL_NAME, DDL };
 
 static const struct table_column columns[] = { { "job_id", true }, { "num_gpu", true }, { "submit_time", true }, { "duration", true },
-	{ "iterations", false }, { "model_name", false }, { NULL, false } };
+	{ "iterations", false }, { "model_name", false }, { "ddl", false }, { NULL, false } };
 
 static bool sniff(const struct trace_head *head)
 {
 	for (size_t i = JOB_ID; i <= DURATION; i++)
 		if (!trace_head_has_column(head, columns[i].name))
 			return false;
-	return true;
+	return !trace_head_has_column(head, "iteration_time") && !trace_head_has_column(head, "resource_time_0"); /* Muri's, in ms */
 }
 
 static void *open_tiresias(struct lines *in, const struct orr_args *args, struct orr_error *err)
@@ -42,6 +43,11 @@ static int next_tiresias(void *state, struct orr_trace_job *row, struct orr_erro
 	if (table_has(t, ITERATIONS))
 		row->iterations = table_real(t, ITERATIONS, 0, 1e15);
 	row->model = table_text_or_null(t, MODEL_NAME);
+	if (table_has(t, DDL)) {
+		row->deadline_ns = table_seconds(t, DDL, 0, TRACE_MAX_SECONDS) - row->submit_ns;
+		if (row->deadline_ns < 0)
+			table_refuse(t, DDL, "at least submit_time");
+	}
 	return table_status(t);
 }
 

@@ -60,11 +60,12 @@ static char *first_line(const char *s, size_t n)
 	return mem_strdup("");
 }
 
-static const struct trace_format *sniff(struct lines *in, struct orr_error *err)
+/* header: receives a copy of the first line. */
+static const struct trace_format *sniff(struct lines *in, char **header, struct orr_error *err)
 {
 	struct trace_head head = { 0 };
 	lines_peek(in, &head.text, &head.n);
-	char *line = first_line(head.text, head.n);
+	char *line = *header = first_line(head.text, head.n);
 	head.line = line;
 	const struct trace_format *found = NULL;
 	for (size_t i = 0; trace_formats[i] && !found; i++)
@@ -82,8 +83,18 @@ static const struct trace_format *sniff(struct lines *in, struct orr_error *err)
 	else if (!found && rc >= 0)
 		lines_fail(in, err, "unknown trace format: the file is empty: expected rows");
 	sbuf_free(&columns);
-	mem_free(line);
 	return found;
+}
+
+/* Adds a --map to the message about a file of which the format was recognised but a column has another name. */
+static void add_map(const char *header, struct orr_error *err)
+{
+	struct sbuf text = { 0 }, map = { 0 };
+	sbuf_puts(&text, err->text);
+	if (header && strstr(err->text, ": expected a column \"") && map_suggest_map(header, &map))
+		orr_fail(err, ORR_EINPUT, "%s; or name the columns: %s", sbuf_text(&text), sbuf_text(&map));
+	sbuf_free(&text);
+	sbuf_free(&map);
 }
 
 static const struct trace_format *by_name(const char *name, struct orr_error *err)
@@ -159,9 +170,13 @@ struct trace *trace_open_lines(struct lines *in, const char *format, bool all, c
 	if (!format || !*format || !strcmp(format, "auto"))
 		format = format_of_map(options);
 	t->in = in;
-	t->format = format ? by_name(format, err) : sniff(in, err);
+	char *header = NULL;
+	t->format = format ? by_name(format, err) : sniff(in, &header, err);
 	bool is_set = t->format && !set_options(t, all, options, err);
 	t->state = is_set ? t->format->open(in, t->args, err) : NULL;
+	if (is_set && !t->state)
+		add_map(header, err);
+	mem_free(header);
 	if (t->state)
 		return t;
 	trace_close(t);

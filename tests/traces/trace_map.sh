@@ -102,21 +102,4 @@ is "$(rows 0.5 copies)" "b,30,20,2,40, d,90,40,4,80, " "load_by=copies below 1"
 is "$(rows 1 copies)" "a,0,10,1,20,5 b,30,20,2,40,5 c,60,30,1,,5 d,90,40,4,80,5 " "load=1 changes nothing"
 is "$("$ORRERY" jobs load.csv --cluster 1x8 --policy fifo --set trace_options.load=2 --json 2>/dev/null | tr -d ' \n\t' | grep -o '"makespan":{*"*[a-z":]*[0-9.]*' | head -1 | grep -o '[0-9.]*$')" 85 "a replay at twice the load ends at 90 / 2 + 40 s"
 like "$(t info load.csv -O load=2)" "^span (days|s) " "info of a scaled trace"
-
-# The real traces, renamed column by column, give the tables of the originals.
-same() { # FILE MAP RENAMED-HEADER OPTIONS..: compares the profile without the lines that name file and format
-  zcat -f "$1" | sed "1s/.*/$3/" >renamed.csv
-  f=$1 m=$2
-  shift 3
-  t info "$f" "$@" | grep -E '^(rows|GPU hours|GPU time / span|span|duration s|gpus |interarrival s)' >want
-  t info renamed.csv --map "$m" | grep -E '^(rows|GPU hours|GPU time / span|span|duration s|gpus |interarrival s)' >got
-  is "$(cat got)" "$(cat want)" "$(basename "$f") renamed column by column"
-}
-if need "$traces/philly/philly.csv.gz"; then
-  same "$traces/philly/philly.csv.gz" submit=when,duration=took,gpus=cards,queue=team when,took,cards,work,team
-fi
-if need "$traces/openb/openb_pod_list_default.csv"; then
-  same "$traces/openb/openb_pod_list_default.csv" job_id=pod,submit=born,end=gone,gpus=cards,gpu_milli=part,cpus=milli \
-    pod,milli,ram,cards,part,kind,class,state,born,gone,placed -O duration=lifetime
-fi
 tap_done

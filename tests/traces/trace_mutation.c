@@ -37,11 +37,11 @@ static const struct {
 	{ "availability", "availability.csv", ',' }, { "prices", "prices.csv", ',' }, { "acme", "acme_seren.csv", ',' },
 	{ "acme", "acme_kalos.csv", ',' }, { "helios", "helios.csv", ',' }, { "itp", "itp.csv", ',' }, { "dlrm", "dlrm.csv", ',' },
 	{ "spot-gpu", "spot_gpu.csv", ',' }, { "shockwave", "shockwave.csv", ',' }, { "slurm", "slurm.txt", '|' },
-	{ "philly-raw", "philly_raw.json", ',' }, { "philly-raw", "philly_raw.json", ':' }, { "kubernetes", "kubernetes.json", ',' },
-	{ "aws-prices", "aws_prices.json", ',' }, { "bailian", "bailian.jsonl", ',' }, { "bailian", "bailian.jsonl", ':' },
-	{ "swf", "metacentrum.swf", ' ' }, { "swf", "workflows.swf", '\t' }, { "azure-llm", "azure_2024.csv", ',' },
-	{ "azure-llm", "azure_2025.csv", ',' }, { "burstgpt", "burstgpt_1.csv", ',' }, { "pollux", "pollux.csv", ',' },
-	{ "pai", "pai_job.csv", ',', "tasks=pai_task.csv" },
+	{ "slurm", "slurm_more.txt", '|' }, { "philly-raw", "philly_raw.json", ',' }, { "philly-raw", "philly_raw.json", ':' },
+	{ "kubernetes", "kubernetes.json", ',' }, { "kubernetes", "kubernetes_more.json", ',' }, { "aws-prices", "aws_prices.json", ',' },
+	{ "bailian", "bailian.jsonl", ',' }, { "bailian", "bailian.jsonl", ':' }, { "swf", "metacentrum.swf", ' ' },
+	{ "swf", "workflows.swf", '\t' }, { "azure-llm", "azure_2024.csv", ',' }, { "azure-llm", "azure_2025.csv", ',' },
+	{ "burstgpt", "burstgpt_1.csv", ',' }, { "pollux", "pollux.csv", ',' }, { "pai", "pai_job.csv", ',', "tasks=pai_task.csv" },
 	{ "csv", "own.csv", ';', "map=job_id=id,submit=created_at,gpus=num_gpu,duration=elapsed,user=owner,mem=ram,cpus=cores,limit=most" },
 	{ "csv-requests", "own_requests.tsv", '\t', "map=arrival=when,prompt_tokens=in,output_tokens=out,session=chat,slo=within" } };
 
@@ -64,9 +64,9 @@ static unsigned long cases, rows, errors, silent, insane, unnamed;
 
 static void check_row(const struct orr_trace_job *row)
 {
-	bool good = row->submit_ns >= 0 && row->duration_ns >= -1 && row->limit_ns >= -1 && row->wait_ns >= -1 && row->iterations >= 0 &&
-		    row->gpus <= 1000000 && row->gpu_milli <= 1000 && row->cpu_milli >= 0 && row->mem_mib >= 0 && row->id &&
-		    row->line > 0 && isfinite(row->priority) && isfinite(row->iterations);
+	bool good = row->submit_ns >= 0 && row->duration_ns >= -1 && row->limit_ns >= -1 && row->wait_ns >= -1 && row->deadline_ns >= -1 &&
+		    row->iterations >= 0 && row->gpus <= 1000000 && row->gpu_milli <= 1000 && row->cpu_milli >= 0 && row->mem_mib >= 0 &&
+		    row->id && row->line > 0 && isfinite(row->priority) && isfinite(row->iterations);
 	rows++;
 	insane += !good;
 }

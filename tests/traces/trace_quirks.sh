@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Irregular rows of published formats beyond those of trace_import.sh. Expected values are computed by hand from the fixtures and from the facts
+# that the formats' documents state (sacct(1); Kubernetes API reference; READMEs of the traces).
+. "$srcdir/tests/tap.sh"
+d=$(cd "$srcdir/tests/data/traces" && pwd)
+cd "$work" || exit 1
+t() { "$ORRERY" trace "$@" 2>err; }
+# rows FILE WANT [OPTION..]: columns job_id to queue, and status; the same after a second conversion
+rows() {
+  file=$1 want=$2
+  shift 2
+  t convert "$file" -o a.csv "$@"
+  is "$(tail -n +2 a.csv | cut -d, -f1-14,17)" "$want" "$(basename "$file") $*: rows"
+  is "$(t convert a.csv)" "$(cat a.csv)" "$(basename "$file") $*: the converted rows read back the same"
+}
+bad() { # WANT ARGUMENTS..
+  want=$1
+  shift
+  t "$@" >/dev/null
+  is "$? $(cat err)" "2 orrery: $want" "$want"
+}
+
+# ---- Slurm ----
+# Columns in another order; a clock set back during a run (201), suspended time (202), a quote in a name, Elapsed as MM:SS (203) or INVALID (204), Timelimit as
+# a clock or a word, GPUs of types and in total (202), a job cancelled while it waited whose Start is its End (205), all kinds of steps, three runs (208).
+slurm="201,0,2400,1,1000,1,,,86400,1800,,,u1,gpu,COMPLETED
+202,28800,3600,4,1000,16,1048576,h100|a100,5400,0,,,\"o\"\"neil\",gpu,COMPLETED
+203,28860,330,0,1000,1,1,,,30,,,u2,gpu,OUT_OF_MEMORY
+204,28920,60,2,1000,1,64000,a100,,0,,,u2,gpu,TIMEOUT
+206_3,29040,60,0,1000,2,,,,10,,,u3,cpu,COMPLETED
+207,29100,600,2,1000,2,,,,60,,,u3,gpu,COMPLETED
+208,29160,1500,4,1000,,,,,60,,,u4,gpu,COMPLETED"
+rows "$d/slurm_more.txt" "$slurm"
+like "$(t info "$d/slurm_more.txt")" '^lines of steps \(skipped\) +4$' "slurm: 206_3.0, .extern and .interactive, and 207+0.batch are steps"
+is "$(t convert "$d/slurm_more.txt" -O runs=last | sed -n 's/^208,//p' | cut -d, -f2)" 600 "slurm: runs=last"
+is "$(t convert "$d/slurm_more.txt" -O unknown_runtime=keep | grep '^20[59],' | cut -d, -f1-6)" "205,28980,,1,1000,4
+209,29220,,8,1000,3" "slurm: a pending job has the resources that it asked for"
+for s in BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED RUNNING REQUEUED RESIZING REVOKED SUSPENDED TIMEOUT; do
+  sed "2s/^COMPLETED/$s/" "$d/slurm_more.txt" >s.txt
+  is "$(t convert s.txt | sed -n 2p | cut -d, -f1,3,17)" "201,2400,$s" "slurm: state $s"
+done
+sed '2s/^COMPLETED/PENDING/' "$d/slurm_more.txt" >s.txt
+is "$(t convert s.txt | sed -n 2p | cut -d, -f1)" 202 "slurm: state PENDING"
+for s in ';' $'\t'; do
+  sed "s/|/$s/g" "$d/slurm_more.txt" >s.txt
+  is "$(t convert s.txt)" "$(t convert "$d/slurm_more.txt")" "slurm: --delimiter '$s'"
+done
+sed 1d "$d/slurm_more.txt" >s.txt
+bad "s.txt:1: expected a line of names such as JobID|Submit|Start|..; sacct prints it without -n" info s.txt
+
+# ---- Kubernetes ----
+# A PodList without apiVersion; two containers and init containers that need more GPUs; a slice under limits alone; preempted, with deletionTimestamp;
+# Unknown and Pending; the three ways to name a gang; jobs that are suspended, or were.
+pods="two,0,240,4,1000,1.5,2385,,,60,,,a,a,Succeeded
+slice,600,60,1,142,0.25,,,,0,,,a,a,Failed
+moved,1200,295,2,1000,,,,,5,,,a,a,Failed
+k-0,3600,610,2,1000,,,,,10,,,b,b,Succeeded
+t-master-0,4800,620,16,1000,,,,,10,,,b,b,Succeeded
+o-0,6000,600,2,1000,,,,,10,,,b,b,Succeeded
+again,7200,1800,6,1000,,,,,1800,,,c,c,Complete"
+rows "$d/kubernetes_more.json" "$pods"
+is "$(t convert "$d/kubernetes_more.json" -O unknown_runtime=keep | grep -E '^(lost|pulls|held),' | cut -d, -f1,2,3,4,10,17)" "lost,1800,,0,10,Unknown
+pulls,1860,,0,,Pending
+held,7200,,2,,Suspended" "kubernetes: objects without an end"
+
+# ---- one command each ----
+while read -r file options; do
+  # shellcheck disable=SC2086 # options
+  like "$("$ORRERY" jobs "$d/$file" $options --cluster 20x8:v100 --drop-unfit --policy fifo 2>&1)" '^fifo +[0-9]' "orrery jobs $file $options: a table"
+done <<EOF
+slurm.txt
+slurm_more.txt
+kubernetes.json
+kubernetes_more.json
+philly_raw.json
+acme_seren.csv
+acme_kalos.csv
+helios.csv
+itp.csv
+dlrm.csv
+spot_gpu.csv
+metacentrum.swf
+workflows.swf
+pai_job.csv --set trace_options.tasks=$d/pai_task.csv
+own.csv --map job_id=id,submit=created_at,gpus=num_gpu,duration=elapsed,user=owner
+EOF
+
+# ---- deadlines ----
+# Only a column of deadlines makes deadlines.
+for f in slurm.txt slurm_more.txt kubernetes.json kubernetes_more.json philly_raw.json acme_seren.csv helios.csv dlrm.csv spot_gpu.csv swf.swf; do
+  is "$(t convert "$d/$f" | tail -n +2 | cut -d, -f18- | tr -d ',\n')" "" "$f: no deadline, strategy, batch or share of a GPU"
+done
+is "$(t convert "$d/itp.csv" | cut -d, -f1,20)" "job_id,deadline_s
+bdd640fb,693
+23b8c1e9,4920" "itp: deadlines are absolute: 3716178 - 3715485 = 693 s after submission, 3720405 - 3715485 = 4920 s after the first job"
+
+# ---- Acme, Helios ----
+is "$(t convert "$d/acme_kalos.csv" -O unknown_runtime=keep | sed -n 3p | cut -d, -f1,3,4,6,7,10,17)" "dlcab,,8,120,953675,,CANCELLED" "acme: 8.0 GPUs, an empty start"
+for s in SUSPENDED TIMEOUT NODE_FAIL; do
+  sed "s/COMPLETED/$s/" "$d/helios.csv" >h.csv
+  is "$(t convert h.csv | cut -d, -f1,17 | sed -n 2p)" "$([ $s = SUSPENDED ] && echo 1425513,CANCELLED || echo "1425511,$s")" "helios: state $s"
+done
+
+# ---- ElasticFlow's lists, with and without real_* ----
+printf 'job_id,submit_time,real_iteration,model_name,ddl,batch_size,num_gpu,real_duration,duration,iteration\nj1,100,95,vgg16,700,32,2,300,290.5,90\n' >pku.csv
+is "$(t convert pku.csv | sed -n 2p | cut -d, -f1-4,12,20)" "j1,100,290.5,2,vgg16,700" "ElasticFlow: seconds, the column duration, the absolute deadline"
+printf 'job_id,submit_time,model_name,ddl,batch_size,num_gpu,duration,iteration,best_effort\nj1,100,vgg16,99,32,2,290,90,0\n' >pku.csv
+bad 'pku.csv:2: ddl: expected at least submit_time, found "99"' convert pku.csv
+
+# ---- BurstGPT ----
+printf 'Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\r\n5,,1.5,ChatGPT,0,0,0,API log\r\n6,s,2,GPT-4,7,3,10,Conversation log\r\n' >b.csv
+is "$(t convert b.csv -O failures=keep | cut -d, -f2,3,5,6,9)" "arrival_s,model,prompt_tokens,output_tokens,session
+5,ChatGPT,,,
+6,GPT-4,7,3,1" "burstgpt: columns by name, CRLF, failures=keep, rows without a session"
+is "$(t convert b.csv -O log=conversation | wc -l)" 2 "burstgpt: log=conversation"
+
+# ---- requests of images (Alibaba 2026, GenAI) by --map; a row without an execution time ----
+printf 'gmt_create,predict_type,predict_status,exec_time_seconds,groupId,prompt_length,negative_prompt_length,num_images_per_prompt,num_inference_steps,checkpoint_model_version_id,num_lora\n2024-11-15 16:57:50,TXT_2_IMG,SUCCEED,32.0,G0000,63.0,26.0,1.0,30.0,M0000,0\n2024-11-15 16:57:55,TXT_2_IMG,PENDING,,G0000,64.0,26.0,4.0,30.0,M0001,0\n' >lora.csv
+is "$(t convert lora.csv --map arrival=gmt_create,prompt_tokens=prompt_length,model=checkpoint_model_version_id,samples=num_images_per_prompt | cut -d, -f2-5)" "arrival_s,model,samples,prompt_tokens
+0,M0000,1,63
+5,M0001,4,64" "GenAI 2026 by --map"
+
+# ---- SWF: decimal times, unknown values, comments between the rows ----
+printf '; Version: 2.2\n1 0.5 1.25 10.75 2 -1 -1 2 -1 -1 1 3 -1 -1 -1 -1 -1 -1\n; between\n2 1 -1 5 -1 -1 -1 4 20.5 -1 0 -1 -1 -1 -1 -1 -1 -1\n' >s.swf
+is "$(t convert s.swf | cut -d, -f1-4,9,10,13)" "job_id,submit_s,duration_s,gpus,limit_s,wait_s,user
+1,0.5,10.75,2,,1.25,3
+2,1,5,4,20.5,," "swf: decimals, and requested processors in place of allocated ones"
+tap_done
