@@ -25,6 +25,7 @@ struct trace {
 	uint64_t repaired; /* wrong rows that were left out */
 	uint64_t last_wrong;
 	char *first_wrong; /* message of the first; NULL: none */
+	bool ignores_types;
 };
 
 static void clear_job(struct orr_trace_job *row)
@@ -120,7 +121,9 @@ static const struct trace_format *by_name(const char *name, struct orr_error *er
 
 const struct orr_param *trace_common_params(enum trace_kind kind)
 {
-	static const struct orr_param jobs[] = { REPAIR_PARAM, LOAD_PARAMS, ORR_PARAM_END };
+	static const struct orr_param jobs[] = { REPAIR_PARAM, LOAD_PARAMS,
+		ORR_PARAM_CHOICE("gpu_types", "keep", "keep|ignore", "GPU types that jobs name: kept, or ignored, so that any type serves"),
+		ORR_PARAM_END };
 	static const struct orr_param requests[] = { REPAIR_PARAM, ORR_PARAM_END };
 	return kind == TRACE_JOBS ? jobs : kind == TRACE_REQUESTS ? requests : NULL;
 }
@@ -173,6 +176,7 @@ struct trace *trace_open_lines(struct lines *in, const char *format, bool all, c
 	char *header = NULL;
 	t->format = format ? by_name(format, err) : sniff(in, &header, err);
 	bool is_set = t->format && !set_options(t, all, options, err);
+	t->ignores_types = is_set && t->format->kind == TRACE_JOBS && !strcmp(orr_arg_text(t->common, "gpu_types"), "ignore");
 	t->state = is_set ? t->format->open(in, t->args, err) : NULL;
 	if (is_set && !t->state)
 		add_map(header, err);
@@ -254,6 +258,8 @@ int trace_next(struct trace *t, struct orr_trace_job *row, struct orr_error *err
 	row->line = row->line ? row->line : lines_number(t->in);
 	if (rc == 1 && !row->id)
 		row->id = put_number(t->id, t->rows);
+	if (t->ignores_types)
+		row->gpu_types = NULL;
 	t->rows += rc == 1;
 	return rc;
 }

@@ -74,6 +74,7 @@ static int refuse_unfit(const struct scenario *s, const struct jobs_state *t, st
 		return ORR_OK;
 	}
 	char others[64] = "", line[24] = "", beside[64] = "", type[80] = "";
+	const char *types = first.gpu_types ? strtab_text(jobset_strings(t->jobs), first.gpu_types) : NULL;
 	bool has_limits = t->partitions || orr_arg_int(s->options, "user_gpus");
 	if (count > 1)
 		snprintf(others, sizeof others, ", and so do %llu others", (unsigned long long)count - 1);
@@ -81,8 +82,14 @@ static int refuse_unfit(const struct scenario *s, const struct jobs_state *t, st
 		snprintf(line, sizeof line, "%llu:", (unsigned long long)first.line);
 	if (first.cpu_milli || first.mem_mib)
 		snprintf(beside, sizeof beside, " (%.3g cores, %.4g GiB)", (double)first.cpu_milli / 1000, (double)first.mem_mib / 1024);
-	if (first.gpu_types)
-		snprintf(type, sizeof type, " of type %.64s", strtab_text(jobset_strings(t->jobs), first.gpu_types));
+	if (types)
+		snprintf(type, sizeof type, " of type %.64s", types);
+	if (types && !cluster_type_mask(t->config.cluster, types))
+		return orr_fail(err, ORR_EINPUT,
+			"%s:%s job %llu requests %u GPUs%s, and this cluster has none of them%s: expected GPUs of that type (--cluster "
+			"2x8:%.*s), trace_options.gpu_types=ignore to let jobs run on any type, or --drop-unfit, which omits such jobs",
+			jobset_source(t->jobs), line, (unsigned long long)first.number, first.gpus, type, others, (int)strcspn(types, "|"),
+			types);
 	return orr_fail(err, ORR_EINPUT,
 		"%s:%s job %llu requests %u GPUs%s%s and can never be placed on this cluster%s%s: expected a larger --cluster%s, or "
 		"--drop-unfit, which omits such jobs",

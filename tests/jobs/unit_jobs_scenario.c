@@ -441,6 +441,10 @@ static void test_refusals(void)
 	snprintf(want, sizeof want,
 		"t.csv:3: job 1 requests 2 GPUs of type v100|h100 and can never be placed on this cluster, and so do 1 others%s", ending);
 	refused("submit_s,duration_s,gpus,gpu_types\n0,10,1,\n0,1,2,v100|h100\n0,1,2,h100\n", "1x1:v100,1x4:p100", "", want);
+	refused("submit_s,duration_s,gpus,gpu_types\n0,1,2,h100|a100\n", "1x4:p100", "",
+		"t.csv:2: job 0 requests 2 GPUs of type h100|a100, and this cluster has none of them: expected GPUs of that type "
+		"(--cluster "
+		"2x8:h100), trace_options.gpu_types=ignore to let jobs run on any type, or --drop-unfit, which omits such jobs");
 	refused("submit_s,duration_s,gpus,iterations\n0,,1,5\n", "1x1:v100", "",
 		"job 0 (line 2 of the trace): has no duration: expected a model and a strategy, --throughputs FILE, or --applications FILE "
 		"with its model");

@@ -86,6 +86,13 @@ pai_job.csv --set trace_options.tasks=$d/pai_task.csv
 own.csv --map job_id=id,submit=created_at,gpus=num_gpu,duration=elapsed,user=owner
 EOF
 
+# Types of the trace and of the cluster.
+said=$("$ORRERY" jobs "$d/spot_gpu.csv" --cluster 20x8:a100 --policy fifo 2>&1)
+is "$? $said" "2 orrery: $d/spot_gpu.csv:2: job 0 requests 16 GPUs of type A100-SXM4-80GB, and this cluster has none of them, and so do 1 others: expected GPUs of that \
+type (--cluster 2x8:A100-SXM4-80GB), trace_options.gpu_types=ignore to let jobs run on any type, or --drop-unfit, which omits such jobs" "types that the cluster lacks"
+like "$("$ORRERY" jobs "$d/spot_gpu.csv" --cluster 20x8:a100 --policy fifo --set trace_options.gpu_types=ignore --json | tr -d ' \n\t')" '"jct_mean":{"value":20560,' "gpu_types=ignore: both jobs run for (41060 + 60) / 2 s on average"
+is "$(t convert "$d/spot_gpu.csv" -O gpu_types=ignore | cut -d, -f8 | tail -n +2 | tr -d '\n')" "" "gpu_types=ignore: no type is left"
+
 # ---- deadlines ----
 # Only a column of deadlines makes deadlines.
 for f in slurm.txt slurm_more.txt kubernetes.json kubernetes_more.json philly_raw.json acme_seren.csv helios.csv dlrm.csv spot_gpu.csv swf.swf; do

@@ -149,7 +149,7 @@ static void errors(void)
 		"t:1: run time: expected a time (unknown_runtime=error), found \"-1\"", "swf: unknown run times as errors");
 	same_text(error_of(NULL, "some,thing\n1,2\n", NULL),
 		"t:1: unknown trace format: its columns are some, thing; nearest fields of jobs in brackets. To read it: --map "
-		"submit=?,duration=? (? stands for a column that was not recognised)",
+		"submit=?,duration=?,gpus=? (? stands for a column that was not recognised)",
 		"an unknown table");
 	same_text(error_of(NULL, "something\n", NULL),
 		"t:1: unknown trace format: expected a file of a format in 'orrery trace list' or --format, found \"something\"",
