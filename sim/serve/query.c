@@ -128,7 +128,7 @@ uint64_t orr_req_mark(const struct orr_serve *w, orr_req r)
 
 void orr_req_set_mark(struct orr_serve *w, orr_req r, uint64_t mark)
 {
-	struct req *q = req_of(w, r);
+	struct req *q = req_find(w, r);
 	if (q)
 		q->mark = mark;
 	else
@@ -402,7 +402,7 @@ void orr_serve_why(struct orr_serve *w, uint32_t replica, const char *why)
 
 void orr_req_observe(struct orr_serve *w, orr_req r, const char *name, double value)
 {
-	const struct req *q = req_of(w, r);
+	const struct req *q = req_find(w, r);
 	struct observed *o = q ? observe(w, "orr_req_observe()", name, value) : NULL;
 	if (!q)
 		serve_fail(w, ORR_EFAIL, NULL,

@@ -51,12 +51,8 @@ static bool is_live(const struct slot *s)
 static const struct slot *find(const struct orr_spot *w, orr_inst i)
 {
 	uint32_t slot = orr_inst_slot(i);
-	if (slot >= w->n_slots) {
-		if (i)
-			spot_fail((struct orr_spot *)(uintptr_t)w, ORR_EFAIL, NULL,
-				"no instance ever had the handle %llx: expected a handle that the world gave", (unsigned long long)i);
+	if (slot >= w->n_slots)
 		return NULL;
-	}
 	const struct slot *s = &w->slot[slot];
 	return s->generation == (uint32_t)(i >> 32) && (is_live(s) || s->state == SLOT_GONE) ? s : NULL;
 }
@@ -254,9 +250,19 @@ void instances_free(struct orr_spot *w)
 
 /* ---- queries of policies ---- */
 
-bool orr_inst_get(const struct orr_spot *w, orr_inst i, struct orr_inst_info *out)
+/* Like find(). A handle that no instance ever had ends the run. */
+static const struct slot *asked(const struct orr_spot *w, orr_inst i)
 {
 	const struct slot *s = find(w, i);
+	if (i && !s && orr_inst_slot(i) >= w->n_slots)
+		spot_fail((struct orr_spot *)(uintptr_t)w, ORR_EFAIL, NULL,
+			"no instance ever had the handle %llx: expected a handle that the world gave", (unsigned long long)i);
+	return s;
+}
+
+bool orr_inst_get(const struct orr_spot *w, orr_inst i, struct orr_inst_info *out)
+{
+	const struct slot *s = asked(w, i);
 	memset(out, 0, sizeof *out);
 	if (!s)
 		return false;
@@ -276,26 +282,26 @@ bool orr_inst_get(const struct orr_spot *w, orr_inst i, struct orr_inst_info *ou
 const char *orr_inst_name(const struct orr_spot *w, orr_inst i, char *buf, size_t size)
 {
 	char text[AVAIL_NAME_MAX];
-	const struct slot *s = find(w, i);
+	const struct slot *s = asked(w, i);
 	snprintf(buf, size, "%s", s ? slot_name(w, s, text) : "none");
 	return buf;
 }
 
 bool orr_inst_is_live(const struct orr_spot *w, orr_inst i)
 {
-	const struct slot *s = find(w, i);
+	const struct slot *s = asked(w, i);
 	return s && is_live(s);
 }
 
 bool orr_inst_is_ready(const struct orr_spot *w, orr_inst i)
 {
-	const struct slot *s = find(w, i);
+	const struct slot *s = asked(w, i);
 	return s && s->state == SLOT_READY;
 }
 
 bool orr_inst_is_noticed(const struct orr_spot *w, orr_inst i)
 {
-	const struct slot *s = find(w, i);
+	const struct slot *s = asked(w, i);
 	if (s && s->has_notice)
 		*w->use |= SPOT_USED_NOTICE;
 	return s && s->has_notice;
@@ -303,7 +309,7 @@ bool orr_inst_is_noticed(const struct orr_spot *w, orr_inst i)
 
 uint32_t orr_inst_zone(const struct orr_spot *w, orr_inst i)
 {
-	const struct slot *s = find(w, i);
+	const struct slot *s = asked(w, i);
 	return s ? s->zone : 0;
 }
 
@@ -320,7 +326,7 @@ orr_inst orr_inst_first(const struct orr_spot *w)
 
 orr_inst orr_inst_next(const struct orr_spot *w, orr_inst inst)
 {
-	const struct slot *s = find(w, inst);
+	const struct slot *s = asked(w, inst);
 	uint32_t i = s && is_live(s) ? live_next(w, s->at) : NONE;
 	return i == NONE ? 0 : w->order[i];
 }
@@ -351,13 +357,13 @@ uint32_t orr_inst_ready(const struct orr_spot *w)
 
 uint64_t orr_inst_mark(const struct orr_spot *w, orr_inst i)
 {
-	const struct slot *s = find(w, i);
+	const struct slot *s = asked(w, i);
 	return s ? s->mark : 0;
 }
 
 void orr_inst_set_mark(struct orr_spot *w, orr_inst i, uint64_t mark)
 {
-	const struct slot *s = find(w, i);
+	const struct slot *s = asked(w, i);
 	if (s)
 		w->slot[s - w->slot].mark = mark;
 }
