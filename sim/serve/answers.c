@@ -60,7 +60,7 @@ static const struct orr_answer no_answer = { ORR_NO_REPLICA, UINT32_MAX, NAN };
 
 static const struct req *known(struct orr_serve *w, orr_req r, const char *what)
 {
-	const struct req *q = req_find(w, r);
+	const struct req *q = req_of(w, r);
 	if (!q)
 		serve_fail(w, ORR_EFAIL, NULL, "%s of a request that has ended or never existed (handle %llx): expected a live request",
 			what, (unsigned long long)r);

@@ -34,7 +34,7 @@ static struct plan plan_of(const struct orr_serve *w, uint32_t replica, const st
 	uint32_t longest = 0;
 	double real = 0;
 	for (size_t i = 0; i < b->n; i++) {
-		const struct req *q = req_find(w, b->req[i]);
+		const struct req *q = req_of(w, b->req[i]);
 		if (!q)
 			continue;
 		sum += q->samples;
@@ -139,7 +139,7 @@ static bool requests_can(struct orr_serve *w, const struct orr_batch *b)
 {
 	uint64_t stamp = ++w->n_started;
 	for (size_t i = 0; i < b->n; i++) {
-		struct req *q = req_find(w, b->req[i]);
+		struct req *q = req_of(w, b->req[i]);
 		if (!q || q->state == ORR_REQ_ENDED)
 			serve_fail(w, ORR_EFAIL, q,
 				"start with a request that has ended or never existed (handle %llx): expected a live request",

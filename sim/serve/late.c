@@ -68,7 +68,7 @@ void orr_req_timer(struct orr_serve *w, orr_req r, double at_s)
 {
 	if (!serve_may_act(w, "orr_req_timer()"))
 		return;
-	const struct req *q = req_find(w, r);
+	const struct req *q = req_of(w, r);
 	if (!q || q->state == ORR_REQ_ENDED)
 		serve_fail(w, ORR_EFAIL, q,
 			"orr_req_timer() of a request that has ended or never existed (handle %llx): expected a live request",

@@ -24,7 +24,7 @@ double orr_serve_now(const struct orr_serve *w)
 /* Returns the request, settled if it is decoding; NULL if the handle is stale. */
 static struct req *settled(const struct orr_serve *w, orr_req r)
 {
-	struct req *q = req_of(w, r);
+	struct req *q = req_asked(w, r);
 	if (q && q->heap_at != NONE)
 		lane_settle(w, q);
 	return q;
@@ -57,43 +57,43 @@ bool orr_req_get(const struct orr_serve *w, orr_req r, struct orr_req_info *out)
 
 uint64_t orr_req_number(const struct orr_serve *w, orr_req r)
 {
-	const struct req *q = req_of(w, r);
+	const struct req *q = req_asked(w, r);
 	return q ? q->number : 0;
 }
 
 double orr_req_arrival(const struct orr_serve *w, orr_req r)
 {
-	const struct req *q = req_of(w, r);
+	const struct req *q = req_asked(w, r);
 	return q ? q->arrival_s : 0;
 }
 
 uint32_t orr_req_model(const struct orr_serve *w, orr_req r)
 {
-	const struct req *q = req_of(w, r);
+	const struct req *q = req_asked(w, r);
 	return q ? q->model : 0;
 }
 
 uint32_t orr_req_samples(const struct orr_serve *w, orr_req r)
 {
-	const struct req *q = req_of(w, r);
+	const struct req *q = req_asked(w, r);
 	return q ? q->samples : 0;
 }
 
 uint32_t orr_req_length(const struct orr_serve *w, orr_req r)
 {
-	const struct req *q = req_of(w, r);
+	const struct req *q = req_asked(w, r);
 	return q ? q->prompt_asked : 0;
 }
 
 uint32_t orr_req_replica(const struct orr_serve *w, orr_req r)
 {
-	const struct req *q = req_of(w, r);
+	const struct req *q = req_asked(w, r);
 	return q ? q->replica : ORR_NO_REPLICA;
 }
 
 uint32_t orr_req_prompt(const struct orr_serve *w, orr_req r)
 {
-	const struct req *q = req_of(w, r);
+	const struct req *q = req_asked(w, r);
 	return q ? q->prompt : 0;
 }
 
@@ -105,13 +105,13 @@ uint32_t orr_req_done(const struct orr_serve *w, orr_req r)
 
 bool orr_req_is_resident(const struct orr_serve *w, orr_req r)
 {
-	const struct req *q = req_of(w, r);
+	const struct req *q = req_asked(w, r);
 	return q && q->state == ORR_REQ_RESIDENT;
 }
 
 uint32_t orr_req_true_output(struct orr_serve *w, orr_req r)
 {
-	const struct req *q = req_of(w, r);
+	const struct req *q = req_asked(w, r);
 	if (!(w->policy->flags & (ORR_NEEDS_ORACLE | ORR_MAY_ORACLE))) {
 		serve_fail(w, ORR_EFAIL, q, "orr_req_true_output(): expected a policy with ORR_NEEDS_ORACLE or ORR_MAY_ORACLE");
 		return 0;
@@ -122,13 +122,13 @@ uint32_t orr_req_true_output(struct orr_serve *w, orr_req r)
 
 uint64_t orr_req_mark(const struct orr_serve *w, orr_req r)
 {
-	const struct req *q = req_of(w, r);
+	const struct req *q = req_asked(w, r);
 	return q ? q->mark : 0;
 }
 
 void orr_req_set_mark(struct orr_serve *w, orr_req r, uint64_t mark)
 {
-	struct req *q = req_find(w, r);
+	struct req *q = req_of(w, r);
 	if (q)
 		q->mark = mark;
 	else
@@ -402,7 +402,7 @@ void orr_serve_why(struct orr_serve *w, uint32_t replica, const char *why)
 
 void orr_req_observe(struct orr_serve *w, orr_req r, const char *name, double value)
 {
-	const struct req *q = req_find(w, r);
+	const struct req *q = req_of(w, r);
 	struct observed *o = q ? observe(w, "orr_req_observe()", name, value) : NULL;
 	if (!q)
 		serve_fail(w, ORR_EFAIL, NULL,

@@ -195,7 +195,7 @@ void req_unlist(struct orr_serve *w, struct req *q)
 /* Returns the request if it can be added to a list; else fails the run and returns NULL. */
 static struct req *listable(struct orr_serve *w, orr_req r, const char *what)
 {
-	struct req *q = req_find(w, r);
+	struct req *q = req_of(w, r);
 	if (!q || q->state == ORR_REQ_ENDED)
 		serve_fail(w, ORR_EFAIL, q, "%s of a request that has ended or never existed (handle %llx): expected a live request", what,
 			(unsigned long long)r);
@@ -335,7 +335,7 @@ struct req *req_actor(struct orr_serve *w, orr_req r, enum orr_req_state state, 
 {
 	if (!serve_may_act(w, what))
 		return NULL;
-	struct req *q = req_find(w, r);
+	struct req *q = req_of(w, r);
 	if (!q)
 		serve_fail(w, ORR_EFAIL, NULL, "%s of a request that has ended or never existed (handle %llx): expected a live request",
 			what, (unsigned long long)r);

@@ -81,7 +81,7 @@ static inline orr_req req_handle(const struct orr_serve *w, uint32_t slot)
 /* Ends the run with an error if the handle is not 0, which means none. */
 void serve_refuse_handle(const struct orr_serve *w, orr_req r);
 /* Returns the request of a handle; NULL if the handle is stale. */
-static inline struct req *req_find(const struct orr_serve *w, orr_req r)
+static inline struct req *req_of(const struct orr_serve *w, orr_req r)
 {
 	uint32_t slot = (uint32_t)r - 1u;
 	if (slot >= w->n_req || w->req[slot].generation != r >> 32)
@@ -89,9 +89,9 @@ static inline struct req *req_find(const struct orr_serve *w, orr_req r)
 	return &w->req[slot];
 }
 /* The same. A handle that no request ever had ends the run. */
-static inline struct req *req_of(const struct orr_serve *w, orr_req r)
+static inline struct req *req_asked(const struct orr_serve *w, orr_req r)
 {
-	struct req *q = req_find(w, r);
+	struct req *q = req_of(w, r);
 	if (!q && (uint32_t)r - 1u >= w->n_req)
 		serve_refuse_handle(w, r);
 	return q;
