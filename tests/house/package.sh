@@ -93,7 +93,8 @@ logged 'orrery device show v100-pcie ' "Tab completes a device"
 logged 'orrery figures stanza ' "Tab completes a book"
 logged 'orrery jobs x.csv --policy las,srtf' "Tab completes a policy after a comma"
 logged 'orrery model list' "Tab completes a command"
-as_visitor "a policy in C" 'orrery policy new mine && cc -shared -fPIC $(pkg-config --cflags orrery) -o mine.so mine.c && orrery jobs philly-like:n=200 --cluster 64x8:v100 --policy fifo,./mine.so'
+as_visitor "pkg-config and policy cflags name the headers" 'orrery policy new mine && cc -shared -fPIC $(pkg-config --cflags orrery) -o mine.so mine.c && rm mine.so'
+as_visitor "a policy in C" 'cc -shared -fPIC $(orrery policy cflags) -o mine.so mine.c && orrery jobs philly-like:n=200 --cluster 64x8:v100 --policy fifo,./mine.so'
 as_visitor "a policy in Python" 'orrery policy new mypolicy --lang python && orrery jobs philly-like:n=200 --cluster 64x8:v100 --policy fifo,mypolicy.py'
 
 # ---- purge ----
