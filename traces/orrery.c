@@ -146,8 +146,6 @@ static int next_orrery(void *state, struct orr_trace_job *row, struct orr_error 
 	row->wait_ns = optional_seconds(t, WAIT_S);
 	if (table_has(t, ITERATIONS))
 		row->iterations = table_real(t, ITERATIONS, 0, 1e15);
-	if (row->duration_ns < 0 && row->iterations <= 0)
-		table_refuse(t, table_has_column(t, DURATION_S) ? DURATION_S : ITERATIONS, "a duration, or a number of iterations above 0");
 	read_demand(t, row);
 	row->model = table_text_or_null(t, MODEL);
 	row->user = table_text_or_null(t, USER);
@@ -159,6 +157,10 @@ static int next_orrery(void *state, struct orr_trace_job *row, struct orr_error 
 		table_refuse(t, STRATEGY, "an empty field, for a job without whole GPUs");
 	if (table_has(t, BATCH))
 		row->batch = table_real(t, BATCH, 1e-6, 1e9);
+	bool adapts = row->model && row->batch > 0; /* its work is that of its application */
+	if (row->duration_ns < 0 && row->iterations <= 0 && !adapts)
+		table_refuse(t, table_has_column(t, DURATION_S) ? DURATION_S : ITERATIONS,
+			"a duration, a number of iterations above 0, or a model and a batch");
 	read_sharing(t, row);
 	row->status = table_text_or_null(t, STATUS);
 	if (table_has(t, PRIORITY))

@@ -93,6 +93,21 @@ type (--cluster 2x8:A100-SXM4-80GB), trace_options.gpu_types=ignore to let jobs 
 like "$("$ORRERY" jobs "$d/spot_gpu.csv" --cluster 20x8:a100 --policy fifo --set trace_options.gpu_types=ignore --json | tr -d ' \n\t')" '"jct_mean":{"value":20560,' "gpu_types=ignore: both jobs run for (41060 + 60) / 2 s on average"
 is "$(t convert "$d/spot_gpu.csv" -O gpu_types=ignore | cut -d, -f8 | tail -n +2 | tr -d '\n')" "" "gpu_types=ignore: no type is left"
 
+# ---- round trips: each fixture as orrery's own format, and that again ----
+while read -r file options; do
+  # shellcheck disable=SC2086 # options
+  t convert "$d/$file" $options -o a.csv
+  again=()
+  [ "$file" != bailian.jsonl ] || again=(-O block_tokens=16)
+  is "$(t convert a.csv ${again[@]+"${again[@]}"}; wc -l <a.csv | tr -d ' ')" "$(cat a.csv; wc -l <a.csv | tr -d ' ')" "$file $options: read back the same"
+  ok "$(($(wc -l <a.csv) < 2))" "$file: with rows"
+done <<EOF
+$(cd "$d" && for f in *; do case $f in openb-nodes.csv | own* | pai_* | throughput.json) ;; *) echo "$f" ;; esac; done)
+own.csv --map job_id=id,submit=created_at,gpus=num_gpu,duration=elapsed,user=owner,mem=ram,cpus=cores,limit=most
+own_requests.tsv --map arrival=when,prompt_tokens=in,output_tokens=out,session=chat,slo=within
+pai_job.csv -O tasks=$d/pai_task.csv
+EOF
+
 # ---- deadlines ----
 # Only a column of deadlines makes deadlines.
 for f in slurm.txt slurm_more.txt kubernetes.json kubernetes_more.json philly_raw.json acme_seren.csv helios.csv dlrm.csv spot_gpu.csv swf.swf; do
@@ -114,6 +129,11 @@ printf 'job_id,submit_time,real_iteration,model_name,ddl,batch_size,num_gpu,real
 is "$(t convert pku.csv | sed -n 2p | cut -d, -f1-4,12,20)" "j1,100,290.5,2,vgg16,700" "ElasticFlow: seconds, the column duration, the absolute deadline"
 printf 'job_id,submit_time,model_name,ddl,batch_size,num_gpu,duration,iteration,best_effort\nj1,100,vgg16,99,32,2,290,90,0\n' >pku.csv
 bad 'pku.csv:2: ddl: expected at least submit_time, found "99"' convert pku.csv
+
+# ---- Shockwave: the model is named with its first batch, the mode is the queue; a quoted name with a comma ----
+is "$(t convert "$d/shockwave.csv" | tail -n +2)" '3,0,3600,1,1000,,,,,,20000,ResNet-18 (batch size 32),,static,,,,,,,,,
+0,120.5,7200.25,4,1000,,,,,,500000,"LM, small (batch size 10)",,accordion,,,,,,,,,
+1,120.5,60,2,1000,,,,,,100,ResNet-18 (batch size 64),,gns,,,,,,,,,' "shockwave.csv: rows"
 
 # ---- BurstGPT ----
 printf 'Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\r\n5,,1.5,ChatGPT,0,0,0,API log\r\n6,s,2,GPT-4,7,3,10,Conversation log\r\n' >b.csv
