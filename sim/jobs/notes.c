@@ -136,6 +136,20 @@ static void say_partitions(struct orr_jobs *w)
 		sbuf_printf(&b, "no partition uses %llu of the cluster's %u GPUs: the quotas sum to %llu",
 			count(w->config->cluster->gpus - q->set->gpus), w->config->cluster->gpus, count(q->set->gpus));
 	take(w, "remark", &b);
+	uint64_t idle = 0;
+	uint32_t n = 0;
+	for (uint32_t i = 0; q && i < q->set->n; i++) {
+		if (q->part[i].jobs)
+			continue;
+		idle += q->set->of[i].gpus;
+		if (n++ < SHOWN)
+			sbuf_printf(&b, "%s%s", n > 1 ? ", " : "partitions without a job: ", q->set->of[i].name);
+	}
+	if (n > SHOWN)
+		sbuf_printf(&b, " and %u more", n - SHOWN);
+	if (n)
+		sbuf_printf(&b, "; their quotas of %llu GPUs %s", count(idle), q->borrows ? "are lent to others" : "stay idle");
+	take(w, "remark", &b);
 }
 
 void notes_put(struct orr_jobs *w)

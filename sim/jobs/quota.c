@@ -138,6 +138,7 @@ void quota_knows(struct orr_jobs *w, const struct job *job)
 	if (!w->quotas)
 		return;
 	w->quotas->part[job->partition].live++;
+	w->quotas->part[job->partition].jobs++;
 	w->quotas->part[job->partition].is_due = true;
 	change(w, job, 0, own_request(w, job));
 }

@@ -29,6 +29,7 @@ struct quota_part {
 	int64_t waiting;   /* requests of waiting jobs, each at most the quota */
 	int64_t requested; /* the part of them within the quota */
 	uint64_t live;     /* jobs that the policy knows */
+	uint64_t jobs;     /* number that has arrived */
 	uint64_t told;     /* quota_digest() of which the policy last heard */
 	uint64_t given;    /* releases of GPUs by jobs of the partition */
 	uint64_t told_of;  /* releases by jobs of others that the policy last heard of */

@@ -75,6 +75,8 @@ case_of 'job 3 waited 1 min 30 s: 1 min 30 s preempted, behind job 4; ran 1 min 
   half.csv --cluster 2x8 --policy fjf --partitions a=8,b=8 "${preempt[@]}"
 
 # ---- scenarios, messages ----
+like "$("$orrery" jobs t.csv --cluster 2x8 --policy fifo --partitions 'A=2,C=6,*=8' 2>&1)" '^partitions without a job: A, C; their quotas of 8 GPUs stay idle$' \
+  "names that no queue of the trace has"
 "$orrery" scenario show t.csv --cluster 2x8 --policy fifo --partitions a=8,b=8 --set jobs.borrow=on >show.json 2>err || cat err
 like "$(tr -d '\n\t ' <show.json)" '"partitions":"a=8,b=8".*"borrow":"on"' "a scenario holds the quotas"
 is "$("$orrery" run show.json --check -q --no-figures --out again && cut -d, -f5 again/fifo.jobs.csv | paste -sd' ')" \
