@@ -2,19 +2,21 @@
 /*
  * pollux.c - the workloads of Pollux (Qiao et al., OSDI 2021; petuum/adaptdl, branch osdi21-artifact)
  *
- * CSV: name,time,application,num_replicas,batch_size. time: submission in s; num_replicas and batch_size: GPUs and total batch that a user
+ * CSV: name,time,application,num_replicas,batch_size; user and queue may follow. time: submission in s; num_replicas and batch_size: GPUs and total batch that a user
  * without Pollux would choose. Rows have no duration: the jobs adapt (--applications).
  */
 #include "traces/format.h"
 #include "traces/table.h"
 
-enum { NAME, TIME, APPLICATION, NUM_REPLICAS, BATCH_SIZE };
+enum { NAME, TIME, APPLICATION, NUM_REPLICAS, BATCH_SIZE, USER, QUEUE };
 
 static const struct table_column columns[] = { [NAME] = { "name", true },
 	[TIME] = { "time", true },
 	[APPLICATION] = { "application", true },
 	[NUM_REPLICAS] = { "num_replicas", true },
 	[BATCH_SIZE] = { "batch_size", true },
+	[USER] = { "user", false },
+	[QUEUE] = { "queue", false },
 	{ NULL, false } };
 
 static bool sniff(const struct trace_head *head)
@@ -42,6 +44,8 @@ static int next_pollux(void *state, struct orr_trace_job *row, struct orr_error 
 	row->model = table_text_or_null(t, APPLICATION);
 	if (!row->model)
 		table_refuse(t, APPLICATION, "a name");
+	row->user = table_text_or_null(t, USER);
+	row->queue = table_text_or_null(t, QUEUE);
 	row->gpus = (uint32_t)table_count(t, NUM_REPLICAS, 1, TRACE_MAX_GPUS);
 	double batch = table_real(t, BATCH_SIZE, 1, 1e9);
 	row->batch = row->gpus ? batch / row->gpus : 0;

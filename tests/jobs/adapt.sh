@@ -66,6 +66,16 @@ like "$(ends big.csv 2x4 pollux)" '^[0-9.]+$' "pollux: a job alone grows from on
 # A job of age 0 gains nothing by a start, so it starts at the second search.
 is "$(ends one.csv 1x1 pollux)" 390.0000 "pollux: one GPU"
 is "$(ends one.csv 1x1 pollux --set policy.pollux.interval=7m)" 750.0000 "pollux: searches are at multiples of the interval, from 0"
+# ---- partitions ----
+awk -F, -v OFS=, 'NR == 1 { print $0, "queue"; next } { print $0, NR % 3 ? "a" : "b" }' many.csv >queues.csv
+is "$(ends queues.csv 3x4 pollux --partitions '*=12')" "$first" "pollux: one partition with all GPUs changes nothing"
+for p in pollux sia; do
+  is "$(ends queues.csv 3x4 $p --partitions a=8,b=4 | wc -w)" 8 "$p: all jobs of two partitions end"
+done
+"$orrery" trace convert queues.csv -o kept.csv 2>/dev/null
+is "$(ends kept.csv 3x4 pollux --partitions a=8,b=4)" "$(ends queues.csv 3x4 pollux --partitions a=8,b=4)" "a converted trace gives the same run"
+like "$("$orrery" jobs kept.csv --cluster 3x4 --policy fifo 2>&1)" 'has no duration: expected' "and without --applications its jobs have no duration"
+
 for p in optimus las srtf easy-backfill drf gavel allox max-min; do
   is "$(ends many.csv 3x4 $p | wc -w)" 8 "$p: all jobs that adapt end"
 done
