@@ -2,8 +2,8 @@
 /*
  * pollux.c - the workloads of Pollux (Qiao et al., OSDI 2021; petuum/adaptdl, branch osdi21-artifact)
  *
- * CSV: name,time,application,num_replicas,batch_size; user and queue may follow. time: submission in s; num_replicas and batch_size: GPUs and total batch that a user
- * without Pollux would choose. Rows have no duration: the jobs adapt (--applications).
+ * CSV: name,time,application,num_replicas,batch_size; user and queue may follow. time: submission in s; num_replicas and batch_size: GPUs
+ * and total batch that a user without Pollux would choose. Rows have no duration: the jobs adapt (--applications).
  */
 #include "traces/format.h"
 #include "traces/table.h"
