@@ -54,18 +54,22 @@ says() { # PAGE SENTENCE OUTPUT..: the page has the words, and the output each o
   for pattern in "${@:3}"; do like "$(cat said)" "$pattern" "and so does the program"; done
 }
 
-page tutorial
-says tutorial '11,302 jobs, most of them on one GPU, 125,687 GPU hours' '^rows +11302$' '^one whole GPU +10570$' '^GPU hours +125687$'
-says tutorial 'need 374 GPUs on average' '^GPU time / span +374\.133$'
-says tutorial 'mean is 4\.99 days, of which 4\.82 days are waiting' '^fifo +4\.99 d +4\.24 d +11\.6 d +4\.82 d '
-says tutorial 'reduces the mean completion time by 94 %' '^  las +-4\.70 d +-94\.2 %'
-says tutorial 'The mean under `las` rises from 0\.288 to 0\.301 days: 8,272 preemptions' '^las +0\.288 d ' '^las +0\.301 d .* 8272$'
-says tutorial '`las` still completes jobs in 0\.411 days \(9\.9 hours\) on average' '^las +0\.411 d +0\.334 h '
-is "$(grep -c 'the run is taken from study.db' said)" 4 "runs that the database has are not repeated: fifo, las, and both of the scenario file"
-is "$(tail -n 1 said)" "$("$orrery" db digest study.db)" "the digest is printed again"
-is "$("$orrery" trace synth philly-like:days=14 -o again.csv.gz 2>/dev/null; cmp again.csv.gz jobs.csv.gz)" "" "the trace is made again, byte by byte"
+if command -v gnuplot >/dev/null; then
+  page tutorial
+  says tutorial '11,302 jobs, most of them on one GPU, 125,687 GPU hours' '^rows +11302$' '^one whole GPU +10570$' '^GPU hours +125687$'
+  says tutorial 'need 374 GPUs on average' '^GPU time / span +374\.133$'
+  says tutorial 'mean is 4\.99 days, of which 4\.82 days are waiting' '^fifo +4\.99 d +4\.24 d +11\.6 d +4\.82 d '
+  says tutorial 'reduces the mean completion time by 94 %' '^  las +-4\.70 d +-94\.2 %'
+  says tutorial 'The mean under `las` rises from 0\.288 to 0\.301 days: 8,272 preemptions' '^las +0\.288 d ' '^las +0\.301 d .* 8272$'
+  says tutorial '`las` still completes jobs in 0\.411 days \(9\.9 hours\) on average' '^las +0\.411 d +0\.334 h '
+  is "$(grep -c 'the run is taken from study.db' said)" 4 "runs that the database has are not repeated: fifo, las, and both of the scenario file"
+  is "$(tail -n 1 said)" "$("$orrery" db digest study.db)" "the digest is printed again"
+  is "$("$orrery" trace synth philly-like:days=14 -o again.csv.gz 2>/dev/null; cmp again.csv.gz jobs.csv.gz)" "" "the trace is made again, byte by byte"
+else
+  skip "gnuplot is not installed" 20
+fi
 
-if "$orrery" doctor | grep -q '^ok  *libpython3 '; then
+if "$orrery" doctor | grep -q '^ok  *libpython3 ' && command -v cc >/dev/null; then
   page tutorial-own
   like "$(cat said)" '^orrery: ours.csv:1: unknown trace format: its columns are id \(job_id\), .* --map job_id=id,submit=created_at,start=began,' "the answer to an unknown table"
   says tutorial-own 'the mean falls to 29\.0 hours' '^patient +29\.0 h '
@@ -79,6 +83,6 @@ if "$orrery" doctor | grep -q '^ok  *libpython3 '; then
   ok "$(($(grep -c '<svg' report.html) < 1))" "it has figures"
   for text in "Two weeks" "Should small jobs overtake?" patient patient-c fjf; do grep -qF -- "$text" report.html; ok $? "the report has $text"; done
 else
-  skip "no libpython3 on this machine, or a build without Python" 20
+  skip "no libpython3 or no cc on this machine, or a build without Python" 20
 fi
 tap_done
