@@ -1,7 +1,7 @@
 # Bars side by side in each category. $data index i: position from 1, y, low, high. marks[i]: a mark instead of a bar. shade[i]: line
 # type, and slot among `slots` in a category. bounds[i]: low and high are bounds, shaded over the slot or, if compares_all, the category;
 # column 5: 1 if they are missed.
-set xlabel x_label offset 0, 0.3
+set xlabel x_label offset 0, 0.3 - x_drop
 set ylabel y_label offset (strstrt(y_label, "\n") ? -0.8 : 0), 0
 if (log_y) { set logscale y }
 if (y_large) { set format y '%.0s%c' }

@@ -8,19 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-	LABEL_BYTES = 40,
-	TEXT_BYTES = 80,
-	ROW_BYTES = 28,
-	X_ROW_BYTES = 46,
-	MOST_TOGETHER = 7,
-	PANEL_COLUMNS = 3,
-	PANEL_BYTES = 17,
-	PANEL_LINES = 3
-};
+enum { LABEL_BYTES = 40, TEXT_BYTES = 80, X_ROW_BYTES = 46, MOST_TOGETHER = 7, PANEL_COLUMNS = 3, PANEL_BYTES = 17, PANEL_LINES = 3 };
 
 /* Inches of a figure on paper. */
-static const double page_in = 3.5, least_plot_in = 2.1, most_plot_in = 2.95, data_share = 0.61;
+static const double page_in = 3.5, least_plot_in = 2.1, most_page_in = 4.2, data_share = 0.61;
 
 static bool has_points(const struct chart *c)
 {
@@ -196,27 +187,78 @@ static size_t put_legend(struct sbuf *b, const struct chart *c, double page_pt)
 	return has_any ? row + 1 : 0;
 }
 
-/* Adds a tic. gnuplot treats its text as a format: "%%" is a per cent sign. */
-static void put_tic(struct sbuf *b, size_t i, const char *text)
+/* Adds the text of a tic, which gnuplot treats as a format: "%%" is a per cent sign. */
+static void put_tic_text(struct sbuf *b, const char *text)
 {
 	struct sbuf quoted = { 0 };
 	gnuplot_quote(&quoted, text, LABEL_BYTES);
-	sbuf_printf(b, "category[%zu] = ", i + 1);
 	for (const char *s = sbuf_text(&quoted); *s; s++)
 		sbuf_puts(b, *s == '%' ? "%%" : (const char[]){ *s, '\0' });
-	sbuf_putc(b, '\n');
 	sbuf_free(&quoted);
+}
+
+/* Adds a tic whose text is split at a blank if at is not 0. */
+static void put_tic(struct sbuf *b, size_t i, const char *text, size_t at)
+{
+	sbuf_printf(b, "category[%zu] = ", i + 1);
+	if (at) {
+		struct sbuf first = { 0 };
+		sbuf_add(&first, text, at);
+		put_tic_text(b, sbuf_text(&first));
+		sbuf_puts(b, ".\"\\n\".");
+		sbuf_free(&first);
+		at++;
+	}
+	put_tic_text(b, text + at);
+	sbuf_putc(b, '\n');
+}
+
+/* Returns the number of series that are lines, if there are so many that each gets a panel. */
+static size_t count_panels(const struct chart *c)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < c->n_series; i++)
+		n += !c->series[i].marks_alone;
+	return n > MOST_TOGETHER && c->kind != CHART_STACKED ? n : 0;
 }
 
 static const double names_pt = 210; /* width of the data */
 
-/* Returns whether the names of the positions fit in one row. */
+/* Returns the blank at which a name is split into two lines so that the longer one is shortest; 0: it has none. */
+static size_t split_of(const char *name, double *longer)
+{
+	size_t at = 0;
+	*longer = text_width(name);
+	for (size_t i = 1; name[i]; i++) {
+		if (name[i] != ' ' || !name[i + 1])
+			continue;
+		struct sbuf first = { 0 };
+		sbuf_add(&first, name, i);
+		double w = fmax(text_width(sbuf_text(&first)), text_width(name + i + 1));
+		sbuf_free(&first);
+		if (w < *longer) {
+			*longer = w;
+			at = i;
+		}
+	}
+	return at;
+}
+
+/* How the names of the positions stand: in one line, in two, or turned. */
+static enum names { IN_ONE_LINE = 1, IN_TWO_LINES, TURNED } names_stand(const struct chart *c)
+{
+	double longest[2] = { 0 }, wide = names_pt / (double)(c->n_categories ? c->n_categories : 1) - 5, split;
+	for (size_t i = 0; c->category && i < c->n_categories; i++) {
+		split_of(c->category[i], &split);
+		longest[0] = fmax(longest[0], text_width(c->category[i]));
+		longest[1] = fmax(longest[1], split);
+	}
+	return longest[0] <= wide ? IN_ONE_LINE : longest[1] <= wide ? IN_TWO_LINES : TURNED;
+}
+
 static bool have_room(const struct chart *c)
 {
-	double longest = 0;
-	for (size_t i = 0; c->category && i < c->n_categories; i++)
-		longest = fmax(longest, text_width(c->category[i]));
-	return (longest + 5) * (double)c->n_categories <= names_pt;
+	return names_stand(c) != TURNED;
 }
 
 /* Returns the angle of names that have no room in one row: upright if lines of text at 30 degrees would overlap. */
@@ -280,15 +322,16 @@ static void put_variables(struct sbuf *b, const struct chart *c)
 	put_bounds(b, c);
 	put_styles(b, c);
 	put_text(b, "x_label", c->x_label, X_ROW_BYTES);
-	put_text(b, "y_label", c->y_label, ROW_BYTES);
 	sbuf_printf(b, "log_x = %d\nlog_y = %d\n", c->log_x, c->log_y);
 	sbuf_printf(b, "categories = %zu\n", c->category ? c->n_categories : 0);
 	if (c->category && c->n_categories) {
 		sbuf_printf(b, "array category[%zu]\n", c->n_categories);
+		bool is_split = names_stand(c) == IN_TWO_LINES && !count_panels(c);
+		double longer;
 		for (size_t i = 0; i < c->n_categories; i++)
-			put_tic(b, i, c->category[i]);
+			put_tic(b, i, c->category[i], is_split ? split_of(c->category[i], &longer) : 0);
 	}
-	sbuf_printf(b, "tics_turned = %d\n", !have_room(c));
+	sbuf_printf(b, "tics_turned = %d\nx_drop = %d\n", !have_room(c), names_stand(c) == IN_TWO_LINES);
 	sbuf_puts(b, "y_min = '*'\ny_max = '*'\n");
 	if (isfinite(c->y_min) || !c->log_y)
 		sbuf_printf(b, "y_min = '%.9g'\n", isfinite(c->y_min) ? c->y_min : 0);
@@ -343,7 +386,8 @@ static size_t rows_of(const char *text, size_t most)
 	return !*text ? 0 : strlen(text) > most && strchr(text, ' ') ? 2 : 1;
 }
 
-static struct space space_of(const struct chart *c)
+/* Returns the space beside data with a label of y in lines of at most y_most bytes. */
+static struct space space_of(const struct chart *c, size_t y_most)
 {
 	double names = 0, radian = names_angle(c) / 57.29578;
 	for (size_t i = 0; i < c->n_categories && !have_room(c); i++)
@@ -351,14 +395,16 @@ static struct space space_of(const struct chart *c)
 	/* Half of the last number at the axis of x lies beyond the data. */
 	double last = c->log_x ? pow(10, ceil(log10(fmax(ranges_of(c).x[1], 1e-300)))) : ranges_of(c).x[1];
 	double right = c->category ? 0.1 : fmax(0.1, 0.04 + 0.036 * (double)digits_of(isfinite(last) ? last : 0));
-	double left = 0.13 + 0.14 * (double)rows_of(c->y_label, ROW_BYTES) + 0.072 * (double)widest_tic(c);
+	double left = 0.13 + 0.14 * (double)rows_of(c->y_label, y_most) + 0.072 * (double)widest_tic(c);
 	for (size_t i = 0; i < c->n_categories && !have_room(c); i++) {
 		/* A turned name ends below its position, at this share of the width of the data, and begins within the page. */
 		double share = ((double)i + 0.6) / ((double)c->n_categories + 0.2),
 		       name = cos(radian) * text_width(c->category[i]) / 72 + 0.03;
 		left = fmax(left, (name - share * (page_in - right)) / (1 - share));
 	}
-	return (struct space){ left, right, (c->category ? 0.30 : 0.35) + 0.14 * (double)rows_of(c->x_label, X_ROW_BYTES) + names };
+	return (struct space){ left, right,
+		(c->category ? 0.30 : 0.35) + 0.14 * (double)rows_of(c->x_label, X_ROW_BYTES) + names +
+			(names_stand(c) == IN_TWO_LINES ? 0.13 : 0) };
 }
 
 /* Sets a variable to the numbers 2 and 5 times a power of ten on a logarithmic axis that spans one decade. */
@@ -377,6 +423,15 @@ static bool is_large(bool is_log, const double range[2])
 	return is_log && range[0] >= 1 && ceil(log10(range[1])) >= 6;
 }
 
+static bool has_whole_x(const struct chart *c)
+{
+	for (size_t i = 0; i < c->n_series; i++)
+		for (size_t k = 0; k < c->series[i].n; k++)
+			if (c->series[i].point[k].x != floor(c->series[i].point[k].x))
+				return false;
+	return true;
+}
+
 /* Sets how the axes are numbered: distance of long numbers on x, so that they do not run together (0: chosen by gnuplot), and numbers of
  * logarithmic axes. */
 static void put_numbers(struct sbuf *b, const struct chart *c, const struct space *s)
@@ -386,10 +441,15 @@ static void put_numbers(struct sbuf *b, const struct chart *c, const struct spac
 	double room = 72 * (page_in - s->left - s->right) / (5 * (double)digits + 12);
 	bool is_linear = !c->category && !c->log_x && r.x[1] > r.x[0];
 	sbuf_printf(b, "tics_angle = %g\n", names_angle(c));
-	sbuf_printf(b, "x_apart = %.9g\n", is_linear && digits > 3 ? tic_step(r.x[1] - r.x[0], floor(room)) : 0);
+	bool is_short = is_linear && c->kind == CHART_LINES && has_whole_x(c) && r.x[1] - r.x[0] <= 10; /* no tics between whole numbers */
+	sbuf_printf(b, "x_apart = %.9g\n", is_short ? 1 : is_linear && digits > 3 ? tic_step(r.x[1] - r.x[0], floor(room)) : 0);
 	sbuf_printf(b, "x_large = %d\ny_large = %d\n", is_large(c->log_x && !c->category, r.x), is_large(c->log_y, r.y));
 	bool is_single = !c->category && r.x[1] == r.x[0]; /* gnuplot would widen the axis by parts of a per cent, with long numbers */
 	sbuf_printf(b, "x_single = %d\nx_only = %.9g\n", is_single, is_single ? r.x[0] : 0);
+	bool has_span = !c->category && r.x[1] > r.x[0] && (!c->log_x || r.x[0] > 0);
+	double low = c->log_x ? pow(10, floor(log10(r.x[0]))) : r.x[0] - 0.03 * (r.x[1] - r.x[0]),
+	       high = c->log_x ? r.x[1] * pow(r.x[1] / low, 0.03) : r.x[1] + 0.03 * (r.x[1] - r.x[0]);
+	sbuf_printf(b, "x_low = %.9g\nx_high = %.9g\n", has_span ? low : 0, has_span ? high : 0);
 	put_between(b, "x_between", c->log_x && !c->category, r.x);
 	put_between(b, "y_between", c->log_y, r.y);
 }
@@ -400,16 +460,7 @@ static double plot_height(const struct space *s, size_t legend_rows)
 	double share = (page_in - s->left - s->right) / page_in, legend = 0.12 + 0.15 * (double)legend_rows;
 	/* (height - below) share = data_share (height + legend) */
 	double height = (data_share * legend + share * s->below) / (share - data_share);
-	return fmin(fmax(height, least_plot_in), most_plot_in + s->below - 0.4);
-}
-
-/* Returns the number of series that are lines, if there are so many that each gets a panel. */
-static size_t count_panels(const struct chart *c)
-{
-	size_t n = 0;
-	for (size_t i = 0; i < c->n_series; i++)
-		n += !c->series[i].marks_alone;
-	return n > MOST_TOGETHER && c->kind != CHART_STACKED ? n : 0;
+	return fmin(fmax(height, least_plot_in), most_page_in - legend);
 }
 
 /* Sets the step of the tics of x; -1: tics at both ends, because the range has fewer than two steps. */
@@ -500,15 +551,35 @@ static struct layout put_panels(struct album *a, const struct chart *c, size_t p
 	return (struct layout){ height - 0.12, 0, true };
 }
 
-/* Splits the label of y if the height of the figure is given (0: it is not) and the label is longer than the data are high. */
-static void put_height(struct sbuf *b, const struct chart *c, double height, size_t legend_rows, struct space *s)
+/* Returns the length up to which a label of y has one line: as high as the data. height: that of the figure; 0: as high as it needs. */
+static size_t most_of_y(const struct chart *c, double height, size_t legend_rows)
 {
-	double data = height - 0.12 - 0.15 * (double)legend_rows - s->below;
-	size_t most = data > 0.6 ? (size_t)(data * 72 / 5.2) : 8;
-	if (!(height > 0) || most >= ROW_BYTES)
-		return;
+	struct space s = space_of(c, TEXT_BYTES);
+	double data = height > 0 ? height - 0.12 - 0.15 * (double)legend_rows - s.below : plot_height(&s, legend_rows) - s.below;
+	return data > 0.6 && *c->y_label ? (size_t)(data * 72 * (double)strlen(c->y_label) / text_width(c->y_label)) : 8;
+}
+
+/* Adds the legend and the margins; returns the space beside the data and the number of rows of the legend. */
+static struct space put_margins(struct album *a, const struct chart *c, size_t *rows)
+{
+	struct sbuf *b = &a->script;
+	*rows = put_legend(b, c, 72 * look_width_in(&a->look) * 8 / look_font_pt(&a->look));
+	size_t most = most_of_y(c, fixed_height(&a->look), *rows);
+	struct space space = space_of(c, most);
 	put_text(b, "y_label", c->y_label, most);
-	s->left += 0.14 * (double)(rows_of(c->y_label, most) - rows_of(c->y_label, ROW_BYTES));
+	sbuf_printf(b, "mark_scale = %g\n", look_font_pt(&a->look) / 8);
+	sbuf_printf(b, "chart_left = %.4f\nchart_right = %.4f\nchart_below = %.4f\n", space.left, space.right, space.below);
+	return space;
+}
+
+struct layout chart_place_legend(struct album *a, const struct chart *c)
+{
+	size_t rows;
+	put_bounds(&a->script, c);
+	put_styles(&a->script, c);
+	sbuf_puts(&a->script, "is_bars = 0\n");
+	struct space space = put_margins(a, c, &rows);
+	return (struct layout){ plot_height(&space, rows), rows, true };
 }
 
 int chart_add(struct album *a, const struct chart *c, struct orr_error *err)
@@ -520,11 +591,8 @@ int chart_add(struct album *a, const struct chart *c, struct orr_error *err)
 		return ORR_OK;
 	put_data(&a->script, c);
 	put_variables(&a->script, c);
-	size_t panels = count_panels(c), rows = put_legend(&a->script, c, 72 * look_width_in(&a->look) * 8 / look_font_pt(&a->look));
-	struct space space = space_of(c);
-	put_height(&a->script, c, fixed_height(&a->look), rows, &space);
-	sbuf_printf(&a->script, "mark_scale = %g\n", look_font_pt(&a->look) / 8);
-	sbuf_printf(&a->script, "chart_left = %.4f\nchart_right = %.4f\nchart_below = %.4f\n", space.left, space.right, space.below);
+	size_t panels = count_panels(c), rows;
+	struct space space = put_margins(a, c, &rows);
 	put_numbers(&a->script, c, &space);
 	if (panels)
 		return album_add(a, c->file, "panels", put_panels(a, c, panels), err);

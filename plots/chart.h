@@ -57,6 +57,9 @@ void chart_bounds_shown(const struct chart *c, bool *has_bounds, bool *has_misse
 #define CHART_BOUNDS_NAME "bounds"
 #define CHART_MISSED_NAME "none within bounds"
 
+/* Adds the variables of the legend and the margins of a figure that a template of its own draws; returns its layout. Of the points only the
+ * largest values matter: the space of their numbers. */
+struct layout chart_place_legend(struct album *a, const struct chart *c);
 /* Adds a chart; no-op if no series has a point. */
 int chart_add(struct album *a, const struct chart *c, struct orr_error *err);
 

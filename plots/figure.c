@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "plots/album.h"
 #include "plots/chart.h"
+#include "plots/curves.h"
 #include "plots/figure_data.h"
 #include "plots/spot_figures.h"
 #include "results/report.h"
@@ -11,44 +12,20 @@
 #include <math.h>
 #include <string.h>
 
-/* Returns the length of a label in the legend, in characters. */
-static size_t label_length(const struct run_result *r)
-{
-	size_t len = strlen(r->label ? r->label : "");
-	return (len < FIGURE_LABEL_BYTES ? len : FIGURE_LABEL_BYTES) + (r->is_oracle ? strlen(" (oracle)") : 0);
-}
-
-static struct layout layout_of(const struct run_result *const *runs, size_t n)
-{
-	size_t longest = 0;
-	for (size_t i = 0; i < n; i++)
-		if (label_length(runs[i]) > longest)
-			longest = label_length(runs[i]);
-	return album_layout(n, longest, 2.1);
-}
-
 static int add_shared(struct album *a, const struct run_result *const *runs, size_t n, struct orr_error *err)
 {
-	int code = ORR_OK;
-	struct layout l = layout_of(runs, n);
-	if (figure_data_jct(&a->script, runs, n))
-		code = album_add(a, "jct-cdf", "jct-cdf", l, err);
-	if (!code && figure_data_series(&a->script, runs, n, "utilisation"))
-		code = album_add(a, "utilisation", "utilisation", l, err);
-	if (!code && figure_data_series(&a->script, runs, n, "queue_length"))
-		code = album_add(a, "queue-length", "queue-length", l, err);
-	if (!code && figure_data_latency(&a->script, runs, n))
-		code = album_add(a, "latency-cdf", "latency-cdf", l, err);
-	if (!code && figure_data_ttft(&a->script, runs, n))
-		code = album_add(a, "ttft-cdf", "ttft-cdf", l, err);
-	if (!code && figure_data_series(&a->script, runs, n, "in_system"))
-		code = album_add(a, "in-system", "in-system", l, err);
-	if (!code && figure_data_series(&a->script, runs, n, "samples_per_s"))
-		code = album_add(a, "throughput-over-time", "samples-per-s", l, err);
-	if (!code && figure_data_series(&a->script, runs, n, "loss"))
-		code = album_add(a, "loss", "loss", l, err);
-	if (!code && figure_data_series(&a->script, runs, n, "accuracy"))
-		code = album_add(a, "accuracy", "accuracy", l, err);
+	static const struct {
+		const char *name, *file, *template;
+	} over_time[] = { { "utilisation", "utilisation", "utilisation" }, { "queue_length", "queue-length", "queue-length" },
+		{ "in_system", "in-system", "in-system" }, { "samples_per_s", "throughput-over-time", "samples-per-s" },
+		{ "loss", "loss", "loss" }, { "accuracy", "accuracy", "accuracy" } };
+	int code = curves_cdf(a, runs, n, figure_data_jct(&a->script, runs, n), "jct-cdf", err);
+	if (!code)
+		code = curves_cdf(a, runs, n, figure_data_latency(&a->script, runs, n), "latency-cdf", err);
+	if (!code)
+		code = curves_cdf(a, runs, n, figure_data_ttft(&a->script, runs, n), "ttft-cdf", err);
+	for (size_t i = 0; i < sizeof over_time / sizeof *over_time && !code; i++)
+		code = curves_series(a, runs, n, over_time[i].name, over_time[i].file, over_time[i].template, err);
 	return code;
 }
 
@@ -86,7 +63,7 @@ int figures_timeline(struct album *a, const struct run_result *r, const char *fi
 	if (!rows)
 		return ORR_OK;
 	size_t key_rows = 1 + (titles > 3 ? (titles + 1) / 2 : 1); /* a row for the label, then the rows of plots/timeline.gp */
-	return album_add(a, file, "timeline", (struct layout){ 0.6 + 0.22 * (double)rows, key_rows }, err);
+	return album_add(a, file, "timeline", (struct layout){ 0.46 + fmax(1.1, 0.22 * (double)rows), key_rows, false }, err);
 }
 
 /* Adds the figures of the single run r; no-op if it has no data for them. */
@@ -101,12 +78,14 @@ static int add_timeline(struct album *a, const struct run_result *r, const char 
 
 static int add_gantt(struct album *a, const struct run_result *r, const char *name, struct orr_error *err)
 {
-	size_t rows = figure_data_gantt(&a->script, r, FIGURE_GANTT_JOBS);
+	bool has_pauses;
+	size_t rows = figure_data_gantt(&a->script, r, FIGURE_GANTT_JOBS, &has_pauses);
 	if (!rows)
 		return ORR_OK;
 	struct sbuf file = { 0 };
 	sbuf_printf(&file, "gantt-%s", name);
-	int code = album_add(a, sbuf_text(&file), "gantt", (struct layout){ 0.55 + 0.14 * (double)rows, 2 }, err);
+	int code = album_add(
+		a, sbuf_text(&file), "gantt", (struct layout){ 0.46 + fmax(1.2, 0.14 * (double)rows), has_pauses ? 2 : 1, false }, err);
 	sbuf_free(&file);
 	return code;
 }

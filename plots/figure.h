@@ -6,7 +6,7 @@
  *   jct-cdf        share of jobs completed within a time; unfinished jobs keep it below 1
  *   utilisation    share of GPUs in use over time
  *   queue-length   jobs waiting over time
- *   gantt-LABEL    the first FIGURE_GANTT_JOBS jobs of each run: running and waiting
+ *   gantt-LABEL    the FIGURE_GANTT_JOBS jobs of each run that waited longest: running and waiting
  *   latency-cdf    share of requests completed within a time of their arrival; ttft-cdf: with their first token
  *   in-system      requests in the system over time
  *   throughput     samples/s of training, with intervals

@@ -26,6 +26,15 @@ static const struct time_unit *unit_for(int64_t span_ns)
 	return &time_units[k];
 }
 
+void figure_put_label(struct sbuf *b, const struct run_result *r)
+{
+	const char *label = r->label ? r->label : "";
+	size_t n = strlen(label);
+	sbuf_add(b, label, n < FIGURE_LABEL_BYTES ? n : FIGURE_LABEL_BYTES);
+	sbuf_puts(b, n > FIGURE_LABEL_BYTES ? "." : "");
+	sbuf_puts(b, r->is_oracle ? " (oracle)" : "");
+}
+
 static void put_labels(struct sbuf *b, const struct run_result *const *runs, size_t n)
 {
 	sbuf_printf(b, "n = %zu\narray label[%zu]\n", n, n);
@@ -206,34 +215,71 @@ bool figure_data_series(struct sbuf *script, const struct run_result *const *run
 	return true;
 }
 
-/* A time interval of a job, running or waiting. */
+/* ---- Gantt charts ---- */
+
+/* The longest wait first. */
+static int by_wait(const void *a, const void *b)
+{
+	const struct job_row *x = *(const struct job_row *const *)a, *y = *(const struct job_row *const *)b;
+	return x->wait_ns != y->wait_ns ? (x->wait_ns < y->wait_ns ? 1 : -1) : (x->number > y->number) - (x->number < y->number);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct job_row *x = *(const struct job_row *const *)a, *y = *(const struct job_row *const *)b;
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+const struct job_row **figure_jobs_by_wait(const struct run_result *r)
+{
+	const struct job_row **job = mem_zalloc(r->n_jobs + 1, sizeof *job);
+	for (size_t i = 0; i < r->n_jobs; i++)
+		job[i] = &r->jobs[i];
+	qsort(job, r->n_jobs, sizeof *job, by_wait);
+	return job;
+}
+
+const struct job_row **figure_jobs_waited(const struct run_result *r, size_t most, bool all, size_t *n)
+{
+	const struct job_row **job = figure_jobs_by_wait(r);
+	for (*n = 0; *n < r->n_jobs && *n < most && (all || job[*n]->wait_ns > 0);)
+		++*n;
+	qsort(job, *n, sizeof *job, by_number);
+	return job;
+}
+
+/* A time interval of a job. WITH_PAUSES: from its first start to its end, of a job without events that did not run all the time. */
+enum bar_kind { WAITING, RUNNING, WITH_PAUSES, BAR_KINDS };
+
 struct bar {
 	int64_t from_ns, to_ns;
 	size_t row;
-	bool is_running;
+	enum bar_kind kind;
 };
 
 struct chart {
 	const struct run_result *r;
-	size_t rows; /* job of row k (from 0) is r->jobs[k] */
+	const struct job_row **job; /* of each row, in order of their numbers */
+	size_t rows;
 	struct bar *bar;
 	size_t n_bars, cap_bars;
 	int64_t *running_since; /* start of the present run of each row; -1: not running */
+	bool *has_events;       /* of each row */
 };
 
-static void add_bar(struct chart *c, int64_t from_ns, int64_t to_ns, size_t row, bool is_running)
+static void add_bar(struct chart *c, int64_t from_ns, int64_t to_ns, size_t row, enum bar_kind kind)
 {
 	if (to_ns <= from_ns)
 		return;
 	MEM_GROW(c->bar, c->n_bars, c->cap_bars);
-	c->bar[c->n_bars++] = (struct bar){ from_ns, to_ns, row, is_running };
+	c->bar[c->n_bars++] = (struct bar){ from_ns, to_ns, row, kind };
 }
 
 /* Returns the row of a job; c->rows if it is not drawn. */
 static size_t row_of(const struct chart *c, uint64_t number)
 {
 	size_t k = 0;
-	while (k < c->rows && c->r->jobs[k].number != number)
+	while (k < c->rows && c->job[k]->number != number)
 		k++;
 	return k;
 }
@@ -249,11 +295,12 @@ static void follow_event(struct chart *c, const struct event_row *e)
 	size_t row = row_of(c, e->subject);
 	if (row == c->rows)
 		return;
+	c->has_events[row] = true;
 	if (!is_end) {
 		if (c->running_since[row] < 0)
 			c->running_since[row] = e->time_ns;
 	} else if (c->running_since[row] >= 0) {
-		add_bar(c, c->running_since[row], e->time_ns, row, true);
+		add_bar(c, c->running_since[row], e->time_ns, row, RUNNING);
 		c->running_since[row] = -1;
 	}
 }
@@ -266,24 +313,29 @@ static void fill_chart(struct chart *c, int64_t last_ns)
 	for (size_t i = 0; i < c->r->n_events; i++)
 		follow_event(c, &c->r->events[i]);
 	for (size_t k = 0; k < c->rows; k++) {
-		const struct job_row *j = &c->r->jobs[k];
+		const struct job_row *j = c->job[k];
+		int64_t end_ns = j->end_ns >= 0 ? j->end_ns : last_ns;
 		if (c->running_since[k] >= 0)
-			add_bar(c, c->running_since[k], last_ns, k, true);
-		add_bar(c, j->submit_ns, j->end_ns >= 0 ? j->end_ns : last_ns, k, false);
+			add_bar(c, c->running_since[k], last_ns, k, RUNNING);
+		if (!c->has_events[k] && j->start_ns >= 0) /* a run keeps the events of its first jobs alone */
+			add_bar(c, j->start_ns, end_ns, k, j->run_ns >= 0 && j->run_ns < end_ns - j->start_ns ? WITH_PAUSES : RUNNING);
+		add_bar(c, j->submit_ns, end_ns, k, WAITING);
 	}
 }
 
-static void put_bars(struct sbuf *b, const struct chart *c, bool are_running, double unit_ns)
+/* Adds the block of a kind of bars; returns whether there are any. */
+static bool put_bars(struct sbuf *b, const struct chart *c, enum bar_kind kind, double unit_ns)
 {
 	bool is_empty = true;
 	for (size_t i = 0; i < c->n_bars; i++) {
 		const struct bar *x = &c->bar[i];
-		if (x->is_running != are_running)
+		if (x->kind != kind)
 			continue;
 		is_empty = false;
 		sbuf_printf(b, "%.9g %.9g %zu\n", (double)x->from_ns / unit_ns, (double)x->to_ns / unit_ns, x->row + 1);
 	}
 	end_block(b, is_empty);
+	return !is_empty;
 }
 
 /* Adds a name as the text of a tic. gnuplot treats it as a format: "%%" is a per cent sign. */
@@ -302,7 +354,7 @@ static void put_row_names(struct sbuf *b, const struct chart *c)
 	size_t widest = 0;
 	sbuf_printf(b, "jobs = %zu\narray job[%zu]\n", c->rows, c->rows);
 	for (size_t k = 0; k < c->rows; k++) {
-		const struct job_row *j = &c->r->jobs[k];
+		const struct job_row *j = c->job[k];
 		char number[24];
 		snprintf(number, sizeof number, "%" PRIu64, j->number);
 		sbuf_printf(b, "job[%zu] = ", k + 1);
@@ -324,34 +376,52 @@ static bool has_start(const struct run_result *r)
 	return false;
 }
 
-size_t figure_data_gantt(struct sbuf *script, const struct run_result *r, size_t max_jobs)
+/* Finds the span of the chart: from the first submission to the last end of its jobs. If no job ended, the last event ends it. */
+static bool find_span(const struct chart *c, int64_t *first_ns, int64_t *last_ns)
 {
-	struct chart c = { .r = r, .rows = r->n_jobs < max_jobs ? r->n_jobs : max_jobs };
-	if (!c.rows || !has_start(r))
-		return 0;
-	int64_t first_ns = r->jobs[0].submit_ns, last_ns = 0;
-	for (size_t k = 0; k < c.rows; k++) {
-		if (r->jobs[k].submit_ns < first_ns)
-			first_ns = r->jobs[k].submit_ns;
-		if (r->jobs[k].end_ns > last_ns)
-			last_ns = r->jobs[k].end_ns;
+	*first_ns = c->job[0]->submit_ns;
+	*last_ns = 0;
+	for (size_t k = 0; k < c->rows; k++) {
+		*first_ns = c->job[k]->submit_ns < *first_ns ? c->job[k]->submit_ns : *first_ns;
+		*last_ns = c->job[k]->end_ns > *last_ns ? c->job[k]->end_ns : *last_ns;
 	}
-	bool has_ended = last_ns > 0;
-	for (size_t i = 0; i < r->n_events && !has_ended; i++) /* no job ended: use the last event */
-		last_ns = r->events[i].time_ns > last_ns ? r->events[i].time_ns : last_ns;
-	if (last_ns <= first_ns)
-		return 0;
-	c.running_since = mem_zalloc(c.rows, sizeof *c.running_since);
-	fill_chart(&c, last_ns);
+	bool has_ended = *last_ns > 0;
+	for (size_t i = 0; i < c->r->n_events && !has_ended; i++)
+		*last_ns = c->r->events[i].time_ns > *last_ns ? c->r->events[i].time_ns : *last_ns;
+	return *last_ns > *first_ns;
+}
+
+/* Adds the chart to the script; c->job is complete. Returns whether it has bars WITH_PAUSES. */
+static bool put_chart(struct sbuf *script, struct chart *c, int64_t first_ns, int64_t last_ns)
+{
 	const struct time_unit *u = unit_for(last_ns - first_ns);
+	bool has[BAR_KINDS];
+	c->running_since = mem_zalloc(c->rows, sizeof *c->running_since);
+	c->has_events = mem_zalloc(c->rows, sizeof *c->has_events);
+	fill_chart(c, last_ns);
 	sbuf_puts(script, "$data << EOD\n");
-	put_bars(script, &c, false, u->ns);
-	put_bars(script, &c, true, u->ns);
-	sbuf_printf(script, "EOD\ntime_unit = '%s'\ntime_start = %.9g\ntime_end = %.9g\n", u->name, (double)first_ns / u->ns,
-		(double)last_ns / u->ns);
-	put_row_names(script, &c);
-	put_labels(script, &r, 1);
-	mem_free(c.bar);
-	mem_free(c.running_since);
-	return c.rows;
+	for (int kind = 0; kind < BAR_KINDS; kind++)
+		has[kind] = put_bars(script, c, (enum bar_kind)kind, u->ns);
+	sbuf_printf(script, "EOD\ntime_unit = '%s'\ntime_start = %.9g\ntime_end = %.9g\nhas_pauses = %d\n", u->name,
+		(double)first_ns / u->ns, (double)last_ns / u->ns, has[WITH_PAUSES]);
+	put_row_names(script, c);
+	put_labels(script, &c->r, 1);
+	mem_free(c->bar);
+	mem_free(c->running_since);
+	mem_free(c->has_events);
+	return has[WITH_PAUSES];
+}
+
+size_t figure_data_gantt(struct sbuf *script, const struct run_result *r, size_t max_jobs, bool *has_pauses)
+{
+	struct chart c = { .r = r };
+	int64_t first_ns, last_ns;
+	*has_pauses = false;
+	if (!r->n_jobs || !max_jobs || !has_start(r))
+		return 0;
+	c.job = figure_jobs_waited(r, max_jobs, true, &c.rows);
+	bool is_chart = find_span(&c, &first_ns, &last_ns);
+	*has_pauses = is_chart && put_chart(script, &c, first_ns, last_ns);
+	mem_free(c.job);
+	return is_chart ? c.rows : 0;
 }

@@ -1,5 +1,5 @@
 # Requests in the system over time. $data index i: time in time_unit, requests.
-set xlabel sprintf('time (%s)', time_unit)
+set xlabel sprintf('time (%s)', time_unit) offset 0, 0.3
 set ylabel 'requests in system'
 set xrange [0:time_end]
 set yrange [0:*]

@@ -1,7 +1,7 @@
 # Series over x. $data index i: x, y, low, high. marks[i]: marks instead of a line. category[1..categories]
-# names the positions 1, 2, .. of x. shade[i]: line type. bounds[i]: low and high are bounds, drawn as a shade of half width bounds_half;
+# names the positions 1, 2, .. of x, in two lines if x_drop is 1. shade[i]: line type. bounds[i]: low and high are bounds, drawn as a shade of half width bounds_half;
 # column 5: 1 if they are missed.
-set xlabel x_label offset 0, 0.3
+set xlabel x_label offset 0, 0.3 - x_drop
 set ylabel y_label offset (strstrt(y_label, "\n") ? -0.8 : 0), 0
 if (log_x) { set logscale x }
 if (log_y) { set logscale y }
@@ -18,7 +18,7 @@ if (categories) {
 	if (tics_turned) { set xtics rotate by tics_angle right }
 	do for [i=1:categories] { set xtics add (category[i] i) }
 }
-if (!categories && !log_x) { set autoscale xfix; set offsets graph 0.03, graph 0.03, 0, 0 }
+if (x_high > x_low) { set xrange [x_low:x_high] }
 left_of(x) = log_x && !categories ? x / bounds_half : x - bounds_half
 right_of(x) = log_x && !categories ? x * bounds_half : x + bounds_half
 set style fill solid 1.0 noborder

@@ -1,5 +1,5 @@
 # Throughput over time. $data index i: time in time_unit, samples/s.
-set xlabel sprintf('time (%s)', time_unit)
+set xlabel sprintf('time (%s)', time_unit) offset 0, 0.3
 set ylabel 'samples/s'
 set xrange [0:time_end]
 set yrange [0:*]

@@ -1,9 +1,9 @@
 # drawing: gnuplot, styles, images, timelines
 # Bottom first: a file calls only files before it (tests/house/order.sh).
-liborrery_a_SOURCES += plots/gnuplot.c plots/album.c plots/figure_data.c plots/chart_bounds.c plots/chart.c plots/spot_figures.c \
+liborrery_a_SOURCES += plots/gnuplot.c plots/album.c plots/figure_data.c plots/chart_bounds.c plots/chart.c plots/curves.c plots/spot_figures.c \
 	plots/timeline_data.c plots/figure.c plots/profile_figures.c \
 	plots/html.c plots/svg_frame.c plots/svg.c plots/svg_bars.c
-liborrery_a_SOURCES += plots/album.h plots/chart.h plots/figure.h plots/figure_data.h plots/gnuplot.h \
+liborrery_a_SOURCES += plots/album.h plots/chart.h plots/curves.h plots/figure.h plots/figure_data.h plots/gnuplot.h \
 	plots/profile_figures.h plots/spot_figures.h plots/html.h plots/svg.h plots/svg_frame.h
 # sources of plots
 plotsdir = $(pkgdatadir)/plots

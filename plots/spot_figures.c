@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "plots/chart.h"
-#include "plots/figure_data.h"
+#include "plots/curves.h"
 
 #include <math.h>
 #include <string.h>
@@ -106,13 +106,10 @@ int spot_figures_single(struct album *a, const struct run_result *r, const char 
 		line[k].n_series = 1;
 		lines[k] = &line[k];
 	}
-	int code = ORR_OK;
-	if (figure_data_series(&a->script, lines, 3, "instances")) {
-		struct sbuf file = { 0 };
-		sbuf_printf(&file, "instances-%s", name);
-		code = album_add(a, sbuf_text(&file), "instances", album_layout(3, strlen(labels[2]), 2.1), err);
-		sbuf_free(&file);
-	}
+	struct sbuf file = { 0 };
+	sbuf_printf(&file, "instances-%s", name);
+	int code = curves_series(a, lines, 3, "instances", sbuf_text(&file), "instances", err);
+	sbuf_free(&file);
 	for (int k = 0; k < 3; k++)
 		mem_free(series[k].value);
 	mem_free(time);

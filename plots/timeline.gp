@@ -1,6 +1,6 @@
 # The last iterations of one run. $data index k-1: from, to, upper and lower edge of each span of kind[k].
 # device[1..devices] names the rows.
-set xlabel sprintf('time (%s)', time_unit)
+set xlabel sprintf('time (%s)', time_unit) offset 0, 0.3
 set ylabel 'device'
 set xrange [0:time_end]
 set yrange [devices+0.5:0.5]
@@ -15,6 +15,9 @@ power = 10.0**floor(log10(least))
 step = least <= 2*power ? 2*power : least <= 5*power ? 5*power : 10*power
 set xtics step
 if (longest > 4) { set ylabel "" }
+set lmargin at screen ((longest > 4 ? 0.12 : 0.28) + 0.07 * longest) / page_w
+set rmargin at screen 1 - 0.1 / page_w
+set bmargin at screen 0.46 / page_h
 set style fill solid 1.0 noborder
 # Horizontal, because the page may be one row high: a vertical legend would be cut off or cover the rows.
 set key horizontal maxcols (titles > 3 ? 2 : 3) samplen 1.5 width 1 title label[1] left

@@ -1,5 +1,5 @@
 # GPUs in use over time. $data index i: time in time_unit, share of the GPUs.
-set xlabel sprintf('time (%s)', time_unit)
+set xlabel sprintf('time (%s)', time_unit) offset 0, 0.3
 set ylabel 'GPUs in use (%)'
 set xrange [0:time_end]
 set yrange [0:100]

@@ -393,3 +393,16 @@ int store_digest(struct store *s, char out[65], struct orr_error *err)
 	put_hex(&d.sha, out, 65);
 	return ORR_OK;
 }
+
+int store_digest_if_small(struct store *s, char out[65], struct orr_error *err)
+{
+	static const int64_t most_bytes = 48 << 20; /* about two seconds of hashing */
+	int64_t pages = 0, bytes = 0;
+	out[0] = '\0';
+	int code = db_number(s, "PRAGMA page_count", &pages, doing, err);
+	if (!code)
+		code = db_number(s, "PRAGMA page_size", &bytes, doing, err);
+	if (!code && pages * bytes > most_bytes)
+		code = orr_fail(err, ORR_EFAIL, "not computed for %" PRId64 " MB: 'orrery db digest' prints it", pages * bytes / 1000000);
+	return code ? code : store_digest(s, out, err);
+}

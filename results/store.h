@@ -62,5 +62,7 @@ void store_list_free(struct stored_run *list, size_t n);
 /* Computes the digest, 64 hex digits, of all runs in canonical order. Excludes wall time, host, thread count and row ids. Fails if the
  * contents of a run differ from its checksum. */
 int store_digest(struct store *s, char out[65], struct orr_error *err);
+/* As store_digest(), but fails for a database of more than 48 MiB, which takes seconds; the error names the command that prints it. */
+int store_digest_if_small(struct store *s, char out[65], struct orr_error *err);
 
 #endif

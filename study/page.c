@@ -616,7 +616,7 @@ static void put_provenance(struct page *p)
 	sbuf_puts(&p->out, "<dl><dt>database</dt><dd><code>");
 	html_text(&p->out, p->q->db);
 	sbuf_puts(&p->out, "</code></dd>\n<dt>digest</dt><dd><code>");
-	html_text(&p->out, store_digest(p->s, digest, &damaged) ? damaged.text : digest);
+	html_text(&p->out, store_digest_if_small(p->s, digest, &damaged) ? damaged.text : digest);
 	sbuf_puts(&p->out, "</code></dd>\n");
 	if (p->q->study) {
 		sbuf_puts(&p->out, "<dt>study</dt><dd><code>");

@@ -3,6 +3,7 @@
 #include "study/page_parts.h"
 
 #include "base/mem.h"
+#include "plots/figure_data.h"
 #include "plots/html.h"
 #include "plots/svg.h"
 #include "results/recorded.h"
@@ -260,7 +261,7 @@ static void put_all_series(const struct rows_view *w)
 
 struct gantt {
 	const struct run_result *r;
-	const struct job_row *job[GANTT_JOBS];
+	const struct job_row **job;
 	size_t n;
 	struct svg_bar *bar;
 	size_t n_bars, cap_bars;
@@ -276,29 +277,6 @@ static void add_bar(struct gantt *g, int64_t from, int64_t to, size_t row, size_
 		return;
 	MEM_GROW(g->bar, g->n_bars, g->cap_bars);
 	g->bar[g->n_bars++] = (struct svg_bar){ (double)from / g->unit_ns, (double)to / g->unit_ns, row, kind, is_line };
-}
-
-/* The longest wait first. */
-static int by_wait(const void *a, const void *b)
-{
-	const struct job_row *x = *(const struct job_row *const *)a, *y = *(const struct job_row *const *)b;
-	return x->wait_ns != y->wait_ns ? (x->wait_ns < y->wait_ns ? 1 : -1) : (x->number > y->number) - (x->number < y->number);
-}
-
-static int by_submission(const void *a, const void *b)
-{
-	const struct job_row *x = *(const struct job_row *const *)a, *y = *(const struct job_row *const *)b;
-	return (x->number > y->number) - (x->number < y->number);
-}
-
-/* Returns the jobs of a run, the longest wait first. */
-static const struct job_row **jobs_by_wait(const struct run_result *r)
-{
-	const struct job_row **job = mem_zalloc(r->n_jobs + 1, sizeof *job);
-	for (size_t i = 0; i < r->n_jobs; i++)
-		job[i] = &r->jobs[i];
-	qsort(job, r->n_jobs, sizeof *job, by_wait);
-	return job;
 }
 
 /* Adds the periods in which a job runs, from events. Returns false if the run keeps no events of the job. */
@@ -338,13 +316,9 @@ static void put_gantt(const struct rows_view *w, size_t which)
 	static const char *const kinds[] = { "running", "from first start to end, with pauses" };
 	const struct run_result *r = w->run[which];
 	struct gantt g = { .r = r };
-	const struct job_row **job = jobs_by_wait(r);
 	char *name[GANTT_JOBS];
 	int64_t first_ns = INT64_MAX;
-	for (; g.n < r->n_jobs && g.n < GANTT_JOBS && job[g.n]->wait_ns > 0; g.n++)
-		g.job[g.n] = job[g.n];
-	mem_free(job);
-	qsort(g.job, g.n, sizeof *g.job, by_submission);
+	g.job = figure_jobs_waited(r, GANTT_JOBS, false, &g.n);
 	for (size_t i = 0; i < r->n_jobs; i++)
 		g.last_ns = r->jobs[i].end_ns > g.last_ns ? r->jobs[i].end_ns : g.last_ns;
 	for (size_t i = 0; i < g.n; i++)
@@ -371,6 +345,7 @@ static void put_gantt(const struct rows_view *w, size_t which)
 	svg_gantt(w->out, sbuf_text(&title), &rows);
 	for (size_t i = 0; i < g.n; i++)
 		mem_free(name[i]);
+	mem_free(g.job);
 	sbuf_free(&title);
 	sbuf_free(&label);
 	mem_free(g.bar);
@@ -574,7 +549,7 @@ static void put_job_table(const struct rows_view *w, size_t most_rows)
 	html_table_column(&t, "preemptions", true, false);
 	html_table_column(&t, "user", false, false);
 	for (size_t i = 0; i < w->n; i++) {
-		const struct job_row **job = jobs_by_wait(w->run[i]);
+		const struct job_row **job = figure_jobs_by_wait(w->run[i]);
 		for (size_t k = 0; k < w->run[i]->n_jobs && k < most_rows / w->n; k++)
 			put_job(&t, w->name[i], job[k]);
 		mem_free(job);

@@ -37,7 +37,7 @@ refuse 'font: expected' --font Sans,200
 refuse 'style: expected paper or slides, found "book"' --style book
 
 if ! command -v gnuplot >/dev/null || ! command -v python3 >/dev/null; then
-  skip 'no gnuplot or no python3: figures are not drawn' 40
+  skip 'no gnuplot or no python3: figures are not drawn' 56
   tap_done
 fi
 
@@ -123,6 +123,40 @@ done
 is "$(grep -c "rgb(212, 212, 212)" out/near-twice.svg) $(grep -c "xlink:href='#gpPt1'" out/near-twice.svg)" '4 2' \
   'two kinds of marks: each is compared with the line of its colour; an expression has no bounds'
 is "$(grep published out/near-lines.csv | paste -sd' ')" '"published","1",2.5,1.5,3 "published","2",6,5,7 "published","3",6,4,' 'the data have the bounds'
+
+# ---- figures of runs: the data have 0.6 of each, and labels are apart; a timeline of few devices has a legend that is high beside them ----
+"$ORRERY" jobs philly-like:n=80,load=1.2 --cluster 4x8 --policy fifo,las,srtf,easy-backfill,gandiva --drop-unfit --out out -q
+"$ORRERY" spot hazard:p=0.1,length=24h --job bamboo-bert --policy on-demand,bamboo,checkpoint --out out -q
+"$ORRERY" step vgg16 --cluster 16x1:v100 --policy parameter-server --out out -q
+for figure in jct-cdf utilisation queue-length gantt-fifo node-hours dollars throughput value instances-bamboo; do
+  is "$(faults $figure) $(value $figure share | awk '{ print ($1 >= 0.6) }')" ' 1' "$figure: labels are apart, and the data have 0.6 of the figure"
+done
+is "$(faults timeline-parameter-server) $(value timeline-parameter-server share | awk '{ print ($1 >= 0.55) }')" ' 1' 'a timeline of 16 devices: 0.55'
+# The rows of the Gantt chart are the 30 jobs with the longest waits, of equal waits those with the smallest numbers.
+wait_of='function column(name, i) { for (i = 1; i <= NF; i++) if ($i == name) return i }'
+awk -F, "$wait_of"' NR == 1 { w = column("wait_ns"); n = column("job_id"); next } { print $w, NR, $n }' out/fifo.jobs.csv | LC_ALL=C sort -k1,1nr -k2,2n | head -n 30 |
+  sed 's/.* //' | LC_ALL=C sort -n >longest
+python3 "$tests/figure_svg.py" out/gantt-fifo.svg | sed -n 's/^text \([0-9]*\) ([0-9]*)$/\1/p' | LC_ALL=C sort -n >drawn
+is "$(wc -l <drawn | tr -d ' ') $(cmp longest drawn && echo same)" '30 same' 'the Gantt chart has the 30 jobs that waited longest'
+mkdir -p kinds
+cat >kinds/figures.json <<'JSON'
+{ "title": "t", "axes": { "x": [1, 2, 3, 4], "n": [ { "value": 1, "label": "all branches" }, { "value": 2, "label": "worse than best" },
+  { "value": 3, "label": "worse than best two" }, { "value": 4, "label": "the first two" } ] }, "runs": {}, "figures": [
+  { "name": "piled", "kind": "stacked", "x": { "axis": "x", "label": "position" }, "y": { "label": "mass (kg)" }, "series": [
+    { "label": "one", "y": "x" }, { "label": "two", "y": "2" } ] },
+  { "name": "names", "kind": "bars", "x": { "axis": "n", "label": "stop rule" }, "y": { "label": "saving against sequential jobs" }, "series": [
+    { "label": "one", "y": "n" } ] },
+  { "name": "whole", "kind": "lines", "x": { "axis": "x", "label": "draft tokens" }, "y": { "label": "mass (kg)" }, "series": [ { "label": "one", "y": "10 * x" } ] },
+  { "name": "partly", "kind": "lines", "x": { "axis": "x", "label": "draft tokens" }, "y": { "label": "mass (kg)" }, "series": [
+    { "label": "one", "y": "x < 3 ? 10 * x : none" } ] } ] }
+JSON
+draw kinds
+for figure in piled names whole partly; do
+  is "$(faults $figure) $(value $figure share | awk '{ print ($1 >= 0.6) }')" ' 1' "$figure: labels are apart, and the data have 0.6 of the figure"
+done
+is "$(shown names '(all|branches|worse|than best|worse than|best two|the first|two)')" 'all best two branches than best the first two worse worse than' \
+  'names of positions are split before they are turned'
+is "$(shown whole '[0-9](.5)?') $(shown partly '[34]')" '0 1 2 3 4 5 ' 'no tics between whole numbers; an axis ends where the values do'
 
 # ---- size, font, style ----
 cp out/lines12.csv data.csv

@@ -40,6 +40,13 @@ is "$?" 0 'a page of a study'
 "$ORRERY" report step.db -o again.html
 is "$(cksum <step.html)" "$(cksum <again.html)" 'the same database gives the same bytes'
 
+digest=$("$ORRERY" db digest step.db)
+is "$(grep -c "<dt>digest</dt><dd><code>$digest<" step.html)" 1 'the digest of the database'
+cp step.db large.db && sqlite3 large.db 'CREATE TABLE filler(x); INSERT INTO filler VALUES (zeroblob(52000000))'
+"$ORRERY" report large.db -o large.html
+is "$? $(grep -c 'not computed for 52 MB: &#39;orrery db digest&#39; prints it' large.html)" '0 1' 'of a large one its command, which takes seconds'
+rm -f large.db
+
 # ---- contents ----
 is "$(grep -c '<h1>Loads and sizes</h1>' study.html)" 1 'the title is that of the study'
 is "$(grep -c '<p class="question">Which policy bears the load?</p>' study.html)" 1 'and so is the question'

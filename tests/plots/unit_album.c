@@ -108,8 +108,8 @@ static void test_charts(void)
 			"n = 4\narray label[4]\narray marks[4]\nlabel[1] = 'one'\nmarks[1] = 0\nlabel[2] = 'two'\nmarks[2] = 0\nlabel[3] = "
 			"''\nmarks[3] = 1\n",
 			"slots = 2\narray shade[4]\n", "\nshade[1] = 1\n", "\nshade[2] = 2\n", "\nshade[3] = 1\n", "\nshade[4] = 2\n",
-			"\nshape[4] = 2\npaint[4] = '#D55E00'\n", "x_label = 'x'\ny_label = 'y'\nlog_x = 0\nlog_y = 0\n",
-			"categories = 0\ntics_turned = 0\ny_min = '*'\ny_max = '*'\ny_min = '0'\nis_bars = 0\narray key_x", NULL },
+			"\nshape[4] = 2\npaint[4] = '#D55E00'\n", "x_label = 'x'\nlog_x = 0\nlog_y = 0\n", "\ny_label = 'y'\n",
+			"categories = 0\ntics_turned = 0\nx_drop = 0\ny_min = '*'\ny_max = '*'\ny_min = '0'\nis_bars = 0\narray key_x", NULL },
 		"lines and marks: the k-th marks have the shade of the k-th line");
 	c.log_y = true;
 	c.y_max = 7.5;
@@ -190,15 +190,14 @@ static void test_labels(void)
 {
 	static const struct {
 		const char *text, *want;
-	} labels[] = { { "twenty-eight characters long", "'twenty-eight characters long'" },
-		{ "twenty-nine characters longer", "'twenty-nine'.\"\\n\".'characters longer'" },
-		{ "aaaaa bbbbbbbbbbbbbb ccccccccc", "'aaaaa bbbbbbbbbbbbbb'.\"\\n\".'ccccccccc'" },
-		{ "a bbbbbbbbbbbb ccccccccccccccc", "'a bbbbbbbbbbbb'.\"\\n\".'ccccccccccccccc'" },
-		{ "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'" },
-		{ "a aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "'a'.\"\\n\".'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'" } };
+	} labels[] = { { "twenty characters ...", "'twenty characters ...'" },
+		{ "thirty-nine characters, that is, longer", "'thirty-nine characters,'.\"\\n\".'that is, longer'" },
+		{ "a bbbbbbbbbbbbbbbb cccccccccccccccccccc", "'a bbbbbbbbbbbbbbbb'.\"\\n\".'cccccccccccccccccccc'" },
+		{ "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'" },
+		{ "a aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "'a'.\"\\n\".'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'" } };
 	struct chart_series one = { "a", NUMBERS({ 1, 2, NAN, NAN }), 1, false };
 	for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
-		char want[200];
+		char want_x[100], want_y[100];
 		struct chart c = { .file = "f",
 			.x_label = labels[i].text,
 			.y_label = labels[i].text,
@@ -206,9 +205,11 @@ static void test_labels(void)
 			.y_max = NAN,
 			.series = &one,
 			.n_series = 1 };
-		/* The label of x, which is as wide as the page, has 46 characters in a row. */
-		snprintf(want, sizeof want, "\nx_label = '%s'\ny_label = %s\n", labels[i].text, labels[i].want);
-		chart_has(&c, (const char *const[]){ want, NULL }, labels[i].text);
+		/* The label of x, which is as wide as the page, has 46 characters in a row; that of y is at most as long as the data are
+		 * high: more than 21 and fewer than 39 characters. */
+		snprintf(want_x, sizeof want_x, "\nx_label = '%s'\n", labels[i].text);
+		snprintf(want_y, sizeof want_y, "\ny_label = %s\n", labels[i].want);
+		chart_has(&c, (const char *const[]){ want_x, want_y, NULL }, labels[i].text);
 	}
 }
 
@@ -239,6 +240,20 @@ static void test_tics(void)
 		snprintf(want, sizeof want, "\ntics_turned = %d\n", tics[i].turned);
 		chart_has(&c, (const char *const[]){ want, NULL }, "names of positions that do not fit are turned");
 	}
+	/* Three names of 15 characters do not fit in one line, but in two; the position of x drops by a line. */
+	const char *halves[3] = { "xxxxxxx xxxxxxx", "b", "c" };
+	struct chart split = { .file = "f",
+		.kind = CHART_BARS,
+		.x_label = "",
+		.y_label = "",
+		.y_min = NAN,
+		.y_max = NAN,
+		.category = halves,
+		.n_categories = 3,
+		.series = &one,
+		.n_series = 1 };
+	chart_has(&split, (const char *const[]){ "\ncategory[1] = 'xxxxxxx'.\"\\n\".'xxxxxxx'\n", "\ntics_turned = 0\nx_drop = 1\n", NULL },
+		"names with a blank are split before they are turned");
 	/* The legend places labels that are not empty side by side: 26 points for the sample, 5 for a digit, and gaps of 9. */
 	struct chart_series three[] = { { "123456789012345", NUMBERS({ 1, 2, NAN, NAN }), 1, false }, { "123456789012345", NULL, 0, false },
 		{ "", NULL, 0, false } };

@@ -186,22 +186,24 @@ static void test_gantt(void)
 		{ 7 * s, "start", 99, NULL }, { 8 * s, "kill", 7, NULL }, { 9 * s, "start", 1, NULL }, { 10 * s, "finish", 0, NULL } };
 	struct run_result r = { .label = (char[]){ "fifo" }, .jobs = jobs, .n_jobs = 3, .events = events, .n_events = 11 };
 	struct sbuf script = { 0 };
-	ok(figure_data_gantt(&script, &r, 30) == 3, "three jobs are drawn");
+	bool has_pauses;
+	ok(figure_data_gantt(&script, &r, 30, &has_pauses) == 3, "three jobs are drawn");
 	/* Job 1 still runs when the last job ends. */
 	script_is(&script,
-		"$data << EOD\n0 10 1\n1 10 2\n2 8 3\n\n\n0 3 1\n4 8 3\n5 10 1\n9 10 2\n\n\nEOD\ntime_unit = 's'\ntime_start = 0\ntime_end "
-		"= 10\njobs = 3\narray "
+		"$data << EOD\n0 10 1\n1 10 2\n2 8 3\n\n\n0 3 1\n4 8 3\n5 10 1\n9 10 2\n\n\nNaN NaN NaN\n\n\nEOD\ntime_unit = "
+		"'s'\ntime_start = 0\ntime_end "
+		"= 10\nhas_pauses = 0\njobs = 3\narray "
 		"job[3]\njob[1] = '0'.' (1)'\njob[2] = '1'.' (16)'\njob[3] = 'a%%b'.' (2)'\nlabel_width = 7\nn = 1\narray "
 		"label[1]\nlabel[1] = 'fifo'\n",
 		"waits and running periods");
-	ok(figure_data_gantt(&script, &r, 2) == 2, "at most so many jobs");
+	ok(figure_data_gantt(&script, &r, 2, &has_pauses) == 2, "at most so many jobs");
 	ok(strstr(sbuf_text(&script), "\n\n0 3 1\n5 10 1\n9 10 2\n\n\n") && strstr(sbuf_text(&script), "label_width = 6\n"), "are rows");
 	sbuf_free(&script);
 	events[8].kind = "evict";
 	jobs[0].end_ns = -1;
 	jobs[0].submit_ns = jobs[0].start_ns = 5 * s / 2;
 	jobs[1].job_id = "a name of sixteen";
-	figure_data_gantt(&script, &r, 3);
+	figure_data_gantt(&script, &r, 3, &has_pauses);
 	/* The last end is at 8 s, the first submission at 1 s. Bars that begin later are omitted. */
 	ok(strstr(sbuf_text(&script), "$data << EOD\n2.5 8 1\n1 8 2\n2 8 3\n\n\n") != NULL, "waits last until the end of the chart");
 	ok(strstr(sbuf_text(&script), "time_start = 1\ntime_end = 8\n") &&
@@ -211,25 +213,58 @@ static void test_gantt(void)
 	ok(strstr(sbuf_text(&script), "\n4 8 3\n") != NULL, "an eviction ends a period");
 	sbuf_free(&script);
 	jobs[2].end_ns = -1;
-	ok(figure_data_gantt(&script, &r, 3) == 3 && strstr(sbuf_text(&script), "time_end = 10\n"),
+	ok(figure_data_gantt(&script, &r, 3, &has_pauses) == 3 && strstr(sbuf_text(&script), "time_end = 10\n"),
 		"if no job ended, the last event ends the chart");
 	sbuf_free(&script);
 	struct event_row once = { 5 * s, "start", 1, NULL };
 	r.events = &once;
 	r.n_events = 1;
 	jobs[1].submit_ns = 0;
-	ok(figure_data_gantt(&script, &r, 2) == 2 && strstr(sbuf_text(&script), "time_end = 5\n"), "even if it is the only one");
+	ok(figure_data_gantt(&script, &r, 2, &has_pauses) == 2 && strstr(sbuf_text(&script), "time_end = 5\n"),
+		"even if it is the only one");
 	sbuf_free(&script);
 	r.events = events;
 	r.n_events = 1;
-	ok(!figure_data_gantt(&script, &r, 3) && !script.len, "notes alone are no chart");
+	ok(!figure_data_gantt(&script, &r, 3, &has_pauses) && !script.len, "notes alone are no chart");
 	r.n_events = 11;
 	r.n_jobs = 0;
-	ok(!figure_data_gantt(&script, &r, 3) && !script.len, "nor is a run without jobs");
+	ok(!figure_data_gantt(&script, &r, 3, &has_pauses) && !script.len, "nor is a run without jobs");
 	r.n_jobs = 1;
 	r.n_events = 2;
-	ok(!figure_data_gantt(&script, &r, 3) && !script.len, "nor one that ends when it begins");
+	ok(!figure_data_gantt(&script, &r, 3, &has_pauses) && !script.len, "nor one that ends when it begins");
 	sbuf_free(&script);
+}
+
+/* Tests that the jobs that waited longest are drawn, in order of their numbers, and jobs without events from start to end. */
+static void test_longest_waits(void)
+{
+	struct job_row jobs[6];
+	for (uint64_t i = 0; i < 6; i++) /* waits of 5, 0, 5, 0, 5 and 0 s */
+		jobs[i] = (struct job_row){ .number = i,
+			.gpus = 1,
+			.submit_ns = 0,
+			.wait_ns = i % 2 ? 0 : 5 * s,
+			.start_ns = 5 * s,
+			.run_ns = i == 4 ? 2 * s : 5 * s,
+			.end_ns = 10 * s };
+	struct event_row events[] = { { 5 * s, "start", 0, NULL }, { 10 * s, "finish", 0, NULL } };
+	struct run_result r = { .label = (char[]){ "x" }, .jobs = jobs, .n_jobs = 6, .events = events, .n_events = 2 };
+	struct sbuf script = { 0 };
+	bool has_pauses;
+	ok(figure_data_gantt(&script, &r, 3, &has_pauses) == 3 && has_pauses, "three of six jobs are drawn");
+	ok(strstr(sbuf_text(&script), "job[1] = '0'.' (1)'\njob[2] = '2'.' (1)'\njob[3] = '4'.' (1)'\n") != NULL,
+		"those that waited longest, in order of their numbers");
+	/* Job 2 ran all the time between start and end, job 4 did not. */
+	ok(strstr(sbuf_text(&script), "\n\n5 10 1\n5 10 2\n\n\n5 10 3\n\n\nEOD\n") != NULL,
+		"a job without events is drawn from its start to its end");
+	sbuf_free(&script);
+	size_t n;
+	const struct job_row **job = figure_jobs_waited(&r, 4, false, &n);
+	ok(n == 3 && job[2]->number == 4, "jobs that did not wait can be left out");
+	mem_free(job);
+	job = figure_jobs_waited(&r, 4, true, &n);
+	ok(n == 4 && job[1]->number == 1, "or follow");
+	mem_free(job);
 }
 
 /* Tests that each of the four kinds of events ends a running period. */
@@ -241,9 +276,11 @@ static void test_ends(void)
 		struct event_row events[] = { { 0, "start", 3, NULL }, { 60 * s, kinds[i], 3, NULL } };
 		struct run_result r = { .label = (char[]){ "x" }, .jobs = &job, .n_jobs = 1, .events = events, .n_events = 2 };
 		struct sbuf script = { 0 };
-		figure_data_gantt(&script, &r, 3);
-		ok(strstr(sbuf_text(&script), i < 4 ? "\n0 1 1\n" : "\n0 6.66666667 1\n\n\nEOD\ntime_unit = 'min'\n") != NULL, "%s %s",
-			kinds[i], i < 4 ? "ends a running period" : "does not");
+		bool has_pauses;
+		figure_data_gantt(&script, &r, 3, &has_pauses);
+		ok(strstr(sbuf_text(&script), i < 4 ? "\n0 1 1\n" : "\n0 6.66666667 1\n\n\nNaN NaN NaN\n\n\nEOD\ntime_unit = 'min'\n") !=
+				NULL,
+			"%s %s", kinds[i], i < 4 ? "ends a running period" : "does not");
 		sbuf_free(&script);
 	}
 }
@@ -331,6 +368,7 @@ int main(void)
 	test_long_series(801);
 	test_long_series(3000);
 	test_gantt();
+	test_longest_waits();
 	test_ends();
 	test_timeline();
 	test_many_devices();

@@ -98,7 +98,7 @@ static void test_all_files(void)
 	const struct run_result *runs[] = { &a, &b };
 	char *script = write_figures(runs, 2), *names = names_in(script);
 	same_text(names,
-		"jct-cdf utilisation queue-length latency-cdf ttft-cdf in-system throughput-over-time loss accuracy throughput value "
+		"jct-cdf latency-cdf ttft-cdf utilisation queue-length in-system throughput-over-time loss accuracy throughput value "
 		"node-hours "
 		"dollars gantt-p_q "
 		"timeline-p_q instances-p_q ",
@@ -112,14 +112,13 @@ static void test_all_files(void)
 		{ "throughput", "y_label = 'samples/s'\n" }, { "throughput", "category[1] = 'p/q'\ncategory[2] = 'bare'\n" },
 		{ "value", "1 0.25 NaN NaN \n2 NaN NaN NaN \n" }, { "value", "y_label = 'samples/s per USD/h'\n" },
 		{ "value", "y_min = '0'\n" }, { "gantt-p_q", "0 10 1\n\n\n2 10 1\n" },
-		/* Heights: a Gantt chart has 0.55 in plus 0.14 in per row and a legend of two rows; a timeline has 0.6 in plus 0.22
-		 * in per device, one row, and one row of titles. */
-		{ "gantt-p_q", "size 3.50in,1.13in\n" }, { "timeline-p_q", "size 3.50in,1.48in\n" }, { "timeline-p_q", "devices = 2\n" },
-		{ "jct-cdf", "size 3.50in,2.38in\n" },
+		/* Heights: 0.12 in above and 0.46 in below the data; a Gantt chart has at least 1.2 in and a legend of one row of
+		 * 0.16 in; a timeline has at least 1.1 in, one row, and one row of titles. */
+		{ "gantt-p_q", "size 3.50in,1.94in\n" }, { "timeline-p_q", "size 3.50in,2.00in\n" }, { "timeline-p_q", "devices = 2\n" },
 		/* Curves extend to the makespan, 8 s, with the value of the last row. */
 		{ "instances-p_q", "0 4\n5 6\n8 6\n\n\n0 3\n5 5\n8 5\n\n\n0 2\n5 4\n8 4\n" },
 		{ "instances-p_q", "label[1] = 'live'\nlabel[2] = 'ready'\nlabel[3] = 'in use'\n" },
-		{ "instances-p_q", "key_rows = 1\n" } };
+		{ "instances-p_q", "key_places = 1\n" } };
 	for (size_t i = 0; i < sizeof data / sizeof *data; i++)
 		has(script, data[i].file, data[i].wanted);
 	mem_free(script);
@@ -129,16 +128,16 @@ static void test_all_files(void)
 	mem_free(script);
 }
 
-/* Tests that the legend has room for the longest label of up to 32 characters, and for the mark of an oracle (9 characters). */
+/* Tests the places of three labels on a page of 252 points, the second of which is the longest: 5 points at the left, 26 for the sample of
+ * each, 5 for an "x" or "a", 35.2 for the mark of an oracle, and gaps of 9. Labels have at most 32 characters. */
 static void test_legend(void)
 {
 	static const struct {
 		size_t length, n;
 		bool is_oracle;
-		const char *rows;
-	} legends[] = { { 1, 3, false, "key_rows = 1\n" }, { 1, 3, true, "key_rows = 2\n" }, { 15, 2, false, "key_rows = 1\n" },
-		{ 16, 2, false, "key_rows = 2\n" }, { 6, 2, true, "key_rows = 1\n" }, { 7, 2, true, "key_rows = 2\n" },
-		{ 90, 2, false, "key_rows = 2\n" } };
+		const char *place;
+	} legends[] = { { 28, 3, false, "key_y[3] = 0\n" }, { 29, 3, false, "key_y[3] = 1\n" }, { 21, 3, true, "key_y[3] = 0\n" },
+		{ 22, 3, true, "key_y[3] = 1\n" }, { 90, 2, false, "key_y[2] = 0\n" } };
 	for (size_t i = 0; i < sizeof legends / sizeof *legends; i++) {
 		char label[100] = "";
 		memset(label, 'x', legends[i].length);
@@ -147,7 +146,7 @@ static void test_legend(void)
 				  b = { .label = label, .is_oracle = legends[i].is_oracle, .jobs = &job, .n_jobs = 1 };
 		const struct run_result *runs[] = { &a, &b, &a };
 		char *script = write_figures(runs, legends[i].n);
-		has(script, "jct-cdf", legends[i].rows);
+		has(script, "jct-cdf", legends[i].place);
 		mem_free(script);
 	}
 }
@@ -310,13 +309,15 @@ static void test_profile(void)
 		"n = 4\narray label[4]\narray marks[4]\nlabel[1] = 'law, fp16'\nmarks[1] = 0\nlabel[2] = 'data sheet, fp16'\nmarks[2] = "
 		"0\nlabel[3] = 'measured, "
 		"fp16'\nmarks[3] = 1\nlabel[4] = 'law, fp32'\nmarks[4] = 0\n");
-	has(script, "roofline", "x_label = 'FLOPs per byte'\ny_label = 'TFLOP/s'\nlog_x = 1\nlog_y = 1\n");
+	has(script, "roofline", "x_label = 'FLOPs per byte'\nlog_x = 1\nlog_y = 1\n");
+	has(script, "roofline", "\ny_label = 'TFLOP/s'\n");
 	ok(curve_is(script, "roofline", 0, 49, want_law), "the roof of the law");
 	ok(curve_is(script, "roofline", 1, 49, want_sheet), "the roof of the data sheet");
 	ok(curve_is(script, "roofline", 2, 3, want_points), "the measured points");
 	ok(curve_is(script, "residuals", 0, 3, want_residuals), "law over measurement");
 	has(script, "residuals", "n = 1\narray label[1]\narray marks[1]\nlabel[1] = 'gemm nn fp16");
-	has(script, "residuals", "x_label = 'measured time (us)'\ny_label = 'law / measured'\nlog_x = 1\nlog_y = 1\n");
+	has(script, "residuals", "x_label = 'measured time (us)'\nlog_x = 1\nlog_y = 1\n");
+	has(script, "residuals", "\ny_label = 'law / measured'\n");
 	/* Products of m x k x m: 2-byte elements relative to the peak of the data sheet, 4-byte elements relative to the rate of the
 	 * law. */
 	bool good = true;
