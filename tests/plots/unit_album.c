@@ -109,7 +109,8 @@ static void test_charts(void)
 			"''\nmarks[3] = 1\n",
 			"slots = 2\narray shade[4]\n", "\nshade[1] = 1\n", "\nshade[2] = 2\n", "\nshade[3] = 1\n", "\nshade[4] = 2\n",
 			"\nshape[4] = 2\npaint[4] = '#D55E00'\n", "x_label = 'x'\nlog_x = 0\nlog_y = 0\n", "\ny_label = 'y'\n",
-			"categories = 0\ntics_turned = 0\nx_drop = 0\ny_min = '*'\ny_max = '*'\ny_min = '0'\nis_bars = 0\narray key_x", NULL },
+			"categories = 0\ntics_turned = 0\nx_drop = 0\ny_min = '*'\ny_max = '*'\ny_min = '0'\nis_bars = 0\narray key_x",
+			NULL },
 		"lines and marks: the k-th marks have the shade of the k-th line");
 	c.log_y = true;
 	c.y_max = 7.5;
