@@ -36,9 +36,14 @@ struct identity {
 struct avail_shifter {
 	struct avail_shift spec;
 	struct strtab *strings;
-	/* start: present instances, with the numbers of this stage. */
+	/* start: present instances, with the numbers of this stage, and the last prices. An entry that no longer holds is of kind
+	 * AVAIL_REMOVE. */
 	bool has_begun;
 	struct list held;
+	struct numbers held_at; /* index into held + 1, by instance */
+	size_t n_stale;
+	uint32_t *price; /* indices into held */
+	size_t n_prices, cap_prices;
 	struct numbers begun; /* instances by number in the input */
 	uint32_t n_begun;
 	/* cap */
@@ -182,28 +187,72 @@ static bool is_same_price(const struct avail_rec *a, const struct avail_rec *b)
 	return a->kind == AVAIL_PRICE && b->kind == AVAIL_PRICE && a->zone == b->zone && a->type == b->type;
 }
 
-/* Updates the present instances by row r. */
-static void hold(struct avail_shifter *s, const struct avail_rec *r)
+/* Leaves out the entries that no longer hold, and finds the others again. */
+static void settle(struct avail_shifter *s)
 {
 	struct list *l = &s->held;
-	for (size_t i = 0; r->kind != AVAIL_ADD && i < l->n; i++) {
-		bool is_it =
-			r->kind == AVAIL_REMOVE ? l->v[i].kind == AVAIL_ADD && l->v[i].instance == r->instance : is_same_price(r, &l->v[i]);
-		if (!is_it)
+	size_t n = 0;
+	s->n_stale = s->n_prices = 0;
+	for (size_t i = 0; i < l->n; i++) {
+		if (l->v[i].kind == AVAIL_REMOVE)
 			continue;
-		memmove(l->v + i, l->v + i + 1, (l->n - i - 1) * sizeof *l->v);
-		l->n--;
-		break;
+		l->v[n] = l->v[i];
+		if (l->v[n].kind == AVAIL_ADD) {
+			*number_at(&s->held_at, l->v[n].instance, 0) = (uint32_t)n + 1;
+		} else {
+			MEM_GROW(s->price, s->n_prices, s->cap_prices);
+			s->price[s->n_prices++] = (uint32_t)n;
+		}
+		n++;
 	}
-	if (r->kind != AVAIL_REMOVE)
+	l->n = n;
+}
+
+static void stop_holding(struct avail_shifter *s, size_t i)
+{
+	s->held.v[i].kind = AVAIL_REMOVE;
+	s->n_stale++;
+}
+
+/* Updates the present instances by row r. O(1), of prices O(pairs of zone and type). */
+static void hold(struct avail_shifter *s, const struct avail_rec *r)
+{
+	enum { FEW = 64 };
+	struct list *l = &s->held;
+	if (r->kind == AVAIL_PRICE) {
+		size_t k = 0;
+		while (k < s->n_prices && !is_same_price(r, &l->v[s->price[k]]))
+			k++;
+		if (k < s->n_prices)
+			stop_holding(s, s->price[k]);
+		else
+			MEM_GROW(s->price, s->n_prices, s->cap_prices);
+		s->n_prices += k == s->n_prices;
+		s->price[k] = (uint32_t)l->n;
 		list_add(l, r);
+	} else {
+		uint32_t *at = number_at(&s->held_at, r->instance, 0);
+		if (r->kind == AVAIL_ADD) {
+			*at = (uint32_t)l->n + 1;
+			list_add(l, r);
+		} else if (*at) {
+			stop_holding(s, *at - 1);
+			*at = 0;
+		}
+	}
+	if (s->n_stale > FEW && s->n_stale > l->n / 2)
+		settle(s);
 }
 
 static void begin(struct avail_shifter *s)
 {
 	s->has_begun = true;
+	if (s->held_at.n)
+		memset(s->held_at.v, 0, s->held_at.n * sizeof *s->held_at.v);
 	for (size_t i = 0; i < s->held.n; i++) {
 		struct avail_rec *r = &s->held.v[i];
+		if (r->kind == AVAIL_REMOVE)
+			continue;
 		if (r->kind == AVAIL_ADD) {
 			*number_at(&s->begun, r->instance, NONE) = s->n_begun;
 			r->instance = s->n_begun++;
@@ -211,6 +260,7 @@ static void begin(struct avail_shifter *s)
 		r->t_ns = 0;
 		put_scaled(s, *r);
 	}
+	settle(s);
 }
 
 void avail_shifter_put(struct avail_shifter *s, const struct avail_rec *r)
@@ -330,6 +380,8 @@ void avail_shifter_free(struct avail_shifter *s)
 	if (!s)
 		return;
 	mem_free(s->held.v);
+	mem_free(s->held_at.v);
+	mem_free(s->price);
 	mem_free(s->begun.v);
 	mem_free(s->place.v);
 	mem_free(s->waiting.v);
