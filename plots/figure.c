@@ -85,7 +85,7 @@ static int add_gantt(struct album *a, const struct run_result *r, const char *na
 	struct sbuf file = { 0 };
 	sbuf_printf(&file, "gantt-%s", name);
 	int code = album_add(
-		a, sbuf_text(&file), "gantt", (struct layout){ 0.46 + fmax(1.2, 0.14 * (double)rows), has_pauses ? 2 : 1, false }, err);
+		a, sbuf_text(&file), "gantt", (struct layout){ 0.46 + fmax(1.2, 0.14 * (double)rows), has_pauses ? 3 : 1, false }, err);
 	sbuf_free(&file);
 	return code;
 }

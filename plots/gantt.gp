@@ -10,7 +10,7 @@ set grid xtics linetype 1 linecolor rgb '#dddddd' linewidth 0.5 dashtype solid
 set ytics scale 0
 do for [i=1:jobs] { set ytics add (job[i] i) }
 set style fill solid 1.0 noborder
-set key horizontal maxrows (has_pauses ? 2 : 1)
+set key horizontal maxrows (has_pauses ? 3 : 1)
 set label 1 label[1] at screen 0.98, screen 1 - 0.13 / page_h right
 set lmargin at screen (0.33 + 0.068 * label_width) / page_w
 set rmargin at screen 1 - 0.1 / page_w
