@@ -229,7 +229,7 @@ static size_t split_of(const char *name, double *longer)
 {
 	size_t at = 0;
 	*longer = text_width(name);
-	for (size_t i = 1; name[i]; i++) {
+	for (size_t i = 1; *name && name[i]; i++) {
 		if (name[i] != ' ' || !name[i + 1])
 			continue;
 		struct sbuf first = { 0 };
