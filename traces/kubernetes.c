@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * kubernetes.c - pods or jobs of Kubernetes: "kubectl get pods -A -o json", "kubectl get jobs -A -o json"
+ * kubernetes.c - pods or jobs of Kubernetes: "kubectl get pods -A -o json", "kubectl get jobs -A -o json", "kubectl get pods,events -A -o
+ * json"
  *
  * Fields are those of the API reference (core/v1 Pod, batch/v1 Job); traces/k8s_object.h reads one object. With gang=owner, pods of one
  * batch or training job that run at the same time are one job of the trace: it starts with the first pod, ends with the last, and has the
@@ -9,6 +10,7 @@
 #include "traces/format.h"
 #include "traces/gather.h"
 #include "traces/items.h"
+#include "traces/k8s_events.h"
 #include "traces/k8s_object.h"
 #include "traces/mapped.h"
 #include "traces/stamp.h"
@@ -41,12 +43,13 @@ struct kubernetes {
 	struct items *items;
 	struct gather *jobs;
 	struct strtab *groups;
+	struct k8s_events *events;
 	struct pod *pod;
 	size_t n, cap;
 	int64_t now_ns; /* -1: unknown */
 	bool joins, is_read;
 	enum mapped_unknown unknown;
-	uint64_t pods, whole_jobs, joined, restarted, open, left_out;
+	uint64_t pods, whole_jobs, joined, restarted, open, left_out, by_events;
 };
 
 static bool sniff(const struct trace_head *head)
@@ -62,6 +65,7 @@ static void close_kubernetes(void *state)
 	items_free(k->items);
 	gather_free(k->jobs);
 	strtab_free(k->groups);
+	k8s_events_free(k->events);
 	mem_free(k->pod);
 	mem_free(k);
 }
@@ -82,6 +86,7 @@ static void *open_kubernetes(struct lines *in, const struct orr_args *args, stru
 	k->items = items;
 	k->jobs = gather_new();
 	k->groups = strtab_new();
+	k->events = k8s_events_new();
 	k->now_ns = now_ns;
 	k->joins = !strcmp(orr_arg_text(args, "gang"), "owner");
 	k->unknown = mapped_unknown_of(args);
@@ -185,8 +190,21 @@ static void set_numbers(struct orr_trace_job *row, const struct pod *p)
 	row->line = p->line;
 }
 
+/* Pods whose own times are not known take them from events. */
+static void use_events(struct kubernetes *k)
+{
+	for (size_t i = 0; i < k->n && k8s_events_count(k->events); i++) {
+		const struct gathered *j = gather_at(k->jobs, k->pod[i].order);
+		const char *status = gather_text_of(k->jobs, j->status);
+		if (k->pod[i].o.is_pod)
+			k->by_events += k8s_events_apply(k->events, gather_text_of(k->jobs, j->user), gather_text_of(k->jobs, j->id),
+				!strcmp(status, "Running"), &k->pod[i].o);
+	}
+}
+
 static void finish(struct kubernetes *k)
 {
+	use_events(k);
 	if (k->joins && k->n)
 		join_all(k);
 	for (size_t i = 0; i < k->n; i++) {
@@ -223,10 +241,17 @@ static int read_all(struct kubernetes *k, struct orr_error *err)
 	while ((rc = items_next(k->items, &item, err)) == 1) {
 		struct k8s_object o;
 		char group[600];
+		if (!strcmp(items_text(item, "kind"), "Event")) {
+			if (k8s_events_add(k->events, item, k->in, err))
+				return -1;
+			continue;
+		}
 		if (k8s_read(item, k->in, k->now_ns, &o, group, err))
 			return -1;
 		add(k, &o, group);
 	}
+	if (!rc && !k->n && k8s_events_count(k->events))
+		return lines_fail(k->in, err, "events without pods: expected kubectl get pods,events -A -o json"), -1;
 	if (!rc)
 		finish(k);
 	return rc;
@@ -252,7 +277,8 @@ static bool fact(const void *state, size_t index, struct trace_fact *out)
 		const char *name;
 		uint64_t n;
 	} facts[] = { { "pods", k->pods }, { "batch jobs", k->whole_jobs }, { "pods joined to a gang", k->joined },
-		{ "restarted (earlier runs unknown)", k->restarted }, { "without a start or an end (left out)", k->open } };
+		{ "restarted (earlier runs unknown)", k->restarted }, { "events", k8s_events_count(k->events) },
+		{ "pods with times of events", k->by_events }, { "without a start or an end (left out)", k->open } };
 	if (index >= sizeof facts / sizeof *facts)
 		return false;
 	out->name = facts[index].name;

@@ -4,7 +4,7 @@ liborrery_a_SOURCES += traces/civil.c traces/civil.h traces/chakra_wire.c traces
 	traces/status.c traces/status.h traces/stamp.c traces/stamp.h traces/quantity.c traces/quantity.h
 # tables whose columns someone else has named
 liborrery_a_SOURCES += traces/map_names.c traces/map_names.h traces/mapped.c traces/mapped.h traces/gather.c traces/gather.h \
-	traces/items.c traces/items.h traces/k8s_object.c traces/k8s_object.h
+	traces/items.c traces/items.h traces/k8s_object.c traces/k8s_object.h traces/k8s_events.c traces/k8s_events.h
 # one file per format, and the table of them
 liborrery_a_SOURCES += traces/format.h traces/head.c traces/philly.c traces/tiresias.c traces/muri.c traces/pollux.c traces/shockwave.c traces/gavel.c traces/openb.c \
 	traces/openb_nodes.c traces/swf.c traces/orrery.c traces/flow.h traces/flow.c traces/flow_read.c traces/flow_unshared.c \

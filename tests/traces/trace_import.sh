@@ -128,8 +128,8 @@ fact kubernetes.json "restarted \(earlier runs unknown\)" 1
 sed 's/"500m"/"half"/' "$d/kubernetes.json" >"$work/q.json"
 bad "$work/q.json:2: cpu: expected a quantity such as 2, 500m or 64Gi, found \"half\"" convert "$work/q.json"
 is "$(t convert "$work/q.json" --repair | wc -l)" 6 "kubernetes: --repair leaves one object out"
-sed 's/"kind":"Job","metadata"/"kind":"Event","metadata"/' "$d/kubernetes.json" >"$work/q.json"
-bad "$work/q.json:19: kind: expected Pod or Job (kubectl get pods -A -o json), found \"Event\"" convert "$work/q.json"
+sed 's/"kind":"Job","metadata"/"kind":"Node","metadata"/' "$d/kubernetes.json" >"$work/q.json"
+bad "$work/q.json:19: kind: expected Pod or Job (kubectl get pods -A -o json), found \"Node\"" convert "$work/q.json"
 bad "$d/kubernetes.json:1: now: expected a time such as 2025-03-01T12:00:00Z, found \"noon\"" convert "$d/kubernetes.json" -O now=noon
 columns=1-14,17
 

@@ -64,6 +64,25 @@ is "$(t convert "$d/kubernetes_more.json" -O unknown_runtime=keep | grep -E '^(l
 pulls,1860,,0,,Pending
 held,7200,,2,,Suspended" "kubernetes: objects without an end"
 
+# Events in the list: a pod that was evicted before it had the state of a container; a liveness probe that kills a container of a running pod;
+# a Killing of a pod of which only the node is lost; an event of a Node; the first of two Started.
+event() { printf ',{"kind":"Event","involvedObject":{"kind":"%s","namespace":"a","name":"%s"},"reason":"%s","%s":"2025-03-01T%sZ"}' "$@"; }
+pod() { printf '%s{"kind":"Pod","metadata":{"name":"%s","namespace":"a","creationTimestamp":"2025-03-01T10:00:00Z"},"spec":{"containers":[{"resources":{"limits":{"nvidia.com/gpu":"1"}}}]},"status":{"phase":"%s"}}' "$@"; }
+{ printf '{"apiVersion":"v1","kind":"List","items":['; pod '' gone Failed; pod , alive Running; pod , lost Unknown; pod , idle Pending
+  event Pod gone Scheduled lastTimestamp 10:01:00; event Pod gone Evicted eventTime 10:31:00.500000
+  event Pod alive Started firstTimestamp 10:02:00; event Pod alive Killing lastTimestamp 10:20:00; event Pod alive Started lastTimestamp 10:21:00
+  event Pod lost Started lastTimestamp 10:03:00; event Pod lost Killing lastTimestamp 10:33:00
+  event Node gone Started lastTimestamp 10:00:30; event Pod idle FailedScheduling lastTimestamp 10:05:00; echo ']}'; } >events.json
+is "$(t convert events.json -O unknown_runtime=keep | sed 1d | cut -d, -f1,2,3,10)" "gone,0,1800.5,60
+alive,0,,120
+lost,0,1800,180
+idle,0,," "kubernetes: times from events"
+like "$(t info events.json)" '^events +9$' "kubernetes: the number of events"
+{ printf '{"apiVersion":"v1","kind":"List","items":['; event Pod gone Started lastTimestamp 10:01:00 | cut -c2-; echo ']}'; } >alone.json
+bad "alone.json:1: events without pods: expected kubectl get pods,events -A -o json" info alone.json
+sed 's/10:31:00.500000Z/yesterday/' events.json >wrong.json
+bad 'wrong.json:1: lastTimestamp: expected a time such as 2025-03-01T10:00:00Z, found "2025-03-01Tyesterday"' info wrong.json
+
 # ---- one command each ----
 while read -r file options; do
   # shellcheck disable=SC2086 # options
