@@ -250,10 +250,10 @@ static int read_all(struct kubernetes *k, struct orr_error *err)
 			return -1;
 		add(k, &o, group);
 	}
-	if (!rc && !k->n && k8s_events_count(k->events))
-		return lines_fail(k->in, err, "events without pods: expected kubectl get pods,events -A -o json"), -1;
 	if (!rc)
 		finish(k);
+	if (!rc && !k->n && k8s_events_count(k->events))
+		return lines_fail(k->in, err, "events without pods: expected kubectl get pods,events -A -o json"), -1;
 	return rc;
 }
 
