@@ -190,15 +190,20 @@ static void set_numbers(struct orr_trace_job *row, const struct pod *p)
 	row->line = p->line;
 }
 
+static const char *text_of(const struct kubernetes *k, uint32_t number)
+{
+	const char *text = gather_text_of(k->jobs, number);
+	return text ? text : "";
+}
+
 /* Pods whose own times are not known take them from events. */
 static void use_events(struct kubernetes *k)
 {
 	for (size_t i = 0; i < k->n && k8s_events_count(k->events); i++) {
 		const struct gathered *j = gather_at(k->jobs, k->pod[i].order);
-		const char *status = gather_text_of(k->jobs, j->status);
+		bool runs = !strcmp(text_of(k, j->status), "Running");
 		if (k->pod[i].o.is_pod)
-			k->by_events += k8s_events_apply(k->events, gather_text_of(k->jobs, j->user), gather_text_of(k->jobs, j->id),
-				!strcmp(status, "Running"), &k->pod[i].o);
+			k->by_events += k8s_events_apply(k->events, text_of(k, j->user), text_of(k, j->id), runs, &k->pod[i].o);
 	}
 }
 

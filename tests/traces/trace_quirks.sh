@@ -81,6 +81,9 @@ like "$(t info events.json)" '^events +9$' "kubernetes: the number of events"
 { printf '{"apiVersion":"v1","kind":"List","items":['; event Pod gone Started lastTimestamp 10:01:00 | cut -c2-; echo ']}'; } >alone.json
 bad "alone.json:1: events without pods: expected kubectl get pods,events -A -o json" info alone.json
 is "$(timeout 10 "$ORRERY" trace info alone.json --repair >/dev/null 2>&1; echo $?)" 0 "kubernetes: events alone, with --repair"
+sed 's/"namespace":"a"/"namespace":""/g; s/"phase":"Unknown"/"phase":""/' events.json >bare.json
+is "$(t convert bare.json | sed 1d | cut -d, -f1,2,3,10)" "gone,0,1800.5,60
+lost,0,1800,180" "kubernetes: events of pods without namespace and phase"
 sed 's/10:31:00.500000Z/yesterday/' events.json >wrong.json
 bad 'wrong.json:1: lastTimestamp: expected a time such as 2025-03-01T10:00:00Z, found "2025-03-01Tyesterday"' info wrong.json
 
