@@ -14,7 +14,7 @@ int k8s_events_add(struct k8s_events *e, const struct cJSON *item, const struct 
 /* Returns the number of events taken. */
 uint64_t k8s_events_count(const struct k8s_events *e);
 /* Sets a start or an end that the pod itself does not state. start: the first Started, else the last Scheduled. end: the last Preempted or
- * Evicted; of a pod that does not run, else the last Killing. The texts of o are valid. Returns whether a time was set. */
+ * Evicted; of a pod that does not run, else the last Killing. The texts of o are not read. Returns whether a time was set. */
 bool k8s_events_apply(struct k8s_events *e, const char *namespace, const char *name, bool runs, struct k8s_object *o);
 
 #endif

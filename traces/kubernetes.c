@@ -199,7 +199,9 @@ static const char *text_of(const struct kubernetes *k, uint32_t number)
 /* Pods whose own times are not known take them from events. */
 static void use_events(struct kubernetes *k)
 {
-	for (size_t i = 0; i < k->n && k8s_events_count(k->events); i++) {
+	if (!k8s_events_count(k->events))
+		return;
+	for (size_t i = 0; i < k->n; i++) {
 		const struct gathered *j = gather_at(k->jobs, k->pod[i].order);
 		bool runs = !strcmp(text_of(k, j->status), "Running");
 		if (k->pod[i].o.is_pod)
