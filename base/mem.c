@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 static void (*exhausted)(size_t wanted);
 
 void mem_on_exhaustion(void (*handler)(size_t wanted))
@@ -69,6 +73,16 @@ static _Thread_local int64_t held;
 int64_t mem_held_by_policies(void)
 {
 	return held;
+}
+
+int64_t mem_in_use(void)
+{
+#if defined __GLIBC__ && __GLIBC_PREREQ(2, 33)
+	struct mallinfo2 now = mallinfo2();
+	return (int64_t)(now.uordblks + now.hblkhd);
+#else
+	return 0;
+#endif
 }
 
 void *orr_alloc(size_t count, size_t size)

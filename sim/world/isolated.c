@@ -34,6 +34,7 @@ struct before {
 	int output; /* read end of the pipe that replaces standard output */
 	ino_t memory;
 	int64_t held; /* blocks of orr_alloc() */
+	int64_t in_use;
 };
 
 /* Replaces standard output by a pipe that does not block, so that a policy cannot write into the output of orrery. */
@@ -60,6 +61,7 @@ static void remember(struct before *b)
 	b->rounding = fegetround();
 	b->memory = file_of_results();
 	b->held = mem_held_by_policies();
+	b->in_use = mem_in_use();
 	watch_output(b);
 }
 
@@ -116,8 +118,16 @@ static bool left_thread(void)
 	return true;
 }
 
+/* Returns the memory in MiB that a policy has left, apart from the results, with their room to grow; 0 if it may be that of a library. */
+static int64_t left_memory(const struct before *b, const struct run_result *r)
+{
+	enum { MIB = 1 << 20, FEW = 64 };
+	int64_t left = (mem_in_use() - b->in_use - 2 * (int64_t)result_pack_size(r)) / MIB;
+	return left > FEW ? left : 0;
+}
+
 /* Returns an error for what a policy has left behind. */
-static int refuse_rest(const struct before *b, const char *label, struct orr_error *err)
+static int refuse_rest(const struct before *b, const char *label, const struct run_result *r, struct orr_error *err)
 {
 	int64_t held = mem_held_by_policies() - b->held;
 	if (waitpid(-1, NULL, WNOHANG) >= 0 || errno != ECHILD)
@@ -131,6 +141,10 @@ static int refuse_rest(const struct before *b, const char *label, struct orr_err
 		return orr_fail(err, ORR_EFAIL,
 			"policy %.100s: left %lld blocks of orr_alloc(), or queues of orr_queue_new(): expected destroy() to free them",
 			label, (long long)held);
+	int64_t memory = left_memory(b, r);
+	if (memory)
+		return orr_fail(err, ORR_EFAIL, "policy %.100s: left %lld MiB of malloc(): expected destroy() to free all memory", label,
+			(long long)memory);
 	return ORR_OK;
 }
 
@@ -248,7 +262,7 @@ static int run(const struct isolated_task *t, struct orr_error *err)
 	if (!rc)
 		rc = refuse_changes(&before, p->label, err);
 	if (!rc)
-		rc = refuse_rest(&before, p->label, err);
+		rc = refuse_rest(&before, p->label, r, err);
 	if (rc || !t->work)
 		return rc ? rc : hand_over(t, r, err);
 	return pwrite(CHILD_FD, out, t->n_out, ISOLATED_BEGIN) == (ssize_t)t->n_out
