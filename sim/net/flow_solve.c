@@ -9,14 +9,14 @@
  * only grows, so the solve ends. At its end every flow has a bottleneck, so the rates are max-min fair.
  *
  * If a change spreads far, these rounds cost more than freeing all groups that may be affected at once: those at least as fast
- * as the slowest touched group. So after a solve that frees more than a quarter of the flows, the next few solves start this
- * way. Freeing too many groups takes time and changes no rate.
+ * as the slowest touched group. So after a solve that frees more than a quarter of the flows in many rounds, the next few solves
+ * start this way. Freeing too many groups takes time and changes no rate.
  */
 #include "net/flow_state.h"
 
 /* Levels within this distance are equal; rounding errors are far smaller. */
 static const double SAME = 1e-12;
-enum { WIDE_SOLVES = 31, WORTH_IT = 8 };
+enum { WIDE_SOLVES = 31, WORTH_IT = 8, FEW_ROUNDS = 3 };
 
 /* Frees a group; returns true if the group was fixed. */
 static bool free_group(struct flownet *f, uint32_t link)
@@ -345,13 +345,15 @@ void flow_solve(struct flownet *f)
 {
 	if (flow_solve_lone(f) || !begin(f))
 		return;
+	int rounds = 0;
 	do {
 		survey(f);
 		fill(f);
+		rounds++;
 	} while (widen(f));
 	if (f->n_wide)
 		f->n_wide--;
-	else if (f->freed.n > f->n_draining / 4 && f->freed.n > WORTH_IT)
+	else if (rounds > FEW_ROUNDS && f->freed.n > f->n_draining / 4 && f->freed.n > WORTH_IT)
 		f->n_wide = WIDE_SOLVES;
 	settle(f);
 }
