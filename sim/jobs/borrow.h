@@ -10,6 +10,8 @@
 #define ORR_JOBS_BORROW_H
 
 #include "jobs/job.h"
+#include "jobs/quota.h"
+#include "jobs/victims.h"
 
 /* Returns whether the request fits, and the quota allows it, at once or when borrowers are stopped. given: allocations that are released
  * first; freed: their GPUs, 1/1000. */
@@ -23,7 +25,14 @@ bool borrow_make_room(struct orr_jobs *w, const struct job *job, const struct po
 void borrow_clear(
 	struct orr_jobs *w, const struct job *job, const struct pool_request *r, const uint32_t *node, const uint32_t *gpus, size_t n);
 
-/* Returns the nodes as the policy of the present call sees them. */
-const struct quota_view *borrow_view(struct orr_jobs *w);
+/* Returns whether borrowers may be stopped now: in the first call of an instant only, so that partitions do not take turns. */
+bool borrow_is_reclaiming(const struct orr_jobs *w);
+/* Returns whether a partition other than `but` is above its quota. */
+bool borrow_has_others(const struct quotas *q, uint32_t but);
+/* Returns the next job that may be stopped, from `slot` on towards earlier starts of its partition; NONE: none. *over: use of the partition
+ * above its quota, without the jobs returned so far. */
+uint32_t borrow_next(const struct orr_jobs *w, uint32_t slot, uint64_t types, int64_t *over);
+/* Returns the jobs of other partitions on these GPU types that may be stopped, latest start first. Time: proportional to their number. */
+struct victim *borrow_victims(const struct orr_jobs *w, uint32_t partition, uint64_t types, uint32_t *n);
 
 #endif

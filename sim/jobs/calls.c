@@ -2,7 +2,7 @@
 #include "jobs/calls.h"
 
 #include "base/mem.h"
-#include "jobs/borrow.h"
+#include "jobs/quota_view.h"
 #include "jobs/causes.h"
 #include "jobs/limits.h"
 #include "jobs/quota_set.h"
@@ -116,7 +116,7 @@ static bool is_part_due(struct orr_jobs *w, uint32_t object, bool *has_capacity)
 	if (!part->live)
 		return false;
 	w->policy.at = object;
-	uint64_t gpus = quota_digest(w, object, w->config->cluster->n_types > 1 ? borrow_view(w) : NULL);
+	uint64_t gpus = quota_digest(w, object, w->config->cluster->n_types > 1 ? quota_view_sums(w) : NULL);
 	uint64_t of_others = w->slots.given - part->given;
 	*has_capacity |= gpus != part->told || (part->is_blocked && of_others != part->told_of);
 	part->told = gpus;

@@ -8,6 +8,7 @@
 #include "jobs/group.h"
 #include "jobs/limits.h"
 #include "jobs/quota.h"
+#include "jobs/quota_view.h"
 
 #include <stdlib.h>
 
@@ -64,6 +65,8 @@ void check_state(struct orr_jobs *w)
 		flows_check(w, false);
 	if (!wrong)
 		wrong = quota_check(w);
+	if (!wrong)
+		wrong = quota_view_check(w);
 	if (!wrong)
 		wrong = limits_check(w);
 	if (!wrong)

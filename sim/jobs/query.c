@@ -4,10 +4,10 @@
 
 #include "base/num.h"
 #include "jobs/bill.h"
-#include "jobs/borrow.h"
 #include "jobs/flows.h"
 #include "jobs/group.h"
 #include "jobs/quota.h"
+#include "jobs/quota_view.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -298,10 +298,11 @@ orr_job orr_job_first(const struct orr_jobs *w)
 
 /* ---- capacity ---- */
 
-/* The nodes as the policy of a partition sees them; NULL without partitions. Computing it changes no state that a policy sees. */
-static const struct quota_view *view(const struct orr_jobs *w)
+/* The cluster as the policy of a partition sees it; NULL without partitions. Computing it changes no state that a policy sees. */
+static const struct quota_view *view(const struct orr_jobs *w, bool nodes)
 {
-	return w->quotas ? borrow_view((struct orr_jobs *)(uintptr_t)w) : NULL;
+	struct orr_jobs *x = (struct orr_jobs *)(uintptr_t)w;
+	return !w->quotas ? NULL : nodes ? quota_view_nodes(x) : quota_view_sums(x);
 }
 
 /* Returns the GPUs of a partition that are free, and adds those that it holds if `all` is set. With one GPU type, unless jobs may be
@@ -311,7 +312,7 @@ static uint32_t gpus_of_partition(const struct orr_jobs *w, bool all)
 	const struct quotas *q = w->quotas;
 	int64_t room = quota_room(w, w->policy.at) / 1000, free = room < w->pool->free_gpus ? room : w->pool->free_gpus;
 	if (w->config->cluster->n_types > 1 || (q->borrows && q->reclaim == QUOTA_PREEMPT))
-		free = view(w)->free_gpus;
+		free = view(w, false)->free_gpus;
 	return (uint32_t)((free > 0 ? free : 0) + (all ? q->part[w->policy.at].used / 1000 : 0));
 }
 
@@ -350,7 +351,7 @@ uint32_t orr_total_gpus_of(const struct orr_jobs *w, uint32_t gpu_type)
 	if (gpu_type >= w->config->cluster->n_types)
 		return 0;
 	if (w->quotas)
-		return w->config->cluster->n_types == 1 ? gpus_of_partition(w, true) : view(w)->total_of[gpu_type];
+		return w->config->cluster->n_types == 1 ? gpus_of_partition(w, true) : view(w, false)->total_of[gpu_type];
 	return w->pool->total[gpu_type];
 }
 
@@ -359,7 +360,7 @@ uint32_t orr_free_gpus_of(const struct orr_jobs *w, uint32_t gpu_type)
 	if (gpu_type >= w->config->cluster->n_types)
 		return 0;
 	if (w->quotas)
-		return w->config->cluster->n_types == 1 ? gpus_of_partition(w, false) : view(w)->free_of[gpu_type];
+		return w->config->cluster->n_types == 1 ? gpus_of_partition(w, false) : view(w, false)->free_of[gpu_type];
 	return w->pool->free[gpu_type];
 }
 
@@ -389,7 +390,7 @@ bool orr_node_get(const struct orr_jobs *w, uint32_t node, struct orr_node_info 
 		.mem_mib = or_unlimited(c->mem_mib),
 		.mem_mib_free = s->is_closed ? 0 : s->mem_free,
 		.rack = c->rack };
-	const struct quota_view *v = view(w);
+	const struct quota_view *v = view(w, true);
 	if (v) {
 		out->gpus = v->held[node] + v->free[node];
 		out->gpus_free = v->free[node];

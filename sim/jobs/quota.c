@@ -27,6 +27,7 @@ void quota_begin(struct orr_jobs *w)
 		q->part[i].quota = 1000 * (int64_t)set->of[i].gpus;
 		q->all += q->part[i].quota;
 		q->order[i] = i;
+		q->part[i].last_running = NONE;
 	}
 	q->view.of = NONE;
 	q->view.held = mem_zalloc(w->config->cluster->n_nodes + 1u, sizeof *q->view.held);
@@ -152,19 +153,71 @@ void quota_forgets(struct orr_jobs *w, const struct job *job, bool was_waiting)
 		change(w, job, 0, -own_request(w, job));
 }
 
-void quota_takes(struct orr_jobs *w, const struct job *job)
+uint32_t quota_whole(const struct pool_alloc *a)
 {
-	if (w->quotas)
-		change(w, job, quota_held(job), -own_request(w, job));
+	const struct pool_piece *x = pool_pieces(a);
+	uint32_t sum = 0;
+	for (uint32_t i = 0; i < a->n && !a->is_beside; i++)
+		sum += x[i].slot == POOL_WHOLE ? x[i].gpus : 0;
+	return sum;
+}
+
+static bool is_later(const struct job *a, const struct job *b)
+{
+	return a->last_start != b->last_start ? a->last_start > b->last_start : a->number > b->number;
+}
+
+/* Adds a job to the running jobs of its partition. Jobs that started at this instant may have larger numbers. */
+static void link_running(struct orr_jobs *w, struct job *job)
+{
+	struct quota_part *p = &w->quotas->part[job->partition];
+	struct job *of = w->slots.job;
+	uint32_t next = NONE, prev = p->last_running;
+	for (; prev != NONE && is_later(&of[prev], job); prev = of[prev].part_prev)
+		next = prev;
+	job->part_prev = prev;
+	job->part_next = next;
+	if (prev != NONE)
+		of[prev].part_next = slot_of(w, job);
+	if (next == NONE)
+		p->last_running = slot_of(w, job);
+	else
+		of[next].part_prev = slot_of(w, job);
+}
+
+static void unlink_running(struct orr_jobs *w, const struct job *job)
+{
+	struct job *of = w->slots.job;
+	if (job->part_prev != NONE)
+		of[job->part_prev].part_next = job->part_next;
+	if (job->part_next == NONE)
+		w->quotas->part[job->partition].last_running = job->part_prev;
+	else
+		of[job->part_next].part_prev = job->part_prev;
+}
+
+void quota_takes(struct orr_jobs *w, struct job *job)
+{
+	if (!w->quotas)
+		return;
+	link_running(w, job);
+	if (job->alloc.type < CLUSTER_MAX_TYPES)
+		w->quotas->part[job->partition].held_of[job->alloc.type] += quota_whole(&job->alloc);
+	change(w, job, quota_held(job), -own_request(w, job));
 }
 
 void quota_gives(struct orr_jobs *w, const struct job *job)
 {
 	if (!w->quotas)
 		return;
-	w->quotas->part[job->partition].given++;
-	if (job->sharers == 1) /* otherwise another job goes on with the GPUs */
-		change(w, job, -quota_held(job), 0);
+	struct quota_part *p = &w->quotas->part[job->partition];
+	p->given++;
+	unlink_running(w, job);
+	if (job->sharers != 1)
+		return; /* another job goes on with the GPUs */
+	if (job->alloc.type < CLUSTER_MAX_TYPES)
+		p->held_of[job->alloc.type] -= quota_whole(&job->alloc);
+	change(w, job, -quota_held(job), 0);
 }
 
 void quota_waits(struct orr_jobs *w, const struct job *job)

@@ -26,27 +26,31 @@ enum quota_reclaim { QUOTA_WAIT, QUOTA_PREEMPT };
 
 struct quota_part {
 	int64_t quota, used;
-	int64_t waiting;   /* requests of waiting jobs, each at most the quota */
-	int64_t requested; /* the part of them within the quota */
-	uint64_t live;     /* jobs that the policy knows */
-	uint64_t jobs;     /* number that has arrived */
-	uint64_t told;     /* quota_digest() of which the policy last heard */
-	uint64_t given;    /* releases of GPUs by jobs of the partition */
-	uint64_t told_of;  /* releases by jobs of others that the policy last heard of */
-	bool is_due;       /* schedule() of its policy is due */
-	bool is_blocked;   /* the quota allowed a start, no GPUs were free for it, and none were released by others since then */
-	int64_t since;     /* used has not changed since then */
+	int64_t waiting;       /* requests of waiting jobs, each at most the quota */
+	int64_t requested;     /* the part of them within the quota */
+	uint64_t live;         /* jobs that the policy knows */
+	uint64_t jobs;         /* number that has arrived */
+	uint64_t told;         /* quota_digest() of which the policy last heard */
+	uint64_t given;        /* releases of GPUs by jobs of the partition */
+	uint64_t told_of;      /* releases by jobs of others that the policy last heard of */
+	bool is_due;           /* schedule() of its policy is due */
+	bool is_blocked;       /* the quota allowed a start, no GPUs were free for it, and none were released by others since then */
+	uint32_t last_running; /* slot of its running job that started last, on ties that with the largest number; NONE: none runs */
+	uint32_t held_of[CLUSTER_MAX_TYPES]; /* whole GPUs that its jobs hold, by type; jobs that share GPUs count these once */
+	int64_t since;                       /* used has not changed since then */
 	timeline_sum borrowed_ns, used_ns;
 };
 
-/* The nodes as the policy of a partition sees them. */
+/* The cluster as the policy of a partition sees it (quota_view.h). */
 struct quota_view {
-	uint32_t of;           /* partition; NONE: none yet */
-	uint64_t changes;      /* of the pool */
-	int64_t room, call;    /* call: number of the call at this instant */
-	uint32_t *held, *free; /* by node: GPUs of the partition's jobs; free ones that it may use */
+	uint32_t of;                                                      /* partition; NONE: none yet */
+	uint64_t changes;                                                 /* of the pool */
+	int64_t room, call;                                               /* call: number of the call at this instant */
 	uint32_t total_of[CLUSTER_MAX_TYPES], free_of[CLUSTER_MAX_TYPES]; /* with several types, each has up to the whole allowance */
 	uint32_t free_gpus;                                               /* of all types */
+	bool is_restricted;                                               /* more GPUs of a type are free than it may use */
+	bool has_nodes;                                                   /* held and free are those of this view */
+	uint32_t *held, *free; /* by node: GPUs of the partition's jobs; free ones that it may use */
 };
 
 struct quotas {
@@ -61,6 +65,7 @@ struct quotas {
 	orr_job *lost;                /* preempted jobs of which their policies have not been told */
 	uint32_t n_lost, cap_lost;
 	struct quota_view view;
+	uint32_t n_checks;
 };
 
 void quota_begin(struct orr_jobs *w);
@@ -74,11 +79,14 @@ int64_t quota_request(const struct pool_request *r);
 /* Returns the GPUs that a running job's own allocation takes, 1/1000; 0 of one beside another allocation. */
 int64_t quota_held(const struct job *job);
 
+/* Returns the whole GPUs of an allocation; 0 of one beside another allocation. */
+uint32_t quota_whole(const struct pool_alloc *a);
+
 /* The policy learns of a waiting job, or the job ends. */
 void quota_knows(struct orr_jobs *w, const struct job *job);
 void quota_forgets(struct orr_jobs *w, const struct job *job, bool was_waiting);
 /* A job starts on its GPUs, or is about to release them and waits or ends. */
-void quota_takes(struct orr_jobs *w, const struct job *job);
+void quota_takes(struct orr_jobs *w, struct job *job);
 void quota_gives(struct orr_jobs *w, const struct job *job);
 void quota_waits(struct orr_jobs *w, const struct job *job);
 

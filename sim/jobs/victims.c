@@ -15,6 +15,12 @@ static int by_start(const void *a, const void *b)
 	return x->number < y->number ? 1 : -1;
 }
 
+void victims_sort(struct victim *v, uint32_t n)
+{
+	if (n)
+		qsort(v, n, sizeof *v, by_start);
+}
+
 struct victim *victims_of(
 	const struct orr_jobs *w, uint64_t types, bool (*is_exempt)(const struct job *job, const void *ctx), const void *ctx, uint32_t *n)
 {
@@ -25,7 +31,7 @@ struct victim *victims_of(
 		if (!job->alloc.is_beside && job->alloc.type < CLUSTER_MAX_TYPES && types >> job->alloc.type & 1 && !is_exempt(job, ctx))
 			v[(*n)++] = (struct victim){ job->last_start, job->number, w->slots.running[i], false };
 	}
-	qsort(v, *n, sizeof *v, by_start);
+	victims_sort(v, *n);
 	return v;
 }
 

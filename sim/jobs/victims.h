@@ -12,6 +12,7 @@ struct victim {
 	bool is_spared; /* the others suffice */
 };
 
+void victims_sort(struct victim *v, uint32_t n);
 /* Returns the running jobs on GPUs of a suitable type, latest start first, except those that is_exempt() names. Of jobs that share GPUs,
  * the one that holds them stands for all. The caller frees the list with mem_free(). */
 struct victim *victims_of(

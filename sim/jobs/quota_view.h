@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * quota_view.h - the cluster as the policy of a partition sees it
+ *
+ * Its GPUs by type follow from sums: those that its jobs hold, and free ones, at most what the partition may use. With reclaim=preempt,
+ * GPUs of jobs that may be stopped for it count as free. The nodes are computed when a policy asks for one, and kept until a change.
+ */
+#ifndef ORR_JOBS_QUOTA_VIEW_H
+#define ORR_JOBS_QUOTA_VIEW_H
+
+#include "jobs/quota.h"
+
+/* Returns the sums for the policy of the present call. Time: GPU types, and jobs that may be stopped. */
+const struct quota_view *quota_view_sums(struct orr_jobs *w);
+/* As above, with the nodes. Time: nodes, and running jobs of the partition, once per change. */
+const struct quota_view *quota_view_nodes(struct orr_jobs *w);
+
+/* Compares the sums of one partition, each time another one, with those over all nodes; its GPUs by node and the jobs that may be stopped
+ * with a search of all running jobs. Returns what is wrong, or NULL. */
+const char *quota_view_check(struct orr_jobs *w);
+
+#endif
