@@ -3,23 +3,18 @@
  * Shockwave (Zheng et al., "Shockwave: Fair and Efficient Cluster Scheduling for Dynamic Adaptation in Machine Learning", NSDI 2023): a
  * market over the next `window` rounds. A plan gives each job a number of rounds n so that
  *
- *	maximise  sum w log(U + offset) / sum w - lambda H / H0
+ *	maximise  sum w log(U + offset) / sum w - lambda H / H0      (shockwave_plan.h)
  *
- *	U   share of the job's work that is done at the end of the window
- *	w   max(1, rho)^k: rho = (age + time left x contention) / (run time alone x mean contention so far), its expected finish-time
- *	fairness
- *	H   longest remaining run time after the window, and the GPU time left over all GPUs; H0: the same before the window
- *
- * under sum g n <= GPUs x window. The published code solves an integer program over rounds with Gurobi. That program
- * does not distinguish the rounds of a window, so the variable here is n. The program is concave; `pieces` chords of each logarithm make
- * it linear, and GLPK solves it (lexlp.h).
+ * with w = max(1, rho)^k: rho = (age + time left x contention) / (run time alone x mean contention so far), the job's expected finish-time
+ * fairness. The published code solves an integer program over rounds with Gurobi. That program does not distinguish the rounds of a window,
+ * so the variable here is n. The program is concave; chords of each logarithm make it linear, and GLPK solves it.
  *
  * Each round runs the jobs that need all rounds left of their plan, then the others with rounds left, shortest time left first. GPUs left
  * over go to the other jobs in order of w. A new plan is made if jobs arrived or ended, or the window is over. Run times are estimates that
  * include batch changes.
  */
-#include "lexlp.h"
 #include "members.h"
+#include "shockwave_plan.h"
 
 #include <orrery/jobs.h>
 
@@ -168,60 +163,22 @@ static void weigh(struct shockwave *s, struct orr_jobs *w)
 
 /* ---- the plan ---- */
 
-/* Adds a job's columns: n in pieces of equal length, each with the slope of its chord. Returns the first column. */
-static int add_job(struct lexlp *lp, const struct shockwave *s, const struct member *m, int goal, double scale, double rounds)
-{
-	int first = -1;
-	double round_s = (double)s->round / 1e9, done = m->alone_s - m->left_s, width = rounds / s->pieces;
-	for (int p = 0; p < s->pieces; p++) {
-		double from = (done + p * width * round_s) / m->alone_s, to = (done + (p + 1) * width * round_s) / m->alone_s;
-		int col = lexlp_col(lp, 0, width);
-		first = first < 0 ? col : first;
-		lexlp_goal_set(lp, goal, col, m->weight * scale * log((fmin(to, 1) + s->offset) / (fmin(from, 1) + s->offset)) / width);
-	}
-	return first;
-}
-
 /* Sets `open` of every member. */
 static bool plan(struct shockwave *s, struct orr_jobs *w)
 {
-	struct lexlp *lp = lexlp_new();
+	struct shockwave_market market = { s->gpus, (double)s->round / 1e9, s->offset, s->lambda, s->window, s->pieces };
+	struct shockwave_job *job = orr_alloc(s->n + 1, sizeof *job);
 	struct orr_error err = { 0 };
-	double round_s = (double)s->round / 1e9, sum = 0, longest = 0, gpu_rounds = 0;
-	for (size_t i = 0; i < s->n; i++) {
-		sum += s->member[i].weight;
-		longest = fmax(longest, s->member[i].left_s / round_s);
-		gpu_rounds += s->member[i].gpus * s->member[i].left_s / round_s;
-	}
-	double before = fmax(longest, gpu_rounds / fmax(1, s->gpus));
-	int goal = lexlp_goal(lp), room = lexlp_row(lp, -INFINITY, s->gpus * s->window),
-	    total = lexlp_row(lp, gpu_rounds / fmax(1, s->gpus), INFINITY);
-	int end = lexlp_col(lp, 0, before), n_cols = 1;
-	lexlp_goal_set(lp, goal, end, -s->lambda / before);
-	lexlp_set(lp, total, end, 1);
 	for (size_t i = 0; i < s->n; i++) {
 		const struct member *m = &s->member[i];
-		double left = m->left_s / round_s, rounds = fmin(s->window, ceil(left));
-		int first = add_job(lp, s, m, goal, 1 / sum, rounds), row = lexlp_row(lp, left, INFINITY);
-		lexlp_set(lp, row, end, 1);
-		for (int p = 0; p < s->pieces; p++, n_cols++) {
-			lexlp_set(lp, row, first + p, 1);
-			lexlp_set(lp, room, first + p, m->gpus);
-			lexlp_set(lp, total, first + p, m->gpus / fmax(1, s->gpus));
-		}
+		job[i] = (struct shockwave_job){ .gpus = m->gpus, .alone_s = m->alone_s, .left_s = m->left_s, .weight = m->weight };
 	}
-	lexlp_end_after_goals(lp);
-	double *x = orr_alloc((size_t)n_cols + 1, sizeof *x);
-	int rc = lexlp_solve(lp, x, &err);
-	for (size_t i = 0; i < s->n && !rc; i++) {
-		s->member[i].open = 0;
-		for (int p = 0; p < s->pieces; p++)
-			s->member[i].open += x[1 + (int)i * s->pieces + p];
-	}
+	int rc = shockwave_plan(&market, job, s->n, &err);
+	for (size_t i = 0; i < s->n && !rc; i++)
+		s->member[i].open = job[i].rounds;
 	if (rc)
 		orr_give_up(w, 0, err.text);
-	lexlp_free(lp);
-	orr_free(x);
+	orr_free(job);
 	s->left = s->window;
 	s->is_changed = false;
 	return !rc;

@@ -35,6 +35,51 @@ is "$(shared)" 0 "gandiva: no pairs while all jobs fit"
 printf 'submit_s,duration_s,gpus,occupancy\n0,80,1,0.9\n0,60,1,0.9\n' >full.csv
 is "$(ends full.csv 1x1 gandiva --set policy.gandiva.pair_limit=1.2 --set policy.gandiva.round=60s)" "140 120" "gandiva: a pair below the limit takes turns"
 is "$(shared)" 0 "gandiva: and does not share"
+# Three jobs of 120 s on one GPU, in rounds of 60 s: 0 1 2 have one round each, then 2 continues, as all have had one, and ends at 240 s; 0 and 1.
+printf 'submit_s,duration_s,gpus\n0,120,1\n0,120,1\n0,120,1\n' >turns.csv
+is "$(ends turns.csv 1x1 gandiva --set policy.gandiva.pair_limit=2 --set policy.gandiva.round=60s)" "300 360 240" "gandiva: turns of jobs"
+# A pair at full speed and a job have equal shares, 180 s each. Seed 0 pairs jobs 1 and 2: 0 runs to 60 s, the pair to 180 s, 0 to its end at 300 s,
+# the pair to 360 s. Seed 1 pairs 0 and 2: the pair to 60 s, 1 to 180 s, the pair to its end at 300 s, 1 to 360 s.
+printf 'submit_s,duration_s,gpus,occupancy\n0,180,1,0.5\n0,180,1,0.5\n0,180,1,0.5\n' >pair.csv
+is "$(ends pair.csv 1x1 gandiva --set policy.gandiva.round=60s)" "300 360 360" "gandiva: turns of a job and a pair"
+is "$(ends pair.csv 1x1 gandiva --set policy.gandiva.round=60s --set policy.gandiva.seed=1)" "300 360 300" "gandiva: turns of a pair and a job"
+# The rules of turns, restated: jobs in order of rounds so far, running first, number, each if its GPUs are left. A new job has the least number of
+# rounds of those present. A decision each 60 s, the first at an arrival.
+cat >turns.awk <<'EOT'
+function before(a, b) { return rounds[a] != rounds[b] ? rounds[a] < rounds[b] : runs[a] != runs[b] ? runs[a] > runs[b] : a < b }
+function decide(   i, k, n, x, left, order) {
+  n = 0
+  for (i = 0; i < jobs; i++) if (live[i]) order[n++] = i
+  for (i = 1; i < n; i++) for (k = i; k > 0 && before(order[k], order[k - 1]); k--) { x = order[k]; order[k] = order[k - 1]; order[k - 1] = x }
+  left = G
+  for (i = 0; i < n; i++) { x = order[i]; runs[x] = gpus[x] <= left; if (runs[x]) { left -= gpus[x]; rounds[x]++ } }
+}
+BEGIN { FS = ","; jobs = 0 } NR > 1 { at[jobs] = $1; work[jobs] = $2; gpus[jobs] = $3; jobs++ }
+END {
+  while (ended < jobs) {
+    t = 1e18 # the next arrival, end or decision
+    if (arrived < jobs) t = at[arrived]
+    for (i = 0; i < jobs; i++) if (live[i] && runs[i] && now + work[i] < t) t = now + work[i]
+    if (arrived > ended && due > now && due < t) t = due
+    for (i = 0; i < jobs; i++) if (live[i] && runs[i]) { work[i] -= t - now; if (work[i] < 1e-6) { live[i] = runs[i] = 0; ended++; end[i] = t } }
+    now = t
+    if (arrived < jobs && at[arrived] <= now + 1e-9) {
+      least = -1
+      for (i = 0; i < jobs; i++) if (live[i] && (least < 0 || rounds[i] < least)) least = rounds[i]
+      rounds[arrived] = least < 0 ? 0 : least; live[arrived++] = 1 }
+    if (arrived > ended && now >= due - 1e-9) { decide(); due = now + 60 }
+  }
+  for (i = 0; i < jobs; i++) printf "%s%.3f", i ? " " : "", end[i]
+  print "" }
+EOT
+same=0
+for seed in $(seq 25); do
+  awk -v seed="$seed" 'BEGIN { srand(seed); print "submit_s,duration_s,gpus"; n = 3 + int(rand() * 12); for (i = 0; i < n; i++) {
+    printf "%.3f,%d,%d\n", t, 20 + 900 * rand(), 1 + 3 * rand(); t += 150 * rand() * rand() * (1 + 20 * (rand() < 0.1)) } }' >t.csv
+  ends t.csv 1x4 gandiva --set policy.gandiva.pair_limit=2 --set policy.gandiva.round=60s >/dev/null
+  [ "$(awk -F, 'NR > 1 { printf "%s%.3f", sep, $5; sep = " " } END { print "" }' out/gandiva.jobs.csv)" = "$(awk -v G=4 -f turns.awk t.csv)" ] && same=$((same + 1))
+done
+is "$same" 25 "gandiva: every end of 25 random traces is that of the rules of turns, restated"
 # Memory: 9 + 9 GiB do not fit a P100 with 16 GiB.
 printf 'submit_s,duration_s,gpus,occupancy,gpu_mem_mib\n0,80,1,0.4,9000\n0,60,1,0.4,9000\n' >memory.csv
 is "$(ends memory.csv 1x1:p100 gandiva --set policy.gandiva.round=60s)" "140 120" "gandiva: jobs that need more memory than the GPU has do not share it"
