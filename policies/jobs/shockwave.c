@@ -144,14 +144,26 @@ static void evict(void *self, struct orr_jobs *w, orr_job j)
 	(void)self, (void)w, (void)j;
 }
 
+/* Returns the run time left, the cost of a start included while the job waits. A limit counts all time on GPUs. */
+static double time_left(const struct shockwave *s, struct orr_jobs *w, orr_job j, double alone_s)
+{
+	struct orr_job_info info;
+	if (!orr_job_get(w, j, &info))
+		return 0;
+	if (s->estimate == ORR_ESTIMATE_LIMIT)
+		return alone_s - (double)info.attained_ns / 1e9;
+	double ran_s = info.state == ORR_JOB_RUNNING ? (double)(orr_now(w) - info.started_ns) / 1e9 : 0;
+	return (double)orr_job_estimate_run_ns(w, j, s->estimate, s->factor) / 1e9 - ran_s;
+}
+
 static void weigh(struct shockwave *s, struct orr_jobs *w)
 {
 	double now = contention(s), top = 0;
 	for (size_t i = 0; i < s->n; i++) {
 		struct member *m = &s->member[i];
-		double age_s = s->since_s - m->submit_s, ran_s = (double)orr_job_attained_ns(w, m->job) / 1e9;
+		double age_s = s->since_s - m->submit_s;
 		m->alone_s = fmax(1, (double)orr_job_estimate_ns(w, m->job, s->estimate, s->factor) / 1e9);
-		m->left_s = fmax(1, m->alone_s - ran_s);
+		m->left_s = fmax(1, fmin(m->alone_s, time_left(s, w, m->job, m->alone_s)));
 		double mean = age_s > 0 ? (s->present - m->present) / age_s : now;
 		double rho = (age_s + m->left_s * now) / (m->alone_s * mean);
 		m->weight = s->k * log(fmax(1, rho));
@@ -174,8 +186,10 @@ static bool plan(struct shockwave *s, struct orr_jobs *w)
 		job[i] = (struct shockwave_job){ .gpus = m->gpus, .alone_s = m->alone_s, .left_s = m->left_s, .weight = m->weight };
 	}
 	int rc = shockwave_plan(&market, job, s->n, &err);
-	for (size_t i = 0; i < s->n && !rc; i++)
-		s->member[i].open = job[i].rounds;
+	for (size_t i = 0; i < s->n && !rc; i++) { /* a plan that ends a job has whole rounds, however little is left */
+		bool is_end = job[i].rounds * market.round_s >= job[i].left_s * (1 - 1e-6);
+		s->member[i].open = is_end ? ceil(job[i].left_s / market.round_s) : job[i].rounds;
+	}
 	if (rc)
 		orr_give_up(w, 0, err.text);
 	orr_free(job);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Policy shockwave: the plan of two jobs by hand, all jobs end under --check, equal bytes; its shipped JCTs beside ours.
+# Policy shockwave: plans of two and three jobs by hand, all jobs end under --check, equal bytes; the authors' 120 jobs. The program itself:
+# tests/jobs/unit_shockwave.c.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$(realpath "$ORRERY")
 cd "$work" || exit 1
@@ -15,6 +16,15 @@ ends() {
 # have done nothing, so the gain is log(2 / 1) against log(1.1 / 1).
 printf 'submit_s,duration_s,gpus\n0,1000,1\n0,100,1\n' >two.csv
 is "$(ends two.csv 1x1 policy.shockwave.round=100s policy.shockwave.window=1 policy.shockwave.k=0 policy.shockwave.lambda=0)" "1100 100" "the job that progresses most runs first"
+market=(policy.shockwave.round=100s policy.shockwave.k=0 policy.shockwave.lambda=0)
+# At 100 s job 0 has 10 s left. Of three rounds it gains nothing after a tenth, so the other job has all that is left, which is 2.8 rounds with five chords:
+# it needs every round, and job 0 runs in the third, because a plan that ends a job has a whole round for it.
+printf 'submit_s,duration_s,gpus\n0,110,1\n50,1000,1\n' >rest.csv
+is "$(ends rest.csv 1x1 "${market[@]}" policy.shockwave.window=3)" "310 1110" "a job with a part of a round left has a round of the plan"
+# A start costs 90 s of a round of 100 s. Jobs 0 and 1 take turns, and each start leaves 10 s of work: costs of starts are no progress.
+printf 'submit_s,duration_s,gpus\n0,200,1\n0,200,1\n0,10000,1\n' >costs.csv
+first=$(ends costs.csv 1x1 "${market[@]}" policy.shockwave.window=1 policy.shockwave.offset=0.01 jobs.start_cost=90s)
+is "$(awk '{ print ($1 < 6000), ($2 < 6000), ($3 > 14000) }' <<<"$first")" "1 1 1" "costs of starts are no progress ($first)"
 # Two GPUs, lambda large: the longest job runs throughout, and the others share the other GPU.
 printf 'submit_s,duration_s,gpus\n0,100,1\n0,100,1\n0,300,1\n' >long.csv
 is "$(ends long.csv 1x2 policy.shockwave.round=100s policy.shockwave.window=3 policy.shockwave.k=0 policy.shockwave.lambda=1000 | cut -d' ' -f 3)" 300 "a large lambda keeps the makespan"
@@ -30,4 +40,12 @@ is "$(ends many.csv 2x4 policy.shockwave.error=2 | wc -w)" 60 "estimates that ar
 printf 'submit_s,duration_s,gpus\n0,100000,1\n0,1,1\n0,100000,1\n100,1,1\n' >wait.csv
 is "$(ends wait.csv 1x1 policy.shockwave.k=100 | wc -w)" 4 "weights of any size"
 like "$("$orrery" jobs two.csv --cluster 1x1:v100,1x1:t4 --policy shockwave 2>&1)" "shockwave: expected a cluster with one GPU type" "two types"
+# The authors' 120 jobs (oracles/shockwave): as shipped, the makespan and the worst rho are the least of these policies.
+trace=$data/oracles/shockwave/trace120.csv
+if need "$trace"; then
+  "$orrery" jobs "$trace" --cluster 8x4 --policy shockwave,gandiva-fair,max-min,mst,ossp,themis,allox --set policy.gandiva-fair.round=120s --set policy.max-min.round=120s \
+    --set policy.mst.round=120s --set policy.ossp.round=120s --set policy.themis.round=120s --set jobs.start_cost=20s --check --no-figures -q --out out >/dev/null 2>err || cat err
+  least() { awk -F, -v m="$1" '$2 == m { print $3, $1 }' out/summary.csv | sort -g | awk 'NR == 1 { print $2 }'; }
+  is "$(least makespan) $(least ftf_static_max)" "shockwave shockwave" "120 jobs: the least makespan and the least worst rho of seven policies"
+fi
 tap_done
