@@ -9,7 +9,7 @@ sed -i 's/"seed": 1/"drop_unfit": true, "seed": 1/; s/"drop_unfit": true,$//' "$
 ORRERY_DATA_PATH=$work "$ORRERY" figures "$work/schedulers/" --check -q --out "$work/out" >"$work/said" 2>&1
 is "$? $(grep -v 'none.csv\|left out' "$work/said")" "0 " "orrery figures schedulers"
 rows=$(sed -n '2,$s/^"\([^"]*\)","[^"]*",/\1,/p' "$work/out/table.csv")
-is "$(printf '%s\n' "$rows" | grep -c .)" 177 "a row for each of three values, 26 policies and two traces, and for three values of seven policies"
+is "$(printf '%s\n' "$rows" | grep -c .)" 211 "a row for each of three values, 26 policies and two traces, for three values of seven policies, and 34 published orders"
 is "$(printf '%s\n' "$rows" | awk -F, '!($6 > 0) { print $1 }')" "" "every value is above 0"
 for what in philly itp; do
   is "$(for p in fifo fjf srtf; do simulated "jct-$what-$p"; done | sort -gr | paste -sd' ')" \
