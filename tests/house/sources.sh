@@ -17,6 +17,10 @@ is "$(cd empty &&
   make -n -f "$top_builddir/Makefile" srcdir="$source" top_srcdir="$source" VPATH="$source" cli/policy_new.o 2>/dev/null | awk '/>paths.h/ { made = 1 } /policy_new.c/ { print made + 0; exit }')" \
   1 "in an empty folder, an object is compiled after paths.h is made, without make all"
 
+hot=$(cd "$source" && sh -c "$(sed -n '/^hot_objects()/,/^}/p' bootstrap.sh)"' && hot_objects')
+is "$(wc -w <<<"$hot" | awk '{ print ($1 > 50) }') $(for o in $hot; do [ -f "$top_builddir/$o" ] || echo "$o"; done)" "1 " \
+  "bootstrap.sh demo optimises objects of the program"
+
 can_copy "another build" 7 || exit 0
 copy_tree
 build_tree
