@@ -131,8 +131,7 @@ static void add_page(
 	/* Lengths follow the type: those of the layout are for 8 pt. */
 	double scale = look_font_pt(look) / 8, row_in = l.has_places ? 0.15 * scale : f->key_row_in * scale;
 	double legend_in = top_in * scale + row_in * (double)l.rows, width_in = look_width_in(look);
-	bool has_panels = l.has_places && !l.rows; /* whose height regards the look */
-	double height_in = has_panels            ? l.plot_in * scale + legend_in
+	double height_in = l.is_panels           ? l.plot_in * scale + legend_in
 			   : look->height_in > 0 ? look->height_in
 			   : look->is_slide      ? 4.5
 						 : l.plot_in * scale + legend_in;

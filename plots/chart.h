@@ -27,8 +27,10 @@ struct chart_series {
 	const char *label;
 	const struct chart_point *point; /* points; bars: one per category; cdf: a value and the share of values up to it */
 	size_t n;
-	bool marks_alone; /* marks without a line: published values next to simulated ones */
-	bool has_bounds;  /* of marks: low and high, of which one may be NaN, are the bounds within which a value counts as reproduced */
+	bool marks_alone;   /* marks without a line: published values next to simulated ones */
+	bool has_bounds;    /* of marks: low and high, of which one may be NaN, are the bounds within which a value counts as reproduced */
+	const char *colour; /* NULL: that of its place */
+	bool is_thin;       /* its sample in the legend is a thin dashed line */
 };
 
 struct chart {
@@ -36,6 +38,8 @@ struct chart {
 	enum chart_kind kind;
 	const char *x_label, *y_label;
 	bool log_x, log_y;
+	bool is_calendar;            /* CHART_CDF: times of seconds to years, instead of microseconds to hours */
+	const char *title;           /* a text before the legend; NULL: none */
 	double y_min, y_max;         /* NaN: the range is chosen from the data; bars and lines start at 0 */
 	const char *const *category; /* names of the x positions; NULL: x is a number */
 	size_t n_categories;
@@ -57,9 +61,13 @@ void chart_bounds_shown(const struct chart *c, bool *has_bounds, bool *has_misse
 #define CHART_BOUNDS_NAME "bounds"
 #define CHART_MISSED_NAME "none within bounds"
 
-/* Adds the variables of the legend and the margins of a figure that a template of its own draws; returns its layout. Of the points only the
- * largest values matter: the space of their numbers. */
-struct layout chart_place_legend(struct album *a, const struct chart *c);
+/* Adds a figure of curves whose data blocks are in the script, drawn by a template of its own; panels draw many curves. Of the points only
+ * the ranges matter. y_scale: factor of the values. */
+int chart_add_curves(struct album *a, const struct chart *c, const char *template, double y_scale, struct orr_error *err);
+/* Adds a figure whose data are in the script, as rows that need rows_in inches together, with margins on the left and below, in inches at 8
+ * pt. The series are the entries of the legend. */
+int chart_add_rows(
+	struct album *a, const struct chart *c, const char *template, double left, double below, double rows_in, struct orr_error *err);
 /* Adds a chart; no-op if no series has a point. */
 int chart_add(struct album *a, const struct chart *c, struct orr_error *err);
 

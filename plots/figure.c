@@ -10,22 +10,25 @@
 #include "results/report.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static int add_shared(struct album *a, const struct run_result *const *runs, size_t n, struct orr_error *err)
 {
 	static const struct {
-		const char *name, *file, *template;
-	} over_time[] = { { "utilisation", "utilisation", "utilisation" }, { "queue_length", "queue-length", "queue-length" },
-		{ "in_system", "in-system", "in-system" }, { "samples_per_s", "throughput-over-time", "samples-per-s" },
-		{ "loss", "loss", "loss" }, { "accuracy", "accuracy", "accuracy" } };
-	int code = curves_cdf(a, runs, n, figure_data_jct(&a->script, runs, n), "jct-cdf", err);
+		const char *name, *file, *y_label;
+		bool is_smooth;
+	} over_time[] = { { "utilisation", "utilisation", "GPUs in use (%)", false },
+		{ "queue_length", "queue-length", "waiting jobs", false }, { "in_system", "in-system", "requests in system", false },
+		{ "samples_per_s", "throughput-over-time", "samples/s", false }, { "loss", "loss", "loss", true },
+		{ "accuracy", "accuracy", "accuracy", true } };
+	int code = curves_cdf(a, runs, n, CURVES_JCT, err);
 	if (!code)
-		code = curves_cdf(a, runs, n, figure_data_latency(&a->script, runs, n), "latency-cdf", err);
+		code = curves_cdf(a, runs, n, CURVES_LATENCY, err);
 	if (!code)
-		code = curves_cdf(a, runs, n, figure_data_ttft(&a->script, runs, n), "ttft-cdf", err);
+		code = curves_cdf(a, runs, n, CURVES_TTFT, err);
 	for (size_t i = 0; i < sizeof over_time / sizeof *over_time && !code; i++)
-		code = curves_series(a, runs, n, over_time[i].name, over_time[i].file, over_time[i].template, err);
+		code = curves_series(a, runs, n, over_time[i].name, over_time[i].file, over_time[i].y_label, over_time[i].is_smooth, err);
 	return code;
 }
 
@@ -59,11 +62,28 @@ static int add_bars(struct album *a, const struct run_result *const *runs, size_
 
 int figures_timeline(struct album *a, const struct run_result *r, const char *file, struct orr_error *err)
 {
-	size_t titles, rows = figure_data_timeline(&a->script, r, FIGURE_DEVICES, &titles);
-	if (!rows)
+	struct figure_rows rows = figure_data_timeline(&a->script, r, FIGURE_DEVICES);
+	bool is_long = rows.name_length > 4; /* without a label of the axis */
+	struct sbuf title = { 0 };
+	if (!rows.rows)
 		return ORR_OK;
-	size_t key_rows = 1 + (titles > 3 ? (titles + 1) / 2 : 1); /* a row for the label, then the rows of plots/timeline.gp */
-	return album_add(a, file, "timeline", (struct layout){ 0.46 + fmax(1.1, 0.22 * (double)rows), key_rows, false }, err);
+	figure_put_label(&title, r);
+	char x_label[40];
+	snprintf(x_label, sizeof x_label, "time (%s)", rows.unit);
+	sbuf_printf(&a->script, "few_tics = %d\n", rows.name_length > 8);
+	struct chart c = { .file = file,
+		.kind = CHART_STACKED,
+		.x_label = x_label,
+		.y_label = is_long ? "" : "device",
+		.title = sbuf_text(&title),
+		.series = rows.key,
+		.n_series = rows.n,
+		.y_min = NAN,
+		.y_max = NAN };
+	double left = (is_long ? 0.10 : 0.26) + 0.07 * (double)rows.name_length;
+	int code = chart_add_rows(a, &c, "timeline", left, 0.42, fmax(1.1, 0.22 * (double)rows.rows), err);
+	sbuf_free(&title);
+	return code;
 }
 
 /* Adds the figures of the single run r; no-op if it has no data for them. */
@@ -78,15 +98,26 @@ static int add_timeline(struct album *a, const struct run_result *r, const char 
 
 static int add_gantt(struct album *a, const struct run_result *r, const char *name, struct orr_error *err)
 {
-	bool has_pauses;
-	size_t rows = figure_data_gantt(&a->script, r, FIGURE_GANTT_JOBS, &has_pauses);
-	if (!rows)
+	struct figure_rows rows = figure_data_gantt(&a->script, r, FIGURE_GANTT_JOBS);
+	if (!rows.rows)
 		return ORR_OK;
-	struct sbuf file = { 0 };
+	struct sbuf file = { 0 }, title = { 0 };
 	sbuf_printf(&file, "gantt-%s", name);
-	int code = album_add(
-		a, sbuf_text(&file), "gantt", (struct layout){ 0.46 + fmax(1.2, 0.14 * (double)rows), has_pauses ? 3 : 1, false }, err);
+	figure_put_label(&title, r);
+	char x_label[40];
+	snprintf(x_label, sizeof x_label, "time (%s)", rows.unit);
+	struct chart c = { .file = sbuf_text(&file),
+		.kind = CHART_STACKED,
+		.x_label = x_label,
+		.y_label = "job (GPUs)",
+		.title = sbuf_text(&title),
+		.series = rows.key,
+		.n_series = rows.n,
+		.y_min = NAN,
+		.y_max = NAN };
+	int code = chart_add_rows(a, &c, "gantt", 0.28 + 0.068 * (double)rows.name_length, 0.42, fmax(1.2, 0.14 * (double)rows.rows), err);
 	sbuf_free(&file);
+	sbuf_free(&title);
 	return code;
 }
 

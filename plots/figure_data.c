@@ -35,16 +35,6 @@ void figure_put_label(struct sbuf *b, const struct run_result *r)
 	sbuf_puts(b, r->is_oracle ? " (oracle)" : "");
 }
 
-static void put_labels(struct sbuf *b, const struct run_result *const *runs, size_t n)
-{
-	sbuf_printf(b, "n = %zu\narray label[%zu]\n", n, n);
-	for (size_t i = 0; i < n; i++) {
-		sbuf_printf(b, "label[%zu] = ", i + 1);
-		gnuplot_quote(b, runs[i]->label ? runs[i]->label : "", FIGURE_LABEL_BYTES);
-		sbuf_puts(b, runs[i]->is_oracle ? ".' (oracle)'\n" : "\n");
-	}
-}
-
 /* Ends a data block. gnuplot counts blocks, so an empty one still needs a line. */
 static void end_block(struct sbuf *b, bool is_empty)
 {
@@ -103,7 +93,7 @@ static double *ttft_times(const struct run_result *r, size_t *n_out, size_t *of)
 	return t;
 }
 
-static bool put_cdf(struct sbuf *b, const struct run_result *r, times_of times)
+static bool put_cdf(struct sbuf *b, const struct run_result *r, times_of times, struct figure_span *span)
 {
 	size_t n, of, last = 0;
 	double *t = times(r, &n, &of);
@@ -120,40 +110,41 @@ static bool put_cdf(struct sbuf *b, const struct run_result *r, times_of times)
 			sbuf_printf(b, "%.9g %.9g\n", t[rank], (double)rank / (double)of);
 		sbuf_printf(b, "%.9g %.9g\n", t[rank], (double)(rank + 1) / (double)of);
 		has_points = true;
+		span->from = fmin(span->from, t[rank]);
+		span->to = fmax(span->to, t[rank]);
 	}
 	mem_free(t);
 	end_block(b, !has_points);
 	return has_points;
 }
 
-static bool put_cdfs(struct sbuf *script, const struct run_result *const *runs, size_t n, times_of times)
+static bool put_cdfs(struct sbuf *script, const struct run_result *const *runs, size_t n, times_of times, struct figure_span *span)
 {
 	size_t start = script->len;
 	bool has_any = false;
+	*span = (struct figure_span){ INFINITY, 0, "s" };
 	sbuf_puts(script, "$data << EOD\n");
 	for (size_t i = 0; i < n; i++)
-		has_any |= put_cdf(script, runs[i], times);
+		has_any |= put_cdf(script, runs[i], times, span);
 	sbuf_puts(script, "EOD\n");
-	if (has_any)
-		put_labels(script, runs, n);
-	else
+	if (!has_any)
 		script->len = start;
 	return has_any;
 }
 
-bool figure_data_jct(struct sbuf *script, const struct run_result *const *runs, size_t n)
+bool figure_data_jct(struct sbuf *script, const struct run_result *const *runs, size_t n, struct figure_span *span)
 {
-	return put_cdfs(script, runs, n, jct_times);
+	return put_cdfs(script, runs, n, jct_times, span);
 }
 
-bool figure_data_latency(struct sbuf *script, const struct run_result *const *runs, size_t n)
+bool figure_data_latency(struct sbuf *script, const struct run_result *const *runs, size_t n, struct figure_span *span)
 {
-	return put_cdfs(script, runs, n, latency_times);
+	return put_cdfs(script, runs, n, latency_times, span);
 }
 
-bool figure_data_ttft(struct sbuf *script, const struct run_result *const *runs, size_t n)
+bool figure_data_ttft(struct sbuf *script, const struct run_result *const *runs, size_t n, struct figure_span *span)
 {
-	return put_cdfs(script, runs, n, ttft_times);
+	return put_cdfs(script, runs, n, ttft_times, span);
 }
 
 /* ---- time series ---- */
@@ -196,7 +187,7 @@ static void put_series(struct sbuf *b, const struct series *s, double unit_ns)
 	end_block(b, !s);
 }
 
-bool figure_data_series(struct sbuf *script, const struct run_result *const *runs, size_t n, const char *name)
+bool figure_data_series(struct sbuf *script, const struct run_result *const *runs, size_t n, const char *name, struct figure_span *span)
 {
 	int64_t end = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -210,8 +201,8 @@ bool figure_data_series(struct sbuf *script, const struct run_result *const *run
 	sbuf_puts(script, "$data << EOD\n");
 	for (size_t i = 0; i < n; i++)
 		put_series(script, find_series(runs[i], name), u->ns);
-	sbuf_printf(script, "EOD\ntime_unit = '%s'\ntime_end = %.9g\n", u->name, (double)end / u->ns);
-	put_labels(script, runs, n);
+	*span = (struct figure_span){ 0, (double)end / u->ns, u->name };
+	sbuf_printf(script, "EOD\ntime_end = %.9g\n", span->to);
 	return true;
 }
 
@@ -257,7 +248,7 @@ struct bar {
 	enum bar_kind kind;
 };
 
-struct chart {
+struct gantt {
 	const struct run_result *r;
 	const struct job_row **job; /* of each row, in order of their numbers */
 	size_t rows;
@@ -267,7 +258,7 @@ struct chart {
 	bool *has_events;       /* of each row */
 };
 
-static void add_bar(struct chart *c, int64_t from_ns, int64_t to_ns, size_t row, enum bar_kind kind)
+static void add_bar(struct gantt *c, int64_t from_ns, int64_t to_ns, size_t row, enum bar_kind kind)
 {
 	if (to_ns <= from_ns)
 		return;
@@ -276,7 +267,7 @@ static void add_bar(struct chart *c, int64_t from_ns, int64_t to_ns, size_t row,
 }
 
 /* Returns the row of a job; c->rows if it is not drawn. */
-static size_t row_of(const struct chart *c, uint64_t number)
+static size_t row_of(const struct gantt *c, uint64_t number)
 {
 	size_t k = 0;
 	while (k < c->rows && c->job[k]->number != number)
@@ -284,7 +275,7 @@ static size_t row_of(const struct chart *c, uint64_t number)
 	return k;
 }
 
-static void follow_event(struct chart *c, const struct event_row *e)
+static void follow_event(struct gantt *c, const struct event_row *e)
 {
 	static const char *const ends[] = { "stop", "finish", "kill", "evict" };
 	bool is_end = false;
@@ -306,7 +297,7 @@ static void follow_event(struct chart *c, const struct event_row *e)
 }
 
 /* Collects the bars of all rows. Waiting is a line from submission to the end, under the bars. */
-static void fill_chart(struct chart *c, int64_t last_ns)
+static void fill_chart(struct gantt *c, int64_t last_ns)
 {
 	for (size_t k = 0; k < c->rows; k++)
 		c->running_since[k] = -1;
@@ -324,7 +315,7 @@ static void fill_chart(struct chart *c, int64_t last_ns)
 }
 
 /* Adds the block of a kind of bars; returns whether there are any. */
-static bool put_bars(struct sbuf *b, const struct chart *c, enum bar_kind kind, double unit_ns)
+static bool put_bars(struct sbuf *b, const struct gantt *c, enum bar_kind kind, double unit_ns)
 {
 	bool is_empty = true;
 	for (size_t i = 0; i < c->n_bars; i++) {
@@ -348,7 +339,8 @@ static void put_tic_name(struct sbuf *b, const char *name, size_t max_bytes)
 	sbuf_free(&quoted);
 }
 
-static void put_row_names(struct sbuf *b, const struct chart *c)
+/* Returns the characters of the longest name. */
+static size_t put_row_names(struct sbuf *b, const struct gantt *c)
 {
 	enum { NAME_BYTES = 14 };
 	size_t widest = 0;
@@ -364,7 +356,7 @@ static void put_row_names(struct sbuf *b, const struct chart *c)
 		len = (len < NAME_BYTES ? len : NAME_BYTES) + (size_t)snprintf(NULL, 0, " (%u)", j->gpus);
 		widest = len > widest ? len : widest;
 	}
-	sbuf_printf(b, "label_width = %zu\n", widest);
+	return widest;
 }
 
 /* Events may be notes alone. */
@@ -377,7 +369,7 @@ static bool has_start(const struct run_result *r)
 }
 
 /* Finds the span of the chart: from the first submission to the last end of its jobs. If no job ended, the last event ends it. */
-static bool find_span(const struct chart *c, int64_t *first_ns, int64_t *last_ns)
+static bool find_span(const struct gantt *c, int64_t *first_ns, int64_t *last_ns)
 {
 	*first_ns = c->job[0]->submit_ns;
 	*last_ns = 0;
@@ -391,37 +383,39 @@ static bool find_span(const struct chart *c, int64_t *first_ns, int64_t *last_ns
 	return *last_ns > *first_ns;
 }
 
-/* Adds the chart to the script; c->job is complete. Returns whether it has bars WITH_PAUSES. */
-static bool put_chart(struct sbuf *script, struct chart *c, int64_t first_ns, int64_t last_ns)
+/* Adds the chart to the script; c->job is complete. */
+static void put_chart(struct sbuf *script, struct gantt *c, int64_t first_ns, int64_t last_ns, struct figure_rows *out)
 {
+	static const struct chart_series key[BAR_KINDS] = { [WAITING] = { .label = "waiting", .colour = "#777777", .is_thin = true },
+		[RUNNING] = { .label = "running", .colour = "#0072B2" },
+		[WITH_PAUSES] = { .label = "from first start to end, with pauses", .colour = "#56B4E9" } };
 	const struct time_unit *u = unit_for(last_ns - first_ns);
-	bool has[BAR_KINDS];
 	c->running_since = mem_zalloc(c->rows, sizeof *c->running_since);
 	c->has_events = mem_zalloc(c->rows, sizeof *c->has_events);
 	fill_chart(c, last_ns);
 	sbuf_puts(script, "$data << EOD\n");
 	for (int kind = 0; kind < BAR_KINDS; kind++)
-		has[kind] = put_bars(script, c, (enum bar_kind)kind, u->ns);
-	sbuf_printf(script, "EOD\ntime_unit = '%s'\ntime_start = %.9g\ntime_end = %.9g\nhas_pauses = %d\n", u->name,
-		(double)first_ns / u->ns, (double)last_ns / u->ns, has[WITH_PAUSES]);
-	put_row_names(script, c);
-	put_labels(script, &c->r, 1);
+		if (put_bars(script, c, (enum bar_kind)kind, u->ns))
+			out->key[out->n++] = key[kind];
+	sbuf_printf(script, "EOD\ntime_start = %.9g\ntime_end = %.9g\n", (double)first_ns / u->ns, (double)last_ns / u->ns);
+	out->unit = u->name;
+	out->name_length = put_row_names(script, c);
+	out->rows = c->rows;
 	mem_free(c->bar);
 	mem_free(c->running_since);
 	mem_free(c->has_events);
-	return has[WITH_PAUSES];
 }
 
-size_t figure_data_gantt(struct sbuf *script, const struct run_result *r, size_t max_jobs, bool *has_pauses)
+struct figure_rows figure_data_gantt(struct sbuf *script, const struct run_result *r, size_t max_jobs)
 {
-	struct chart c = { .r = r };
+	struct gantt c = { .r = r };
+	struct figure_rows out = { 0 };
 	int64_t first_ns, last_ns;
-	*has_pauses = false;
 	if (!r->n_jobs || !max_jobs || !has_start(r))
-		return 0;
+		return out;
 	c.job = figure_jobs_waited(r, max_jobs, true, &c.rows);
-	bool is_chart = find_span(&c, &first_ns, &last_ns);
-	*has_pauses = is_chart && put_chart(script, &c, first_ns, last_ns);
+	if (find_span(&c, &first_ns, &last_ns))
+		put_chart(script, &c, first_ns, last_ns, &out);
 	mem_free(c.job);
-	return is_chart ? c.rows : 0;
+	return out;
 }

@@ -1,8 +1,13 @@
-# A map. $data: rows of x, y, value; x and y are exponents of powers of two.
-set xlabel x_label
-set ylabel y_label
-set rmargin 9
-set cblabel z_label offset 1, 0
+# A map. $data: rows of x, y, value; x and y are exponents of powers of two. The scale of colours stands above the map, as a legend.
+set label 2 y_label at screen y_label_in / page_w, screen 0.5 center rotate
+set lmargin at screen 0.52 / page_w
+set rmargin at screen 1 - 0.12 / page_w
+set bmargin at screen 0.42 / page_h
+set tmargin at screen 1 - 0.42 / page_h
+set label 3 x_label at screen 0.56, screen 0.1 / page_h center
+set label 1 z_label at screen 0.02, screen 1 - 0.14 / page_h left
+set colorbox horizontal user origin screen 0.42, screen 1 - 0.2 / page_h size screen 0.5, screen 0.12 / page_h
+set cbtics 0.2 offset 0, 0.6 scale 0.3
 set cbrange [0:1]
 set palette defined (0 '#f7fbff', 0.5 '#6baed6', 1 '#08306b')
 unset grid

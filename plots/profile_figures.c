@@ -137,7 +137,7 @@ static int draw_map(struct album *a, const struct law *l, double peak, struct or
 	sbuf_puts(b, "EOD\n");
 	sbuf_printf(b, "x_min = y_min = %d\nx_max = y_max = %d\n", FIRST_POWER, LAST_POWER);
 	sbuf_puts(b, "x_label = 'rows and columns'\ny_label = 'inner dimension'\nz_label = 'share of the peak'\n");
-	return album_add(a, file, "map", album_layout(0, 0, 2.4), err);
+	return album_add(a, file, "map", album_layout(0, 0, 3.2), err);
 }
 
 static int draw_efficiency(struct album *a, const struct profile *p, const struct device *d, struct orr_error *err)

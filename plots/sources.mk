@@ -1,15 +1,14 @@
 # drawing: gnuplot, styles, images, timelines
 # Bottom first: a file calls only files before it (tests/house/order.sh).
-liborrery_a_SOURCES += plots/gnuplot.c plots/album.c plots/figure_data.c plots/chart_bounds.c plots/chart.c plots/curves.c plots/spot_figures.c \
+liborrery_a_SOURCES += plots/gnuplot.c plots/album.c plots/chart_bounds.c plots/chart_axes.c plots/chart_panels.c plots/chart.c plots/figure_data.c plots/curves.c plots/spot_figures.c \
 	plots/timeline_data.c plots/figure.c plots/profile_figures.c \
 	plots/html.c plots/svg_frame.c plots/svg.c plots/svg_bars.c
-liborrery_a_SOURCES += plots/album.h plots/chart.h plots/curves.h plots/figure.h plots/figure_data.h plots/gnuplot.h \
+liborrery_a_SOURCES += plots/album.h plots/chart.h plots/chart_parts.h plots/curves.h plots/figure.h plots/figure_data.h plots/gnuplot.h \
 	plots/profile_figures.h plots/spot_figures.h plots/html.h plots/svg.h plots/svg_frame.h
 # sources of plots
 plotsdir = $(pkgdatadir)/plots
-dist_plots_DATA = plots/style.gp plots/jct-cdf.gp plots/utilisation.gp plots/queue-length.gp plots/gantt.gp \
-	plots/lines.gp plots/panels.gp plots/bars.gp plots/timeline.gp plots/loss.gp plots/accuracy.gp plots/map.gp plots/latency-cdf.gp plots/ttft-cdf.gp \
-	plots/in-system.gp plots/cdf.gp plots/stacked.gp plots/steps.gp plots/instances.gp plots/samples-per-s.gp
+dist_plots_DATA = plots/style.gp plots/over-time.gp plots/gantt.gp plots/lines.gp plots/panels.gp plots/bars.gp plots/timeline.gp \
+	plots/map.gp plots/cdf.gp plots/stacked.gp plots/steps.gp
 # style and script of the page of orrery report
 PAGE_FILES = plots/page.css plots/page.js
 EXTRA_DIST += $(PAGE_FILES)

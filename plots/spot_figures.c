@@ -108,7 +108,7 @@ int spot_figures_single(struct album *a, const struct run_result *r, const char 
 	}
 	struct sbuf file = { 0 };
 	sbuf_printf(&file, "instances-%s", name);
-	int code = curves_series(a, lines, 3, "instances", sbuf_text(&file), "instances", err);
+	int code = curves_series(a, lines, 3, "instances", sbuf_text(&file), "instances", false, err);
 	sbuf_free(&file);
 	for (int k = 0; k < 3; k++)
 		mem_free(series[k].value);

@@ -1,6 +1,4 @@
 # Stacked bars in each category. $data index i: position from 1, size, begin and end of the piece.
-set xlabel x_label offset 0, 0.3 - x_drop
-set ylabel y_label offset (strstrt(y_label, "\n") ? -0.8 : 0), 0
 eval sprintf('set yrange [%s:%s]', y_min, y_max)
 set xrange [0.4:categories+0.6]
 set xtics scale 0 ('' 1)

@@ -1,6 +1,5 @@
 # Values over time. $data index i: time, value, which holds until the next time.
-set xlabel x_label offset 0, 0.3
-set ylabel y_label offset (strstrt(y_label, "\n") ? -0.8 : 0), 0
+set autoscale xfix
 if (log_y) { set logscale y }
 if (x_apart > 0) { set xtics x_apart }
 if (x_single) { set xtics (gprintf('%g', x_only) x_only) }

@@ -19,9 +19,14 @@ set border 3 linewidth 0.75
 set tics nomirror out scale 0.6
 set grid linetype 1 linecolor rgb '#dddddd' linewidth 0.5 dashtype solid
 set format '%g'
+# Numbers of the axes stand near the axes, labels of the axes at the edges of the page.
+set xtics offset 0, 0.25
+set ytics offset 0.5, 0
+y_label_in = 0.1
 # A shape for each series, so that curves differ without colour; hollow: published values.
 array filled[7] = [7, 5, 9, 11, 13, 15, 3]
-array hollow[7] = [6, 4, 8, 10, 12, 14, 2]
+array hollow[7] = [6, 4, 8, 10, 12, 14, 1]
+array disc[7] = [7, 5, 9, 11, 13, 15, 7]
 # Bounds of published values: a shade; a cross on the mark if no value lies within.
 bounds_colour = '#d4d4d4'
 shape_of(i) = (i-1) % 7 + 1
@@ -29,13 +34,19 @@ shape_of(i) = (i-1) % 7 + 1
 set key at screen 0.02, screen 0.985 left top Left reverse vertical maxrows key_rows samplen 3 spacing 1.1
 set tmargin at screen 1 - legend_share
 set rmargin 1.5
-# Entries placed one by one: key_x (share of the width), key_y (row), key_sample: 1 line, 2 line with mark, 3 bar, 4 hollow mark, 5 mark, 6 bounds, 7 cross.
+# Entries placed one by one: key_x (share of the width), key_y (row), key_sample: 1 line, 2 line with mark, 3 bar, 4 hollow mark, 5 mark, 6 bounds, 7 cross, 8 thin dashed line.
 # Margins chart_left, chart_right and chart_below, in inches at 8 pt, leave most of the page to the data.
 if (key_places) {
 	set key off
 	set lmargin at screen chart_left / page_w
 	set bmargin at screen chart_below / page_h
 	set rmargin at screen 1 - chart_right / page_w
+	if (y_apart > 0) { set ytics y_apart }
+	if (y_tics ne '') { eval 'set ytics ('.y_tics.')' }
+	x_label_lines = strstrt(x_label, "\n") ? 2 : 1
+	if (x_label ne '') { set label 97 x_label at screen (chart_left + page_w - chart_right) / 2 / page_w, screen (0.1 + 0.14 * (x_label_lines - 1)) / page_h center }
+	if (y_label ne '') { set label 98 y_label at screen y_label_in / page_w, screen (1 - legend_share + chart_below / page_h) / 2 center rotate }
+	if (key_title ne '') { set label 99 key_title at screen 0.02, screen 1 - key_top - key_row * 0.5 left front }
 	do for [i=1:key_n] {
 		if (key_sample[i]) {
 			y = 1 - key_top - key_row * (key_y[i] + 0.5)
@@ -47,10 +58,12 @@ if (key_places) {
 			if (key_sample[i] == 3) { set object 100+i rectangle from screen x + wide * 0.15, screen y - key_row * 0.27 to \
 				screen x + wide, screen y + key_row * 0.27 fillcolor rgb paint[i] fillstyle solid noborder front }
 			if (key_sample[i] == 2) { set label 200+i '' at screen x + wide / 2, screen y point linetype shade[i] pointtype filled[shape_of(shape[i])] pointsize 0.5*mark_scale front }
-			if (key_sample[i] == 4) { set label 200+i '' at screen x + wide / 2, screen y point linecolor rgb (is_bars ? '#000000' : paint[i]) \
-				pointtype hollow[shape_of(shape[i])] pointsize 0.7*mark_scale front }
+			if (key_sample[i] == 4) { set label 200+i '' at screen x + wide / 2, screen y point linecolor rgb (marks_black ? '#000000' : paint[i]) \
+				pointtype hollow[shape_of(shape[i])] pointsize 0.9*mark_scale front }
 			if (key_sample[i] == 6) { set object 100+i rectangle from screen x + wide * 0.15, screen y - key_row * 0.27 to \
 				screen x + wide, screen y + key_row * 0.27 fillcolor rgb bounds_colour fillstyle solid noborder front }
+			if (key_sample[i] == 8) { set arrow 100+i from screen x, screen y to screen x + wide, screen y nohead linecolor rgb paint[i] \
+				linewidth 1 dashtype (2,2) front }
 			if (key_sample[i] == 7) { set label 200+i '' at screen x + wide / 2, screen y point linecolor rgb '#000000' pointtype 2 pointsize 1.2*mark_scale linewidth 1.2 front }
 			if (key_sample[i] == 5) { set label 200+i '' at screen x + wide / 2, screen y point linecolor rgb paint[i] pointtype filled[shape_of(shape[i])] pointsize 0.7*mark_scale front }
 		}

@@ -94,6 +94,12 @@ static double place_of(const struct bars *b, size_t category, size_t i, double w
 	return svg_at(&b->x, (double)category) + width * ((double)b->shade[i] - (double)(b->slots - 1) / 2);
 }
 
+/* Returns the position of a mark: the middle of the category if its bounds are compared with all bars. */
+static double mark_place(const struct bars *b, size_t category, size_t i, double width)
+{
+	return b->c->series[i].has_bounds && chart_compares_all(b->c) ? svg_at(&b->x, (double)category) : place_of(b, category, i, width);
+}
+
 /* Draws the bounds of one category as shades over the slot, or the category (are_crosses: those missed as crosses). */
 static void put_bounds(const struct bars *b, size_t category, double width, bool are_crosses)
 {
@@ -102,11 +108,9 @@ static void put_bounds(const struct bars *b, size_t category, double width, bool
 		const struct chart_point *p = point_of(c, i, category);
 		if (!p || !c->series[i].has_bounds || (isnan(p->low) && isnan(p->high)) || (c->log_y && !(p->y > 0)))
 			continue;
-		double x = place_of(b, category, i, width);
-		bool is_all = chart_compares_all(c);
-		double middle = is_all ? svg_at(&b->x, (double)category) : x, half = width * (is_all ? (double)b->slots : 1) / 2;
+		double x = mark_place(b, category, i, width), half = width * (chart_compares_all(c) ? (double)b->slots : 1) / 2;
 		if (!are_crosses)
-			svg_bounds(b->out, &b->y, middle - half, middle + half, p->low, p->high);
+			svg_bounds(b->out, &b->y, x - half, x + half, p->low, p->high);
 		else if (chart_misses(c, i, category))
 			svg_cross(b->out, x, svg_at(&b->y, p->y));
 	}
@@ -123,7 +127,7 @@ static void put_group(const struct bars *b, size_t category, double width)
 			const struct chart_point *p = point_of(c, i, category);
 			if (!p || c->series[i].marks_alone != are_marks || (c->log_y && !(p->y > 0)))
 				continue;
-			double x = place_of(b, category, i, width);
+			double x = mark_place(b, category, i, width);
 			if (!are_marks && !c->log_y)
 				put_rect(b, x, width * 0.9, base, p->y, b->shade[i], c->series[i].label, p->y);
 			if (!c->series[i].has_bounds)

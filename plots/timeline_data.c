@@ -7,13 +7,17 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAX_DEVICES = 64 };
 
-static const char *const kinds[] = { "forward", "backward", "recompute", "optimizer", "codec", "work", "send", "weight gradient" };
-enum { KINDS = sizeof kinds / sizeof *kinds, OPTIONAL = 1 }; /* the last kinds are left out unless a span has one */
+static const struct {
+	const char *name, *title, *colour;
+} kinds[FIGURE_KINDS] = { { "forward", "forward", "#0072B2" }, { "backward", "backward", "#D55E00" },
+	{ "recompute", "recompute", "#F0A070" }, { "optimizer", "optimizer", "#009E73" }, { "codec", "codec", "#CC79A7" },
+	{ "work", "work", "#777777" }, { "send", "messages", "#E69F00" }, { "weight gradient", "weights", "#56B4E9" } };
 
 struct device_place {
 	uint32_t device;
@@ -121,58 +125,35 @@ static bool put_kind(struct sbuf *b, const struct run_result *r, const struct vi
 	return has_any;
 }
 
-/* Returns the number of kinds with a place in the figure. */
-static size_t kinds_shown(const struct run_result *r)
-{
-	for (size_t i = 0; i < r->n_spans; i++)
-		for (size_t k = KINDS - OPTIONAL; k < KINDS; k++)
-			if (!strcmp(r->spans[i].kind, kinds[k]))
-				return KINDS;
-	return KINDS - OPTIONAL;
-}
-
-/* Returns the name of a kind in the legend; short names, so that three fit into a row. */
-static const char *title_of(const char *kind)
-{
-	return !strcmp(kind, "send") ? "messages" : !strcmp(kind, "weight gradient") ? "weights" : kind;
-}
-
-size_t figure_data_timeline(struct sbuf *script, const struct run_result *r, size_t max_devices, size_t *titles)
+struct figure_rows figure_data_timeline(struct sbuf *script, const struct run_result *r, size_t max_devices)
 {
 	struct view v = find_view(r, max_devices);
-	*titles = 0;
-	bool has[KINDS];
-	size_t n_kinds = kinds_shown(r);
+	struct figure_rows out = { 0 };
 	if (!(v.to_s > v.from_s)) {
 		mem_free(v.place);
-		return 0;
+		return out;
 	}
 	double unit_s = v.to_s - v.from_s >= 5 ? 1 : v.to_s - v.from_s >= 5e-3 ? 1e-3 : 1e-6;
 	sbuf_puts(script, "$data << EOD\n");
-	for (size_t k = 0; k < n_kinds; k++) {
-		has[k] = put_kind(script, r, &v, kinds[k], unit_s);
-		*titles += has[k];
-	}
-	sbuf_printf(script, "EOD\ntitles = %zu\ntime_unit = '%s'\ntime_end = %.9g\nkinds = %zu\narray kind[%zu]\narray is_there[%zu]\n",
-		*titles,
-		unit_s == 1     ? "s"
-		: unit_s < 1e-4 ? "us"
-				: "ms",
-		(v.to_s - v.from_s) / unit_s, n_kinds, n_kinds, n_kinds);
-	for (size_t k = 0; k < n_kinds; k++)
-		sbuf_printf(script, "kind[%zu] = '%s'\nis_there[%zu] = %d\n", k + 1, title_of(kinds[k]), k + 1, has[k]);
+	for (size_t k = 0; k < FIGURE_KINDS; k++)
+		if (put_kind(script, r, &v, kinds[k].name, unit_s))
+			out.key[out.n++] = (struct chart_series){ .label = kinds[k].title, .colour = kinds[k].colour };
+	out.unit = unit_s == 1 ? "s" : unit_s < 1e-4 ? "us" : "ms";
+	sbuf_printf(script, "EOD\ntime_end = %.9g\nkinds = %d\narray hue[%d]\n", (v.to_s - v.from_s) / unit_s, FIGURE_KINDS, FIGURE_KINDS);
+	for (size_t k = 0; k < FIGURE_KINDS; k++)
+		sbuf_printf(script, "hue[%zu] = '%s'\n", k + 1, kinds[k].colour);
 	sbuf_printf(script, "devices = %zu\narray device[%zu]\n", v.n, v.n);
 	for (size_t k = 0; k < v.n; k++) {
+		char number[16];
+		snprintf(number, sizeof number, "%" PRIu32, v.row[k].device);
+		const char *name = v.row[k].name ? v.row[k].name : number;
 		sbuf_printf(script, "device[%zu] = ", k + 1);
-		if (v.row[k].name)
-			gnuplot_quote(script, v.row[k].name, FIGURE_LABEL_BYTES);
-		else
-			sbuf_printf(script, "'%" PRIu32 "'", v.row[k].device);
+		gnuplot_quote(script, name, FIGURE_LABEL_BYTES);
 		sbuf_putc(script, '\n');
+		out.name_length = strlen(name) > out.name_length ? strlen(name) : out.name_length;
 	}
-	sbuf_puts(script, "n = 1\narray label[1]\nlabel[1] = ");
-	gnuplot_quote(script, r->label ? r->label : "", FIGURE_LABEL_BYTES);
-	sbuf_putc(script, '\n');
+	out.name_length = out.name_length < FIGURE_LABEL_BYTES ? out.name_length : FIGURE_LABEL_BYTES;
+	out.rows = v.n;
 	mem_free(v.place);
-	return v.n;
+	return out;
 }

@@ -109,8 +109,7 @@ static void test_charts(void)
 			"''\nmarks[3] = 1\n",
 			"slots = 2\narray shade[4]\n", "\nshade[1] = 1\n", "\nshade[2] = 2\n", "\nshade[3] = 1\n", "\nshade[4] = 2\n",
 			"\nshape[4] = 2\npaint[4] = '#D55E00'\n", "x_label = 'x'\nlog_x = 0\nlog_y = 0\n", "\ny_label = 'y'\n",
-			"categories = 0\ntics_turned = 0\nx_drop = 0\ny_min = '*'\ny_max = '*'\ny_min = '0'\nis_bars = 0\narray key_x",
-			NULL },
+			"categories = 0\ntics_turned = 0\ny_min = '*'\ny_max = '*'\ny_min = '0'\nis_bars = 0\nmarks_black = 0\n", NULL },
 		"lines and marks: the k-th marks have the shade of the k-th line");
 	c.log_y = true;
 	c.y_max = 7.5;
@@ -253,7 +252,7 @@ static void test_tics(void)
 		.n_categories = 3,
 		.series = &one,
 		.n_series = 1 };
-	chart_has(&split, (const char *const[]){ "\ncategory[1] = 'xxxxxxx'.\"\\n\".'xxxxxxx'\n", "\ntics_turned = 0\nx_drop = 1\n", NULL },
+	chart_has(&split, (const char *const[]){ "\ncategory[1] = 'xxxxxxx'.\"\\n\".'xxxxxxx'\n", "\ntics_turned = 0\n", NULL },
 		"names with a blank are split before they are turned");
 	/* The legend places labels that are not empty side by side: 26 points for the sample, 5 for a digit, and gaps of 9. */
 	struct chart_series three[] = { { "123456789012345", NUMBERS({ 1, 2, NAN, NAN }), 1, false }, { "123456789012345", NULL, 0, false },
@@ -270,7 +269,7 @@ static void test_page(void)
 {
 	struct album a = { 0 };
 	struct orr_error err = { 0 };
-	ok(!album_add(&a, "fig", "loss", (struct layout){ 2.1, 2 }, &err), "a figure is added: %s", err.text);
+	ok(!album_add(&a, "fig", "over-time", (struct layout){ 2.1, 2 }, &err), "a figure is added: %s", err.text);
 	/* The legend has 0.12 in and two rows of 0.16 in (SVG: 0.21 in), above 2.1 in of plot. The units are 96 and 300 per inch. */
 	static const char *const wanted[] = { "key_rows = 2\n", "legend_share = 0.173228\nset terminal pdfcairo ",
 		" size 3.50in,2.54in\nset output 'fig.pdf.tmp'\n", "legend_share = 0.204545\nset terminal svg ",
@@ -289,8 +288,8 @@ static int write_album(const char *to, struct orr_error *err)
 {
 	struct album a = { 0 };
 	*err = (struct orr_error){ 0 };
-	int rc = album_add(&a, "one", "loss", (struct layout){ 1, 1 }, err);
-	rc = rc ? rc : album_add(&a, "two", "loss", (struct layout){ 1, 1 }, err);
+	int rc = album_add(&a, "one", "over-time", (struct layout){ 1, 1 }, err);
+	rc = rc ? rc : album_add(&a, "two", "over-time", (struct layout){ 1, 1 }, err);
 	rc = rc ? rc : album_write(&a, in_dir(to), err);
 	album_free(&a);
 	return rc;

@@ -13,6 +13,7 @@
 
 enum { S = 1000000000 };
 
+static struct figure_span span;
 static const int64_t s = S;
 
 static void script_is(struct sbuf *script, const char *want, const char *what)
@@ -36,17 +37,15 @@ static void test_jct(void)
 	const struct run_result *runs[] = { &a, &none, &b };
 	struct sbuf script = { 0 };
 	/* Of four jobs two have ended, after 5 and 10 s. A job of 0 s is outside a log axis but counts in the shares. */
-	ok(figure_data_jct(&script, runs, 3), "jobs have a distribution");
-	script_is(&script,
-		"$data << EOD\n5 0\n5 0.25\n10 0.5\n\n\nNaN NaN NaN\n\n\n2 0.666666667\n2 1\n\n\nEOD\nn = 3\narray label[3]\nlabel[1] = "
-		"'fifo'\n"
-		"label[2] = ''\nlabel[3] = 'o'.\"'\".'x'.' (oracle)'\n",
-		"shares are of all jobs");
+	ok(figure_data_jct(&script, runs, 3, &span), "jobs have a distribution");
+	script_is(
+		&script, "$data << EOD\n5 0\n5 0.25\n10 0.5\n\n\nNaN NaN NaN\n\n\n2 0.666666667\n2 1\n\n\nEOD\n", "shares are of all jobs");
+	ok(span.from == 2 && span.to == 10, "from the shortest to the longest time");
 	sbuf_puts(&script, "before\n");
-	ok(!figure_data_jct(&script, &runs[1], 1) && script.len == 7, "without jobs nothing is added");
+	ok(!figure_data_jct(&script, &runs[1], 1, &span) && script.len == 7, "without jobs nothing is added");
 	sbuf_free(&script);
 	b.n_jobs = 2;
-	ok(!figure_data_jct(&script, &runs[2], 1) && script.len == 0, "nor for jobs of 0 s alone");
+	ok(!figure_data_jct(&script, &runs[2], 1, &span) && script.len == 0, "nor for jobs of 0 s alone");
 	sbuf_free(&script);
 }
 
@@ -61,14 +60,13 @@ static void test_requests(void)
 	struct run_result a = { .label = (char[]){ "a" }, .requests = q, .n_requests = 4 };
 	const struct run_result *runs[] = { &a };
 	struct sbuf script = { 0 };
-	ok(figure_data_latency(&script, runs, 1), "requests have latencies");
-	script_is(&script, "$data << EOD\n1 0\n1 0.25\n2 0.5\n\n\nEOD\nn = 1\narray label[1]\nlabel[1] = 'a'\n",
-		"of completed requests, as a share of all");
-	ok(figure_data_ttft(&script, runs, 1), "and times to the first token");
-	script_is(&script, "$data << EOD\n0.25 0\n0.25 0.333333333\n0.5 0.666666667\n\n\nEOD\nn = 1\narray label[1]\nlabel[1] = 'a'\n",
-		"as a share of requests with tokens");
+	ok(figure_data_latency(&script, runs, 1, &span), "requests have latencies");
+	script_is(&script, "$data << EOD\n1 0\n1 0.25\n2 0.5\n\n\nEOD\n", "of completed requests, as a share of all");
+	ok(figure_data_ttft(&script, runs, 1, &span), "and times to the first token");
+	script_is(&script, "$data << EOD\n0.25 0\n0.25 0.333333333\n0.5 0.666666667\n\n\nEOD\n", "as a share of requests with tokens");
 	a.n_requests = 0;
-	ok(!figure_data_latency(&script, runs, 1) && !figure_data_ttft(&script, runs, 1) && !script.len, "no requests, no data");
+	ok(!figure_data_latency(&script, runs, 1, &span) && !figure_data_ttft(&script, runs, 1, &span) && !script.len,
+		"no requests, no data");
 	sbuf_free(&script);
 }
 
@@ -81,7 +79,7 @@ static void test_long_distribution(size_t n)
 	struct sbuf script = { 0 };
 	for (size_t i = 0; i < n; i++)
 		jobs[i].end_ns = (int64_t)(n - i) * s;
-	figure_data_jct(&script, runs, 1);
+	figure_data_jct(&script, runs, 1, &span);
 	const char *text = sbuf_text(&script) + strlen("$data << EOD\n");
 	size_t lines = 0;
 	bool good = true;
@@ -108,13 +106,9 @@ static void test_series(void)
 	struct run_result c = { .label = (char[]){ "c" }, .series = &point, .n_series = 1 };
 	const struct run_result *runs[] = { &b, &a, &c };
 	struct sbuf script = { 0 };
-	ok(figure_data_series(&script, runs, 3, "queue"), "a series");
-	script_is(&script,
-		"$data << EOD\nNaN NaN NaN\n\n\n0 1\n1 2.5\n299 3\n\n\n0 7\n\n\nEOD\ntime_unit = 's'\ntime_end = 299\nn = 3\narray "
-		"label[3]\nlabel[1] = 'b'\n"
-		"label[2] = 'a'\nlabel[3] = 'c'\n",
-		"has a block per run");
-	ok(!figure_data_series(&script, runs, 3, "loss") && !figure_data_series(&script, &runs[2], 1, "queue") && !script.len,
+	ok(figure_data_series(&script, runs, 3, "queue", &span), "a series");
+	script_is(&script, "$data << EOD\nNaN NaN NaN\n\n\n0 1\n1 2.5\n299 3\n\n\n0 7\n\n\nEOD\ntime_end = 299\n", "has a block per run");
+	ok(!figure_data_series(&script, runs, 3, "loss", &span) && !figure_data_series(&script, &runs[2], 1, "queue", &span) && !script.len,
 		"an unknown series, or one that ends at 0, has no data");
 	static const struct {
 		int64_t end_s;
@@ -125,10 +119,10 @@ static void test_series(void)
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
 		char want[80];
 		time[2] = ends[i].end_s * s;
-		figure_data_series(&script, runs, 2, "queue");
-		snprintf(want, sizeof want, "EOD\ntime_unit = '%s'\ntime_end = %.9g\n", ends[i].unit, ends[i].end);
-		ok(strstr(sbuf_text(&script), want) != NULL, "an axis to %lld s is in %s: at least five units", (long long)ends[i].end_s,
-			ends[i].unit);
+		figure_data_series(&script, runs, 2, "queue", &span);
+		snprintf(want, sizeof want, "EOD\ntime_end = %.9g\n", ends[i].end);
+		ok(strstr(sbuf_text(&script), want) && !strcmp(span.unit, ends[i].unit), "an axis to %lld s is in %s: at least five units",
+			(long long)ends[i].end_s, ends[i].unit);
 		snprintf(want, sizeof want, "\n%.9g 3\n", ends[i].end);
 		ok(strstr(sbuf_text(&script), want) != NULL, "and so are the points");
 		sbuf_free(&script);
@@ -148,7 +142,7 @@ static void test_long_series(size_t n)
 		time[i] = (int64_t)(10 + i * i % 3 + 3 * i) * s; /* steps of 1 to 4 s */
 		value[i] = (double)(i * 7 % 11);
 	}
-	figure_data_series(&script, runs, 1, "queue");
+	figure_data_series(&script, runs, 1, "queue", &span);
 	const char *text = sbuf_text(&script) + strlen("$data << EOD\n");
 	size_t lines = 0;
 	bool good = true;
@@ -186,52 +180,52 @@ static void test_gantt(void)
 		{ 7 * s, "start", 99, NULL }, { 8 * s, "kill", 7, NULL }, { 9 * s, "start", 1, NULL }, { 10 * s, "finish", 0, NULL } };
 	struct run_result r = { .label = (char[]){ "fifo" }, .jobs = jobs, .n_jobs = 3, .events = events, .n_events = 11 };
 	struct sbuf script = { 0 };
-	bool has_pauses;
-	ok(figure_data_gantt(&script, &r, 30, &has_pauses) == 3, "three jobs are drawn");
+	struct figure_rows rows;
+	ok((rows = figure_data_gantt(&script, &r, 30)).rows == 3, "three jobs are drawn");
 	/* Job 1 still runs when the last job ends. */
 	script_is(&script,
-		"$data << EOD\n0 10 1\n1 10 2\n2 8 3\n\n\n0 3 1\n4 8 3\n5 10 1\n9 10 2\n\n\nNaN NaN NaN\n\n\nEOD\ntime_unit = "
-		"'s'\ntime_start = 0\ntime_end "
-		"= 10\nhas_pauses = 0\njobs = 3\narray "
-		"job[3]\njob[1] = '0'.' (1)'\njob[2] = '1'.' (16)'\njob[3] = 'a%%b'.' (2)'\nlabel_width = 7\nn = 1\narray "
-		"label[1]\nlabel[1] = 'fifo'\n",
+		"$data << EOD\n0 10 1\n1 10 2\n2 8 3\n\n\n0 3 1\n4 8 3\n5 10 1\n9 10 2\n\n\nNaN NaN NaN\n\n\nEOD\ntime_start = 0\ntime_end "
+		"= 10\njobs = 3\narray "
+		"job[3]\njob[1] = '0'.' (1)'\njob[2] = '1'.' (16)'\njob[3] = 'a%%b'.' (2)'\n",
 		"waits and running periods");
-	ok(figure_data_gantt(&script, &r, 2, &has_pauses) == 2, "at most so many jobs");
-	ok(strstr(sbuf_text(&script), "\n\n0 3 1\n5 10 1\n9 10 2\n\n\n") && strstr(sbuf_text(&script), "label_width = 6\n"), "are rows");
+	ok(rows.name_length == 7 && !strcmp(rows.unit, "s") && rows.n == 2 && !strcmp(rows.key[0].label, "waiting") &&
+			!strcmp(rows.key[1].label, "running"),
+		"the legend has what is drawn");
+	ok((rows = figure_data_gantt(&script, &r, 2)).rows == 2, "at most so many jobs");
+	ok(strstr(sbuf_text(&script), "\n\n0 3 1\n5 10 1\n9 10 2\n\n\n") && rows.name_length == 6, "are rows");
 	sbuf_free(&script);
 	events[8].kind = "evict";
 	jobs[0].end_ns = -1;
 	jobs[0].submit_ns = jobs[0].start_ns = 5 * s / 2;
 	jobs[1].job_id = "a name of sixteen";
-	figure_data_gantt(&script, &r, 3, &has_pauses);
+	rows = figure_data_gantt(&script, &r, 3);
 	/* The last end is at 8 s, the first submission at 1 s. Bars that begin later are omitted. */
 	ok(strstr(sbuf_text(&script), "$data << EOD\n2.5 8 1\n1 8 2\n2 8 3\n\n\n") != NULL, "waits last until the end of the chart");
 	ok(strstr(sbuf_text(&script), "time_start = 1\ntime_end = 8\n") &&
-			strstr(sbuf_text(&script), "job[2] = 'a name of sixt…'.' (16)'\n") &&
-			strstr(sbuf_text(&script), "label_width = 19\n"),
+			strstr(sbuf_text(&script), "job[2] = 'a name of sixt…'.' (16)'\n") && rows.name_length == 19,
 		"it begins with the first submission, and long names are cut");
 	ok(strstr(sbuf_text(&script), "\n4 8 3\n") != NULL, "an eviction ends a period");
 	sbuf_free(&script);
 	jobs[2].end_ns = -1;
-	ok(figure_data_gantt(&script, &r, 3, &has_pauses) == 3 && strstr(sbuf_text(&script), "time_end = 10\n"),
+	ok((rows = figure_data_gantt(&script, &r, 3)).rows == 3 && strstr(sbuf_text(&script), "time_end = 10\n"),
 		"if no job ended, the last event ends the chart");
 	sbuf_free(&script);
 	struct event_row once = { 5 * s, "start", 1, NULL };
 	r.events = &once;
 	r.n_events = 1;
 	jobs[1].submit_ns = 0;
-	ok(figure_data_gantt(&script, &r, 2, &has_pauses) == 2 && strstr(sbuf_text(&script), "time_end = 5\n"),
+	ok((rows = figure_data_gantt(&script, &r, 2)).rows == 2 && strstr(sbuf_text(&script), "time_end = 5\n"),
 		"even if it is the only one");
 	sbuf_free(&script);
 	r.events = events;
 	r.n_events = 1;
-	ok(!figure_data_gantt(&script, &r, 3, &has_pauses) && !script.len, "notes alone are no chart");
+	ok(!figure_data_gantt(&script, &r, 3).rows && !script.len, "notes alone are no chart");
 	r.n_events = 11;
 	r.n_jobs = 0;
-	ok(!figure_data_gantt(&script, &r, 3, &has_pauses) && !script.len, "nor is a run without jobs");
+	ok(!figure_data_gantt(&script, &r, 3).rows && !script.len, "nor is a run without jobs");
 	r.n_jobs = 1;
 	r.n_events = 2;
-	ok(!figure_data_gantt(&script, &r, 3, &has_pauses) && !script.len, "nor one that ends when it begins");
+	ok(!figure_data_gantt(&script, &r, 3).rows && !script.len, "nor one that ends when it begins");
 	sbuf_free(&script);
 }
 
@@ -250,8 +244,8 @@ static void test_longest_waits(void)
 	struct event_row events[] = { { 5 * s, "start", 0, NULL }, { 10 * s, "finish", 0, NULL } };
 	struct run_result r = { .label = (char[]){ "x" }, .jobs = jobs, .n_jobs = 6, .events = events, .n_events = 2 };
 	struct sbuf script = { 0 };
-	bool has_pauses;
-	ok(figure_data_gantt(&script, &r, 3, &has_pauses) == 3 && has_pauses, "three of six jobs are drawn");
+	struct figure_rows rows;
+	ok((rows = figure_data_gantt(&script, &r, 3)).rows == 3 && rows.n == 3, "three of six jobs are drawn");
 	ok(strstr(sbuf_text(&script), "job[1] = '0'.' (1)'\njob[2] = '2'.' (1)'\njob[3] = '4'.' (1)'\n") != NULL,
 		"those that waited longest, in order of their numbers");
 	/* Job 2 ran all the time between start and end, job 4 did not. */
@@ -276,10 +270,8 @@ static void test_ends(void)
 		struct event_row events[] = { { 0, "start", 3, NULL }, { 60 * s, kinds[i], 3, NULL } };
 		struct run_result r = { .label = (char[]){ "x" }, .jobs = &job, .n_jobs = 1, .events = events, .n_events = 2 };
 		struct sbuf script = { 0 };
-		bool has_pauses;
-		figure_data_gantt(&script, &r, 3, &has_pauses);
-		ok(strstr(sbuf_text(&script), i < 4 ? "\n0 1 1\n" : "\n0 6.66666667 1\n\n\nNaN NaN NaN\n\n\nEOD\ntime_unit = 'min'\n") !=
-				NULL,
+		figure_data_gantt(&script, &r, 3);
+		ok(strstr(sbuf_text(&script), i < 4 ? "\n0 1 1\n" : "\n0 6.66666667 1\n\n\nNaN NaN NaN\n\n\nEOD\ntime_start = 0\n") != NULL,
 			"%s %s", kinds[i], i < 4 ? "ends a running period" : "does not");
 		sbuf_free(&script);
 	}
@@ -295,19 +287,17 @@ static void test_timeline(void)
 		{ .device = 5, .kind = "unheard", .start_s = 0.5, .end_s = 1 } };
 	struct run_result r = { .label = (char[]){ "x" }, .spans = spans, .n_spans = 6 };
 	struct sbuf script = { 0 };
-	size_t titles = 99;
-	ok(figure_data_timeline(&script, &r, 3, &titles) == 3 && titles == 3, "the three devices with the lowest numbers, three kinds");
+	struct figure_rows rows = figure_data_timeline(&script, &r, 3);
+	ok(rows.rows == 3 && rows.n == 3 && rows.name_length == 1 && !strcmp(rows.unit, "s") && !strcmp(rows.key[2].label, "messages"),
+		"the three devices with the lowest numbers, three kinds");
 	/* The time axis runs from 0.5 s, the first span of these devices, to 7 s. */
 	script_is(&script,
 		"$data << EOD\n0.5 2.5 2.62 3.14\n\n\n1.5 3.5 1.62 2.14\n\n\nNaN NaN NaN NaN\n\n\nNaN NaN NaN NaN\n\n\nNaN NaN NaN "
 		"NaN\n\n\nNaN NaN NaN NaN\n\n\n"
-		"2.5 6.5 1.18 1.38\n\n\nEOD\ntitles = 3\ntime_unit = 's'\ntime_end = 6.5\nkinds = 7\narray kind[7]\narray "
-		"is_there[7]\nkind[1] = 'forward'\n"
-		"is_there[1] = 1\nkind[2] = 'backward'\nis_there[2] = 1\nkind[3] = 'recompute'\nis_there[3] = 0\nkind[4] = "
-		"'optimizer'\nis_there[4] = 0\n"
-		"kind[5] = 'codec'\nis_there[5] = 0\nkind[6] = 'work'\nis_there[6] = 0\nkind[7] = 'messages'\nis_there[7] = 1\ndevices = "
-		"3\narray device[3]\n"
-		"device[1] = '1'\ndevice[2] = '3'\ndevice[3] = '5'\nn = 1\narray label[1]\nlabel[1] = 'x'\n",
+		"2.5 6.5 1.18 1.38\n\n\nNaN NaN NaN NaN\n\n\nEOD\ntime_end = 6.5\nkinds = 8\narray hue[8]\nhue[1] = '#0072B2'\nhue[2] = "
+		"'#D55E00'\nhue[3] = '#F0A070'\nhue[4] = '#009E73'\nhue[5] = '#CC79A7'\nhue[6] = '#777777'\nhue[7] = '#E69F00'\nhue[8] = "
+		"'#56B4E9'\ndevices = 3\narray device[3]\n"
+		"device[1] = '1'\ndevice[2] = '3'\ndevice[3] = '5'\n",
 		"work above, messages below, rows in the order of devices");
 	static const struct {
 		double span_s;
@@ -317,26 +307,26 @@ static void test_timeline(void)
 		char want[80];
 		struct span_row one = { .device = 0, .kind = "work", .start_s = 0, .end_s = units[i].span_s };
 		struct run_result o = { .label = NULL, .spans = &one, .n_spans = 1 };
-		snprintf(want, sizeof want, "time_unit = '%s'\ntime_end = %.9g\n", units[i].unit,
+		snprintf(want, sizeof want, "time_end = %.9g\n",
 			units[i].span_s * (*units[i].unit == 's'          ? 1
 						  : *units[i].unit == 'm' ? 1e3
 									  : 1e6));
-		ok(figure_data_timeline(&script, &o, 16, &titles) == 1 && titles == 1 && strstr(sbuf_text(&script), want) &&
-				strstr(sbuf_text(&script), "label[1] = ''\n"),
+		rows = figure_data_timeline(&script, &o, 16);
+		ok(rows.rows == 1 && rows.n == 1 && strstr(sbuf_text(&script), want) && !strcmp(rows.unit, units[i].unit),
 			"%g s are drawn in %s", units[i].span_s, units[i].unit);
 		sbuf_free(&script);
 	}
 	struct endpoint_row names[] = { { 3, "pool" }, { 5, "ser'ver" }, { 9, "pool" } };
 	r.endpoints = names;
 	r.n_endpoints = 3;
-	ok(figure_data_timeline(&script, &r, 3, &titles) == 3 &&
+	ok(figure_data_timeline(&script, &r, 3).rows == 3 &&
 			strstr(sbuf_text(&script), "device[1] = '1'\ndevice[2] = 'pool'\ndevice[3] = 'ser'.\"'\".'ver'\n"),
 		"devices of one name share a row");
 	ok(strstr(sbuf_text(&script), "0 30 1.88 2.14\n") && strstr(sbuf_text(&script), "2 4 1.62 1.88\n"), "each in its own band");
 	sbuf_free(&script);
 	r.n_endpoints = 0;
 	r.n_spans = 0;
-	ok(!figure_data_timeline(&script, &r, 3, &titles) && !titles && !script.len, "no spans, no data");
+	ok(!figure_data_timeline(&script, &r, 3).rows && !script.len, "no spans, no data");
 	sbuf_free(&script);
 }
 
@@ -346,10 +336,9 @@ static void test_many_devices(void)
 	struct span_row spans[100];
 	struct run_result r = { .label = (char[]){ "x" }, .spans = spans, .n_spans = 100 };
 	struct sbuf script = { 0 };
-	size_t titles;
 	for (uint32_t i = 0; i < 100; i++)
 		spans[i] = (struct span_row){ .device = i * 37 % 100, .kind = "work", .start_s = 0, .end_s = 1 };
-	ok(figure_data_timeline(&script, &r, 1000, &titles) == 64, "64 devices at most");
+	ok(figure_data_timeline(&script, &r, 1000).rows == 64, "64 devices at most");
 	const char *text = sbuf_text(&script);
 	ok(strstr(text, "\ndevice[1] = '0'\n") && strstr(text, "\ndevice[2] = '1'\n") && strstr(text, "\ndevice[64] = '63'\n"), "in order");
 	sbuf_free(&script);

@@ -1,6 +1,0 @@
-# Throughput over time. $data index i: time in time_unit, samples/s.
-set xlabel sprintf('time (%s)', time_unit) offset 0, 0.3
-set ylabel 'samples/s'
-set xrange [0:time_end]
-set yrange [0:*]
-plot for [i=1:n] $data index i-1 using 1:2 with steps linetype i title label[i]
