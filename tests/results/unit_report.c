@@ -316,7 +316,8 @@ static void gantt_of_eviction(void)
 	memcpy(copy, events, sizeof events);
 	struct run_result r = { .jobs = &job, .n_jobs = 1, .events = copy, .n_events = sizeof events / sizeof *events };
 	struct sbuf script = { 0 };
-	ok(figure_data_gantt(&script, &r, 30).rows == 1 && strstr(sbuf_text(&script), "\n0 4 1\n6 16 1\n"), "a job is not drawn as running while it has no node");
+	ok(figure_data_gantt(&script, &r, 30).rows == 1 && strstr(sbuf_text(&script), "\n0 4 1\n6 16 1\n"),
+		"a job is not drawn as running while it has no node");
 	ok(strstr(sbuf_text(&script), "'.\"'\".'%%d'") != NULL, "a job's name is neither used as a format nor ends a string");
 	sbuf_free(&script);
 }

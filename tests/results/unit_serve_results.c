@@ -201,14 +201,15 @@ static void curves(void)
 	const struct run_result *const runs[] = { r }, *const jobs[] = { none };
 	struct sbuf b = { 0 };
 	ok(figure_data_latency(&b, runs, 1, &span) && strstr(sbuf_text(&b), "$data << EOD\n0.333333333 0\n0.333333333 0.125\n"
-								     "0.333333333 0.25\n\n\nEOD\n"),
+									    "0.333333333 0.25\n\n\nEOD\n"),
 		"latency-cdf: shares are of all requests");
 	sbuf_clear(&b);
 	/* Requests 1 to 7 have outputs; requests 2, 4 and 6 have a first token. */
 	ok(figure_data_ttft(&b, runs, 1, &span) && strstr(sbuf_text(&b), " 0.428571429\n\n\nEOD\n"),
 		"ttft-cdf: shares are of the requests with tokens");
 	sbuf_clear(&b);
-	ok(!figure_data_latency(&b, jobs, 1, &span) && !figure_data_ttft(&b, jobs, 1, &span) && !b.len, "results of jobs have neither of these figures");
+	ok(!figure_data_latency(&b, jobs, 1, &span) && !figure_data_ttft(&b, jobs, 1, &span) && !b.len,
+		"results of jobs have neither of these figures");
 	sbuf_free(&b);
 	result_free(r);
 	result_free(none);
