@@ -306,8 +306,8 @@ ORR_API void orr_walk_end(struct orr_walk *walk);
 struct orr_round;
 ORR_API struct orr_round *orr_round_new(struct orr_jobs *w, int64_t period_ns); /* period 0: a decision at each change */
 ORR_API void orr_round_free(struct orr_round *r);
-/* Returns whether a period has passed since the last decision; otherwise schedule() will be called when it has. After a decision
- * schedule() is called again a period later, while jobs are live. */
+/* Returns whether a period has passed since the last decision, or no job runs; otherwise schedule() will be called when it has. After a
+ * decision schedule() is called again a period later, while jobs are live. */
 ORR_API bool orr_round_is_due(struct orr_round *r);
 ORR_API void orr_round_begin(struct orr_round *r);
 /* Lists n jobs that run together, on `gpus` GPUs (0: the request) of a type (ORR_ANY_TYPE: any). A job is listed at most once. */

@@ -229,10 +229,19 @@ static bool count_round(struct gavel *g)
 	return any;
 }
 
+/* Jobs on GPUs are found without a look at each. */
+static bool any_runs(const struct gavel *g, struct orr_jobs *w)
+{
+	bool runs = orr_free_gpus(w) < orr_total_gpus(w);
+	for (size_t i = 0; i < g->n && !runs; i++)
+		runs = g->member[i].milli && g->member[i].type != GAVEL_NOWHERE;
+	return runs;
+}
+
 static void own_round(struct gavel *g, struct orr_jobs *w)
 {
 	int64_t now = orr_now(w), due = g->recomputed + g->recompute_ns;
-	if (now < g->round_end)
+	if (now < g->round_end && any_runs(g, w))
 		return;
 	if (g->is_changed && now >= due) {
 		if (!gavel_allocate(g, w, (double)now / 1e9))

@@ -137,7 +137,7 @@ static double by_table(const struct orr_jobs *w, struct job *const *job, uint32_
 static double by_stages(struct orr_jobs *w, struct job *const *job, uint32_t n, uint32_t self)
 {
 	double together = interleaved_iteration_s(w, job, n);
-	return together > 0 ? iteration_s(job[self], stages_of(w, job[self])) / together : 0;
+	return together > 0 ? fmin(1, iteration_s(job[self], stages_of(w, job[self])) / together) : 0;
 }
 
 static double by_occupancy(struct job *const *job, uint32_t n)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rounds (orrery/jobs.h): leases of GPUs from one decision of a policy to the next, with few moves. */
 #include "jobs/group.h"
+#include "jobs/quota.h"
 #include "jobs/world.h"
 
 #include "base/mem.h"
@@ -55,10 +56,15 @@ static void call_at(struct orr_round *r, int64_t at)
 	orr_timer(r->w, at);
 }
 
+static bool any_runs(const struct orr_jobs *w)
+{
+	return w->quotas ? w->quotas->part[w->policy.at].last_running != NONE : w->slots.n_running > 0;
+}
+
 bool orr_round_is_due(struct orr_round *r)
 {
 	int64_t now = eng_now(r->w->engine);
-	bool is_due = now >= r->next || r->period <= 0;
+	bool is_due = now >= r->next || r->period <= 0 || !any_runs(r->w);
 	if (is_due)
 		r->next = num_add_sat(now, r->period);
 	if (r->period > 0)

@@ -33,6 +33,11 @@ is "$(ends mix.csv 1x4 max-min --set=policy.max-min.water_filling=false)" "$(end
 for p in allox gandiva-fair isolated max-min mst ossp themis; do
   like "$(ends mix.csv 1x4 "$p")" '^[0-9]+( [0-9]+){4}$' "$p: all jobs end"
 done
+# The first job ends at 10 s, and the second comes at 20 s: no job runs, so that a round of 360 s begins at once.
+printf 'submit_s,duration_s,gpus\n0,10,1\n20,10,1\n' >idle.csv
+for p in gavel gandiva-fair isolated max-min mst ossp themis gandiva muri shockwave; do
+  is "$(ends idle.csv 1x1 $p)" "10 30" "$p: a round begins at once if no job runs"
+done
 "$orrery" jobs mix.csv --cluster 1x4 --policy allox --set policy.allox.rules=gavel -q >/dev/null 2>err
 is $? 1 "allox, rules=gavel: jobs without iterations are refused"
 like "$(cat err)" "rules=gavel: the trace gives no training iterations" "and the message says why"

@@ -44,7 +44,7 @@ printf 'submit_s,duration_s,gpus,occupancy\n0,180,1,0.5\n0,180,1,0.5\n0,180,1,0.
 is "$(ends pair.csv 1x1 gandiva --set policy.gandiva.round=60s)" "300 360 360" "gandiva: turns of a job and a pair"
 is "$(ends pair.csv 1x1 gandiva --set policy.gandiva.round=60s --set policy.gandiva.seed=1)" "300 360 300" "gandiva: turns of a pair and a job"
 # The rules of turns, restated: jobs in order of rounds so far, running first, number, each if its GPUs are left. A new job has the least number of
-# rounds of those present. A decision each 60 s, the first at an arrival.
+# rounds of those present. A decision each 60 s, and whenever no job runs.
 cat >turns.awk <<'EOT'
 function before(a, b) { return rounds[a] != rounds[b] ? rounds[a] < rounds[b] : runs[a] != runs[b] ? runs[a] > runs[b] : a < b }
 function decide(   i, k, n, x, left, order) {
@@ -67,7 +67,9 @@ END {
       least = -1
       for (i = 0; i < jobs; i++) if (live[i] && (least < 0 || rounds[i] < least)) least = rounds[i]
       rounds[arrived] = least < 0 ? 0 : least; live[arrived++] = 1 }
-    if (arrived > ended && now >= due - 1e-9) { decide(); due = now + 60 }
+    busy = 0
+    for (i = 0; i < jobs; i++) busy += live[i] && runs[i]
+    if (arrived > ended && (now >= due - 1e-9 || !busy)) { decide(); due = now + 60 }
   }
   for (i = 0; i < jobs; i++) printf "%s%.3f", i ? " " : "", end[i]
   print "" }
@@ -87,9 +89,12 @@ is "$(ends memory.csv 1x1:p100 gandiva --set policy.gandiva.round=60s)" "140 120
 # The first two jobs fit the GPUs by number, but not v100; the third runs on p100 meanwhile.
 printf 'submit_s,duration_s,gpus,gpu_types\n0,1000,8,v100\n0,1001,4,v100\n0,5000,4,\n' >types.csv
 is "$(ends types.csv 1x8:v100,1x4:p100:speed=1 muri | cut -d' ' -f 1,3)" "1000 5000" "muri: GPUs of another type go to a job that can use them"
-# At 360 s the job of 700 s has 340 s left, the other 400 s: the first continues.
+# At 360 s the job of 700 s has 340 s left, the other 400 s: the first continues. At 700 s no job runs, so that the other starts at once.
 printf 'submit_s,duration_s,gpus\n0,700,1\n10,400,1\n' >left.csv
-is "$(ends left.csv 1x1 muri --set policy.muri.pack=1)" "700 1120" "muri: what a running job has done counts"
+is "$(ends left.csv 1x1 muri --set policy.muri.pack=1)" "700 1100" "muri: what a running job has done counts"
+# Stages far below the iteration time of 10 s: no job is faster in a group than alone.
+printf 'submit_s,duration_s,gpus,iterations,stages\n0,100,1,10,1e-300;1e-300;0\n0,100,1,10,0.001;0;0\n' >tiny.csv
+for p in muri gandiva; do is "$(ends tiny.csv 1x1 $p)" "100 100" "$p: stages shorter than the iteration time make no job faster"; done
 
 # Jobs of equal sizes only share; all work is conserved (--check) on a random trace with every interference model.
 awk 'BEGIN { srand(5); print "submit_s,duration_s,gpus,iterations,stages,occupancy,gpu_mem_mib"; for (i = 0; i < 120; i++)

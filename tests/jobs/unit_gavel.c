@@ -38,9 +38,12 @@ static void two_thirds(void)
 
 static void rounds(void)
 {
-	static const double start[] = { 0, 360 }, end[] = { 100, 460 };
-	expect("submit_s,duration_s,gpus\n0,100,1\n0,100,1\n", "1x1", "allocation=fifo", start, end, 2,
+	static const double start[] = { 0, 0, 360 }, end[] = { 100, 500, 460 };
+	expect("submit_s,duration_s,gpus\n0,100,1\n0,500,1\n0,100,1\n", "1x2", "allocation=fifo", start, end, 3,
 		"a GPU released inside a round is allocated at its end");
+	static const double start1[] = { 0, 100, 210 }, end1[] = { 100, 200, 310 };
+	expect("submit_s,duration_s,gpus\n0,100,1\n0,100,1\n210,100,1\n", "1x1", "allocation=fifo", start1, end1, 3,
+		"if the last running job ends, a round starts at once");
 	static const double start2[] = { 50, 170 }, end2[] = { 1050, 270 };
 	expect("submit_s,duration_s,gpus\n50,1000,1\n60,100,1\n", "1x2", "allocation=fifo round=120s", start2, end2, 2,
 		"if no job runs, a round starts at once, and the grid of rounds with it");
@@ -66,11 +69,11 @@ static void cpus(void)
 		"a job that asks for no GPU starts when it fits");
 }
 
-/* The job needs 16 cores. The first type has free GPUs, but no node with enough cores. The second job waits for the round after the
- * end of the first job. */
+/* The job needs 16 cores. The first type has free GPUs, but no node with enough cores. The second job starts when the
+ * first job has ended. */
 static void no_place(const char *settings)
 {
-	static const double start[] = { 0, 360 }, end[] = { 100, 460 };
+	static const double start[] = { 0, 100 }, end[] = { 100, 200 };
 	expect("submit_s,duration_s,gpus,cpus\n0,100,1,16\n0,100,1,16\n", "1x4:a:cpus=4,1x1:b:cpus=16", settings, start, end, 2, settings);
 }
 

@@ -117,6 +117,18 @@ static void own_round(struct work *job, int n, double now)
 	}
 }
 
+/* Returns the start of the next round: a round later, or the end of the last job if all that ran in this round have ended. */
+static double next_round(const struct work *job, int n, double now)
+{
+	double last = now;
+	for (int i = 0; i < n; i++) {
+		if (job[i].is_chosen && !job[i].has_ended)
+			return now + ROUND_S;
+		last = job[i].is_chosen ? fmax(last, job[i].end) : last;
+	}
+	return last > now ? last : now + ROUND_S;
+}
+
 static void own(struct work *job, int n)
 {
 	double now = 0;
@@ -131,7 +143,7 @@ static void own(struct work *job, int n)
 		share_out(job, n);
 		if (any)
 			own_round(job, n, now);
-		now = any ? now + ROUND_S : next_arrival(job, n);
+		now = any ? next_round(job, n, now) : next_arrival(job, n);
 	}
 }
 
