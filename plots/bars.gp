@@ -3,7 +3,7 @@
 # column 5: 1 if they are missed. Their outline is seen on the bars.
 if (log_y) { set logscale y }
 if (y_large) { set format y '%.0s%c' }
-do for [v in y_between] { set ytics add (v real(v)) }
+do for [v in y_between] { set ytics add ((y_large ? gprintf('%.0s%c', real(v)) : v) real(v)) }
 eval sprintf('set yrange [%s:%s]', y_min, y_max)
 wide = 0.8 / slots
 at(x, i) = x + (shade[i] - (slots + 1) / 2.0) * wide

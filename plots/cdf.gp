@@ -12,4 +12,4 @@ if (log_x) {
 }
 set yrange [0:1]
 set ytics 0.2 format '%.1f'
-plot for [i=1:n] $data index i-1 using 1:2 with steps linetype i notitle
+plot for [i=1:n] $stairs index i-1 using 1:2 with lines linetype i notitle

@@ -315,8 +315,9 @@ static void put_variables(struct sbuf *b, const struct chart *c)
 		sbuf_printf(b, "y_min = '%.9g'\n", isfinite(c->y_min) ? c->y_min : 0);
 	if (isfinite(c->y_max))
 		sbuf_printf(b, "y_max = '%.9g'\n", c->y_max);
-	sbuf_printf(b, "is_bars = %d\nmarks_black = %d\ny_scale = 1\ny_apart = 0\ny_tics = ''\ncalendar = %d\n", c->kind == CHART_BARS,
-		c->kind == CHART_BARS || chart_count_panels(c), c->is_calendar);
+	sbuf_printf(b, "is_bars = %d\nmarks_black = %d\ny_scale = 1\ny_apart = 0\ny_tics = ''\ncalendar = %d\nis_stairs = %d\n",
+		c->kind == CHART_BARS, c->kind == CHART_BARS || chart_count_panels(c), c->is_calendar,
+		c->kind == CHART_CDF || c->kind == CHART_TIMELINE);
 }
 
 /* Space beside the data in inches at 8 pt. */
@@ -337,7 +338,8 @@ static struct space space_of(const struct chart *c, size_t y_most)
 		names = fmax(names, sin(radian) * chart_text_width(c->category[i]) / 72);
 	/* Half of the last number at the axis of x lies beyond the data. */
 	double last = c->log_x ? pow(10, ceil(log10(fmax(chart_ranges(c).x[1], 1e-300)))) : chart_ranges(c).x[1];
-	double characters = (double)chart_digits(isfinite(last) ? last : 0) + (c->kind == CHART_CDF && c->log_x ? 2 : 0); /* and " s" */
+	double characters = (double)chart_digits(isfinite(last) ? last : 0) +
+			    (c->kind == CHART_CDF && c->log_x && !c->is_calendar ? 2 : 0); /* and " s" */
 	double right = c->category ? 0.1 : fmax(0.1, 0.04 + 0.036 * characters);
 	size_t y_rows = rows_of(c->y_label, y_most);
 	double left = 0.1 + 0.14 * (double)y_rows + (y_rows > 1 ? 0.05 : 0) + 0.072 * (double)chart_widest_tic(c);

@@ -125,5 +125,5 @@ size_t chart_widest_tic(const struct chart *c)
 		n = chart_number(c->log_y ? pow(10, i) : i * step, is_large, text);
 		most = n > most ? n : most;
 	}
-	return most;
+	return most + (is_large && r.y[1] >= 1e6); /* "M" is wide */
 }

@@ -7,8 +7,8 @@ if (x_apart > 0) { set xtics x_apart }
 if (x_single) { set xtics (gprintf('%g', x_only) x_only) }
 if (x_large) { set format x '%.0s%c' }
 if (y_large) { set format y '%.0s%c' }
-do for [v in x_between] { set xtics add (v real(v)) }
-do for [v in y_between] { set ytics add (v real(v)) }
+do for [v in x_between] { set xtics add ((x_large ? gprintf('%.0s%c', real(v)) : v) real(v)) }
+do for [v in y_between] { set ytics add ((y_large ? gprintf('%.0s%c', real(v)) : v) real(v)) }
 eval sprintf('set yrange [%s:%s]', y_min, y_max)
 if (categories) {
 	set xrange [0.5:categories+0.5]

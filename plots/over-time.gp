@@ -5,5 +5,5 @@ if (y_max eq '100') { set ytics 20 }
 if (is_smooth) {
 	plot for [i=1:n] $data index i-1 using 1:($2*y_scale) with lines linetype i notitle
 } else {
-	plot for [i=1:n] $data index i-1 using 1:($2*y_scale) with steps linetype i notitle
+	plot for [i=1:n] $stairs index i-1 using 1:($2*y_scale) with lines linetype i notitle
 }

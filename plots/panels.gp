@@ -72,8 +72,8 @@ do for [k=1:n] {
 				for [i=1:n] $data index i-1 using 1:(bounds[i] && belongs(i, k) && $5 > 0.5 ? $2 : NaN) with points linecolor rgb '#000000' pointtype 2 pointsize 1.0*mark_scale linewidth 1.2
 		}
 		if (is_steps) {
-			plot for [i=1:n] $data index i-1 using 1:(i == k ? NaN : $2*y_scale) with steps linecolor rgb '#c4c4c4' linewidth 0.7 dashtype solid, \
-				$data index k-1 using 1:($2*y_scale) with steps linecolor rgb paint[1] linewidth 1.5 dashtype solid
+			plot for [i=1:n] $stairs index i-1 using 1:(i == k ? NaN : $2*y_scale) with lines linecolor rgb '#c4c4c4' linewidth 0.7 dashtype solid, \
+				$stairs index k-1 using 1:($2*y_scale) with lines linecolor rgb paint[1] linewidth 1.5 dashtype solid
 		}
 		if (!is_steps && !is_bars) {
 			plot for [i=1:n] $data index i-1 using 1:(bounds[i] && belongs(i, k) ? $2 : NaN):(left_of($1)):(right_of($1)):3:4 with boxxyerror fillcolor rgb bounds_colour noautoscale, \

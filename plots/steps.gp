@@ -4,4 +4,4 @@ if (log_y) { set logscale y }
 if (x_apart > 0) { set xtics x_apart }
 if (x_single) { set xtics (gprintf('%g', x_only) x_only) }
 eval sprintf('set yrange [%s:%s]', y_min, y_max)
-plot for [i=1:n] $data index i-1 using 1:2 with steps linetype i title label[i]
+plot for [i=1:n] $stairs index i-1 using 1:2 with lines linetype i title label[i]

@@ -30,6 +30,20 @@ array disc[7] = [7, 5, 9, 11, 13, 15, 7]
 # Bounds of published values: a shade; a cross on the mark if no value lies within.
 bounds_colour = '#d4d4d4'
 shape_of(i) = (i-1) % 7 + 1
+# Curves of steps are lines through their corners, because gnuplot's steps lose the dashes in PDF and PNG.
+if (key_places && is_stairs) {
+	set print $stairs
+	before = ''
+	do for [k=1:|$data|] {
+		row = $data[k]
+		if (words(row) < 2) { print ''; before = '' } else {
+			if (before ne '' && before ne word(row, 2)) { print word(row, 1).' '.before }
+			print word(row, 1).' '.word(row, 2)
+			before = word(row, 2)
+		}
+	}
+	set print
+}
 # The legend occupies the top of the page.
 set key at screen 0.02, screen 0.985 left top Left reverse vertical maxrows key_rows samplen 3 spacing 1.1
 set tmargin at screen 1 - legend_share

@@ -37,7 +37,7 @@ refuse 'font: expected' --font Sans,200
 refuse 'style: expected paper or slides, found "book"' --style book
 
 if ! command -v gnuplot >/dev/null || ! command -v python3 >/dev/null; then
-  skip 'no gnuplot or no python3: figures are not drawn' 56
+  skip 'no gnuplot or no python3: figures are not drawn' 83
   tap_done
 fi
 
@@ -81,6 +81,8 @@ cat >axes/figures.json <<'JSON'
     { "label": "one", "y": "0.016 + x / 1000000" } ] },
   { "name": "large", "kind": "lines", "x": { "axis": "big", "label": "tokens", "log": true }, "y": { "label": "time (s)", "log": true }, "series": [
     { "label": "one", "y": "10 * big" } ] },
+  { "name": "decade", "kind": "lines", "x": { "axis": "one", "label": "load" }, "y": { "label": "time of all jobs (s)", "log": true }, "series": [
+    { "label": "one", "y": "30000 + one" } ] },
   { "name": "single", "kind": "lines", "x": { "axis": "one", "label": "load" }, "y": { "label": "time (s)" }, "series": [ { "label": "one", "y": "one" } ] },
   { "name": "turned", "kind": "bars", "x": { "axis": "n", "label": "limit" }, "y": { "label": "requests/s" }, "series": [ { "label": "one", "y": "n" } ] } ] }
 JSON
@@ -90,6 +92,7 @@ is "$(faults far) $(shown far '[0-9]{4,}')" ' 10000 15000 5000' 'numbers of five
 is "$(shown far '0.*')" '0.01 0.02 0.05 0.1' 'a logarithmic axis of one decade has 2 and 5'
 is "$(faults single) $(shown single '0[.]2[0-9]*|0[.]19.*')" ' 0.2' 'a single position has one number'
 is "$(shown large '[0-9]+[kM]')" '100M 100k 10M 10k 1M' 'large numbers have prefixes'
+is "$(faults decade) $(shown decade '[0-9]+k?')" ' 100k 10k 20k 50k' 'also between powers of ten'
 book narrow lines 9 policy-of-long-words false
 sed -i 's/"x": \[[^]]*\]/"x": [16, 24]/' narrow/figures.json
 draw narrow
@@ -176,6 +179,12 @@ for figure in latency-cdf in-system; do
   cp "many/$figure.svg" "out/many-$figure.svg"
   is "$(faults "many-$figure") $(value "many-$figure" panels)" ' 8' "$figure of 8 policies"
 done
+
+# Curves of steps are paths with a corner at each value, which keep their dashes in PDF and PNG; gnuplot's "with steps" draws each step anew.
+printf 'job_id,submit_s,duration_s,gpus\na,0,100,1\nb,0,1000,1\nc,0,3000,1\n' >three.csv
+"$ORRERY" jobs three.csv --cluster 4x8 --policy fifo,las --out many -q 2>/dev/null
+is "$(sed -n "s/.*stroke-dasharray='10.8,3.6'  d='M\([^']*\)'.*/\1/p" many/jct-cdf.svg | head -n 1 | tr ' ' '\n' | grep -c ,) $(grep -l 'with steps' "$ORRERY_DATADIR"/plots/*.gp)" \
+  '6 ' 'three jobs: a start, and a corner between two values'
 
 # ---- published values in panels: their name, bounds and misses stand above; each ninth line has one within and one outside of its bounds ----
 mkdir -p near9
