@@ -9,7 +9,7 @@
  * 2. If the candidates ask for more GPUs than there are, groups of equal size are merged by matchings of the greatest total weight, up
  *    to four times, the largest sizes first. The weight is the use of the resources: sum of all stages / (4 x period).
  * 3. Groups slower than their members one after the other are dissolved.
- * 4. Groups start by size, the largest first.
+ * 4. Groups start by size, the largest first; with rules=own, in the order of their first members.
  *
  * rules=own: decisions in rounds (`round`); groups that stay keep their GPUs; GPUs that are left go to other waiting jobs, in order.
  * rules=muri: as in the published simulator (Rivendile/Muri 4e69a78) every arrival and end is a decision, and every decision charges each
@@ -169,12 +169,28 @@ static void find_candidates(struct muri *m, struct orr_jobs *w)
 			list_add(&m->list, m->order[i]);
 }
 
-/* Orders the groups by size, the largest first, and keeps those that fit. */
+/* Orders groups by the member that comes first in the order of jobs. */
+static int first_member(const void *a, const void *b)
+{
+	const struct muri_job *least[2];
+	for (int k = 0; k < 2; k++) {
+		const struct muri_group *g = k ? b : a;
+		least[k] = g->member[0];
+		for (uint32_t i = 1; i < g->n; i++)
+			least[k] = shortest_first(&g->member[i], &least[k]) < 0 ? g->member[i] : least[k];
+	}
+	return shortest_first(&least[0], &least[1]);
+}
+
+/* Orders the groups, by size if published, and keeps those that fit. */
 static void place(struct muri *m, struct orr_jobs *w)
 {
 	struct muri_list *list = &m->list;
 	uint32_t free = orr_total_gpus(w);
-	for (size_t i = 1; i < list->n; i++) { /* insertion sort: keeps the order of equal sizes; few sizes are out of order */
+	if (!m->is_published && list->n)
+		qsort(list->v, list->n, sizeof *list->v, first_member);
+	for (size_t i = 1; m->is_published && i < list->n;
+		i++) { /* insertion sort: keeps the order of equal sizes; few sizes are out of order */
 		struct muri_group g = list->v[i];
 		size_t at = i;
 		for (; at && list->v[at - 1].gpus < g.gpus; at--)

@@ -89,6 +89,9 @@ is "$(ends memory.csv 1x1:p100 gandiva --set policy.gandiva.round=60s)" "140 120
 # The first two jobs fit the GPUs by number, but not v100; the third runs on p100 meanwhile.
 printf 'submit_s,duration_s,gpus,gpu_types\n0,1000,8,v100\n0,1001,4,v100\n0,5000,4,\n' >types.csv
 is "$(ends types.csv 1x8:v100,1x4:p100:speed=1 muri | cut -d' ' -f 1,3)" "1000 5000" "muri: GPUs of another type go to a job that can use them"
+# Four GPUs for five short jobs and a long one on two: all are candidates, and sharing gains nothing. The short ones come first.
+printf 'submit_s,duration_s,gpus\n0,10,1\n0,10,1\n0,10,1\n0,10,1\n0,10,1\n0,1000,2\n' >short.csv
+is "$(ends short.csv 1x4 muri --set policy.muri.round=0s)" "10 10 10 10 20 1010" "muri: groups run in the order of their jobs, not by size"
 # At 360 s the job of 700 s has 340 s left, the other 400 s: the first continues. At 700 s no job runs, so that the other starts at once.
 printf 'submit_s,duration_s,gpus\n0,700,1\n10,400,1\n' >left.csv
 is "$(ends left.csv 1x1 muri --set policy.muri.pack=1)" "700 1100" "muri: what a running job has done counts"
