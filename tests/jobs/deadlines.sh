@@ -54,10 +54,10 @@ is "$(ends small.csv 1x2 elasticflow $now)" "50" "the least size that meets the 
 # Decisions each minute. At 60 s the first job has 40 s left and ends at its deadline's side of 100 s; the second would end at 300 s at the earliest.
 printf 'submit_s,duration_s,gpus,deadline_s\n0,100,1,105\n20,200,1,280\n' >tight.csv
 is "$(ends tight.csv 1x1 elasticflow)" "100 60-" "what a running job has done counts"
-# All nodes are down when the job comes; the round at 70 s starts it on both GPUs: 70 + 100 / 1.5.
+# All nodes are down when the job comes. No job runs, so that it starts at the repair, on both GPUs: 50 + 100 / 1.5.
 printf 'time_s,node,event\n0,0,fail\n50,0,repair\n' >down.csv
 printf 'submit_s,duration_s,gpus,speedup\n10,100,1,1:1;2:1.5\n' >later.csv
-is "$(ends later.csv 1x2 elasticflow --failures down.csv)" "136.667" "sizes of a job that came while nodes were down"
+is "$(ends later.csv 1x2 elasticflow --failures down.csv)" "116.667" "sizes of a job that came while nodes were down"
 printf 'submit_s,duration_s,gpus\n0,100,0\n0,100,1\n' >cpu.csv
 is "$(ends cpu.csv 1x2 elasticflow)" "100 100" "a job without GPUs runs"
 printf 'submit_s,duration_s,gpus,gpu_types\n0,1000,8,v100\n0,1000,4,v100\n0,5000,4,\n' >types.csv
