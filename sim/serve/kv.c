@@ -21,8 +21,8 @@ bool kv_open(struct orr_serve *w, struct lane *l, uint32_t deployment, struct or
 	double blocks = d->kv_blocks ? d->kv_blocks : floor(tokens / l->block_tokens);
 	if (blocks < 1) {
 		orr_fail(err, ORR_EINPUT,
-			"model %.80s: the weights leave no memory for a KV cache (serve.kv_part=%g of %u GPUs): expected at least one "
-			"block",
+			"model %.80s: the weights leave no memory for a KV cache (serve.kv_part=%g of %u GPUs): expected more GPUs per "
+			"replica (--tp, --pp), smaller weights (--weights) or another device",
 			l->model->name, w->set->kv_part, d->tp * d->pp);
 		return false;
 	}

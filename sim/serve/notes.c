@@ -159,6 +159,18 @@ static void assume_stages(const struct scenario *s, size_t i, struct run_result 
 		}
 }
 
+/* Adds that no replica has a role, for policies that are made for roles. */
+static void assume_no_roles(const struct scenario *s, size_t i, struct run_result *r)
+{
+	const struct serve_state *t = s->state;
+	bool has_role = !has_llm(t) || !(s->policy[i].entry.policy->flags & ORR_SERVE_ROLES);
+	for (uint32_t d = 0; d < t->n_deployments; d++)
+		has_role |= t->deployment[d].role != ORR_ROLE_BOTH;
+	if (!has_role)
+		result_note(r, "assumption",
+			"no deployment has the role prefill or decode (\"role\" of \"deployments\" in a scenario): every replica does both");
+}
+
 /* Adds assumptions on the costs of copies of KV caches, if any were made. */
 static void assume_copies(const struct scenario *s, struct run_result *r)
 {
@@ -180,6 +192,16 @@ static void assume_copies(const struct scenario *s, struct run_result *r)
 		sbuf_printf(&b, "KV caches move at serve.kv_Bps=%.4g each, regardless of the number of concurrent transfers",
 			orr_arg_real(s->options, "kv_Bps"));
 	assume(r, &b);
+}
+
+/* Adds that shared prefixes of prompts are computed again, if the trace has any. */
+static void assume_prefixes(const struct scenario *s, struct run_result *r)
+{
+	const struct serve_state *t = s->state;
+	if (has_llm(t) && !orr_arg_bool(s->options, "prefix_cache") && reqset_block_tokens(t->requests))
+		result_note(r, "assumption",
+			"the trace tells which prompts share prefixes, but no replica keeps their KV caches (serve.prefix_cache=true keeps "
+			"them)");
 }
 
 /* Adds the rates of the tiers of KV caches that are present. */
@@ -249,9 +271,11 @@ void serve_note(const struct scenario *s, size_t i, struct run_result *r)
 	assume_models(s, r);
 	assume_engine(s, r);
 	assume_caches(s, r);
+	assume_no_roles(s, i, r);
 	assume_stages(s, i, r);
 	assume_exchanges(t, r);
 	assume_copies(s, r);
+	assume_prefixes(s, r);
 	assume_tiers(s, r);
 	assume_drafts(s, r);
 	assume_groups(s, r);

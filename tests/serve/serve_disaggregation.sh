@@ -21,6 +21,7 @@ metric() { awk -F, -v m="$1" '$2 == m { print $3 }' o/summary.csv; }
 
 serve split -q
 is "$? $(metric requests_completed) $(metric kv_transfers)" "0 $n $n" "every request is sent once and completes, conservation holds"
+is "$(grep -c 'no deployment has the role' o/notes.csv)" 0 "replicas have roles"
 free=$(metric ttft_mean)
 # 1,000 tokens of 327,680 bytes take 26.2144 ms at 12.5 GB/s. Prompts of one replica end further apart.
 serve split --set serve.kv_link=fifo --set serve.kv_Bps=12.5e9 -q
@@ -52,4 +53,11 @@ serve split --policy mlfq --set serve.decode_admission=reserve -q
 is "$? $(metric requests_completed | tr '\n' ' ')$(metric kv_transfers | tr '\n' ' ')" "0 $n $n " "mlfq too, with caches that wait for room"
 "$orrery" policy show distserve >said
 like "$(cat said)" 'by stage: starts the work of each pipeline stage itself' "policy show states the ability"
+said=$("$orrery" serve "poisson:rate=8,n=20,prompt=1000,output=100" --model llama2-7b --cluster 2x1:h100 --policy distserve,splitwise,vllm --no-figures 2>&1)
+is "$(grep -c 'no deployment has the role prefill or decode ("role" of "deployments" in a scenario): every replica does both' <<<"$said")" 1 \
+  "policies for roles without roles: said once"
+is "$("$orrery" serve "poisson:rate=8,n=20,prompt=1000,output=100" --model llama2-7b --cluster 2x1:h100 --policy vllm --no-figures 2>&1 | grep -c 'has the role')" 0 \
+  "policies without roles of their own: not said"
+said=$("$orrery" serve "poisson:rate=8,n=20,prompt=1000,output=100" --model llama2-70b --cluster 1x8:h100 --policy vllm --no-figures 2>&1)
+like "$? $said" '^[12] orrery: .*the weights leave no memory for a KV cache \(serve.kv_part=0.9 of 1 GPUs\): expected more GPUs per replica \(--tp, --pp\)' "too little memory: what to change"
 tap_done

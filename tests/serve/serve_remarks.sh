@@ -20,4 +20,10 @@ like "$(assumed llama2-7b --set serve.engine=vllm-0.5.3)" '^engine vllm-0.5.3: t
 is "$(assumed llama2-7b --set serve.kv_dram=1e9)" "" "tiers without a prefix cache have no assumption"
 is "$(assumed llama2-7b --set serve.kv_dram=1e9 --set serve.prefix_cache=true)" \
   "cached prompts below the GPUs' memory: DRAM at 1.6e+10 bytes per second in each direction; writes delay no iteration" "only tiers that are present are assumed"
+prefixes() { # TRACE ARGS..: is it said that shared prefixes are computed again?
+  "$orrery" serve "$1" --model llama2-7b --cluster 1x1:a100 --policy vllm --no-figures "${@:2}" 2>&1 | grep -c 'the trace tells which prompts share prefixes'
+}
+chat=chat:rate=2,n=20,prompt=100,output=5
+is "$(prefixes "$chat") $(prefixes "$chat" --set serve.prefix_cache=true) $(prefixes poisson:rate=2,n=20,prompt=100,output=5)" "1 0 0" \
+  "shared prefixes that no replica keeps are an assumption"
 tap_done
