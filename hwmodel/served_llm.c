@@ -201,7 +201,7 @@ const char *served_source(const struct served_on *x)
 {
 	return x->layers                       ? served_layers_source(x->layers)
 	       : x->llm->form == SERVED_CLOSED ? "closed form"
-	       : x->llm->moe                   ? "rooflines of a mixture of experts, data sheet only"
+	       : x->llm->moe                   ? "rooflines of a mixture of experts, data sheet only, not compared with measured iterations"
 	       : x->fit                        ? "fits by tensor parallelism"
 					       : "curves";
 }

@@ -54,7 +54,8 @@ hwmodel/prices_data.c: hwmodel/prices.json
 # served models
 ORR_SERVED = hwmodel/served/llama2-7b.json hwmodel/served/llama2-13b.json hwmodel/served/llama2-70b.json \
 	hwmodel/served/llama3-8b.json hwmodel/served/llama3-70b.json hwmodel/served/llama3.1-8b.json hwmodel/served/llama3.3-70b.json hwmodel/served/llama3.1-405b.json hwmodel/served/llama3.2-1b.json hwmodel/served/llama3.2-3b.json \
-	hwmodel/served/mistral-7b.json hwmodel/served/phi4.json hwmodel/served/phi4-mini.json \
+	hwmodel/served/mistral-7b.json hwmodel/served/phi4.json hwmodel/served/phi4-mini.json hwmodel/served/mixtral-8x7b.json hwmodel/served/mixtral-8x22b.json \
+	hwmodel/served/qwen3-30b-a3b.json hwmodel/served/qwen3-235b-a22b.json hwmodel/served/deepseek-v3.json \
 	hwmodel/served/irina-a.json hwmodel/served/irina-b.json hwmodel/served/irina-c.json hwmodel/served/irina-d.json \
 	hwmodel/served/irina-yolov3.json hwmodel/served/irina-vgg16.json hwmodel/served/irina-googlenet.json \
 	hwmodel/served/irina-alexnet.json hwmodel/served/irina-yolov3-curve.json hwmodel/served/irina-vgg16-curve.json \

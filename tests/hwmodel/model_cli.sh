@@ -98,5 +98,18 @@ Mistral-7B-v0.3 mistral_7b mistral-7b
 Phi-4 phi4 phi4
 Phi-4-mini phi4_mini phi4-mini
 E2
+  # Mixtures of experts. The model of serving counts a bias of each router, which only DeepSeek has.
+  while read -r name served bytes; do
+    shown=$("$ORRERY" model show "$served" --served --device h100 --json)
+    is "$(sed -n 's/.*"kv_bytes_per_token":[[:space:]]*\([0-9]*\).*/\1/p' <<<"$shown")" "$((2 * $(published "$name" kv_values_per_token)))" "$name: bytes of a token in the KV cache, fp16"
+    extra=$(($(sed -n 's/.*"weight_bytes":[[:space:]]*\([0-9]*\).*/\1/p' <<<"$shown") / bytes - $(published "$name" params_total)))
+    is "$((extra == 0 || extra == $(published "$name" layers) * $(published "$name" experts)))" 1 "$name: parameters ($extra more)"
+  done <<'E2'
+Mixtral-8x7B mixtral-8x7b 2
+Mixtral-8x22B mixtral-8x22b 2
+Qwen3-30B-A3B qwen3-30b-a3b 2
+Qwen3-235B-A22B qwen3-235b-a22b 2
+DeepSeek-V3 deepseek-v3 1
+E2
 fi
 tap_done
