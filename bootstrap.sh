@@ -180,7 +180,7 @@ or go on in place with 'make' and 'make check'."
   echo "$wanted" >"$build/.configured"
 }
 
-# build [TARGET...]: all by default. $hot: objects to compile first, with -O2.
+# build [TARGET...]: all by default. $hot: objects to compile first, with -O1: -O2 takes longer than it saves.
 hot=
 build() {
   install_deps
@@ -193,7 +193,7 @@ build() {
   # No rule names paths.h as a prerequisite, so it is made first.
   # shellcheck disable=SC2086 # the list is meant to be split
   { make -C "$build" --no-print-directory paths.h &&
-    { [ -z "$hot" ] || make -C "$build" --no-print-directory -j"$jobs" CFLAGS=-O2 $hot; } &&
+    { [ -z "$hot" ] || make -C "$build" --no-print-directory -j"$jobs" CFLAGS=-O1 $hot; } &&
     make -C "$build" --no-print-directory -j"$jobs" "${@:-all}"; } >"$build/make.log" 2>&1 </dev/null || {
     grep -v '^ *\(CC\|AR\|CCLD\|GEN\) ' "$build/make.log" | tail -n 60 >&2
     fail "compiling failed; the lines above are the end of $build/make.log"
