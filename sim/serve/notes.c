@@ -168,7 +168,8 @@ static void assume_no_roles(const struct scenario *s, size_t i, struct run_resul
 		has_role |= t->deployment[d].role != ORR_ROLE_BOTH;
 	if (!has_role)
 		result_note(r, "assumption",
-			"no deployment has the role prefill or decode (\"role\" of \"deployments\" in a scenario): every replica does both");
+			"no deployment has the role prefill or decode (\"role\" of \"deployments\" in a scenario): every replica does "
+			"both");
 }
 
 /* Adds assumptions on the costs of copies of KV caches, if any were made. */
