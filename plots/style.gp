@@ -59,7 +59,13 @@ if (key_places) {
 	if (y_tics ne '') { eval 'set ytics ('.y_tics.')' }
 	x_label_lines = strstrt(x_label, "\n") ? 2 : 1
 	if (x_label ne '') { set label 97 x_label at screen (chart_left + page_w - chart_right) / 2 / page_w, screen (0.1 + 0.14 * (x_label_lines - 1)) / page_h center }
-	if (y_label ne '') { set label 98 y_label at screen y_label_in / page_w, screen (1 - legend_share + chart_below / page_h) / 2 center rotate }
+	# In the middle of the data, but below the legend if it is longer than they are high, and within the page: 0.058 in for each character.
+	line_end = strstrt(y_label, "\n")
+	y_length = line_end ? (line_end > strlen(y_label) - line_end ? line_end : strlen(y_label) - line_end) : strlen(y_label)
+	y_middle = (1 - legend_share + chart_below / page_h) / 2
+	y_half = 0.058 * y_length / 2 / page_h
+	y_middle = y_middle + y_half < 1 - legend_share ? y_middle : 1 - legend_share - y_half
+	if (y_label ne '') { set label 98 y_label at screen y_label_in / page_w, screen (y_middle > y_half ? y_middle : y_half) center rotate }
 	if (key_title ne '') { set label 99 key_title at screen 0.02, screen 1 - key_top - key_row * 0.5 left front }
 	do for [i=1:key_n] {
 		if (key_sample[i]) {
