@@ -11,7 +11,7 @@
 enum { X_ROW_BYTES = 46, MOST_MARKS = 24 };
 
 /* Inches of a figure on paper. */
-static const double page_in = CHART_PAGE_IN, least_plot_in = 2.1, most_page_in = 4.6, most_rows_in = 2.6;
+static const double least_plot_in = 2.1, most_page_in = 5.8, most_rows_in = 2.6;
 
 static bool has_points(const struct chart *c)
 {
@@ -222,8 +222,6 @@ static void put_tic(struct sbuf *b, size_t i, const char *text, size_t at)
 	sbuf_putc(b, '\n');
 }
 
-static const double names_pt = 210; /* width of the data */
-
 /* Returns the blank at which a name is split into two lines so that the longer one is shortest; 0: it has none. */
 static size_t split_of(const char *name, double *longer)
 {
@@ -244,16 +242,23 @@ static size_t split_of(const char *name, double *longer)
 	return at;
 }
 
-/* Returns the width that the name of a position may have, in points. */
-static double name_width(const struct chart *c)
+/* Returns the distance of positions in points; page: width of the figure. */
+static double position_pt(const struct chart *c, double page)
 {
-	return names_pt / (double)(c->n_categories ? c->n_categories : 1) - 5;
+	static const double beside_data_in = 0.58;
+	return 72 * (page - beside_data_in) / (double)(c->n_categories ? c->n_categories : 1);
+}
+
+/* Returns the width that the name of a position may have, in points. */
+static double name_width(const struct chart *c, double page)
+{
+	return position_pt(c, page) - 5;
 }
 
 /* How the names of the positions stand: in one line, in two, or turned. */
-static enum names { IN_ONE_LINE = 1, IN_TWO_LINES, TURNED } names_stand(const struct chart *c)
+static enum names { IN_ONE_LINE = 1, IN_TWO_LINES, TURNED } names_stand(const struct chart *c, double page)
 {
-	double longest[2] = { 0 }, wide = name_width(c), split;
+	double longest[2] = { 0 }, wide = name_width(c, page), split;
 	for (size_t i = 0; c->category && i < c->n_categories; i++) {
 		split_of(c->category[i], &split);
 		longest[0] = fmax(longest[0], chart_text_width(c->category[i]));
@@ -262,15 +267,15 @@ static enum names { IN_ONE_LINE = 1, IN_TWO_LINES, TURNED } names_stand(const st
 	return longest[0] <= wide ? IN_ONE_LINE : longest[1] <= wide ? IN_TWO_LINES : TURNED;
 }
 
-static bool have_room(const struct chart *c)
+static bool have_room(const struct chart *c, double page)
 {
-	return names_stand(c) != TURNED;
+	return names_stand(c, page) != TURNED;
 }
 
 /* Returns the angle of names that have no room in one row: upright if lines of text at 30 degrees would overlap. */
-static double names_angle(const struct chart *c)
+static double names_angle(const struct chart *c, double page)
 {
-	return names_pt / (double)c->n_categories < 17 ? 90 : 30;
+	return position_pt(c, page) < 17 ? 90 : 30;
 }
 
 /* Sets which series have bounds, and the width of their shade: half of it on the axis of x, or a factor if that is logarithmic; for bars,
@@ -285,7 +290,7 @@ static void put_bounds(struct sbuf *b, const struct chart *c)
 	sbuf_printf(b, "compares_all = %d\nbounds_half = %.9g\n", chart_compares_all(c), isfinite(half) && half > 0 ? half : 0.1);
 }
 
-static void put_variables(struct sbuf *b, const struct chart *c)
+static void put_variables(struct sbuf *b, const struct chart *c, double page)
 {
 	sbuf_printf(b, "n = %zu\narray label[%zu]\narray marks[%zu]\n", c->n_series, c->n_series, c->n_series);
 	for (size_t i = 0; i < c->n_series; i++) {
@@ -303,13 +308,13 @@ static void put_variables(struct sbuf *b, const struct chart *c)
 	sbuf_printf(b, "categories = %zu\n", c->category ? c->n_categories : 0);
 	if (c->category && c->n_categories) {
 		sbuf_printf(b, "array category[%zu]\n", c->n_categories);
-		bool is_split = names_stand(c) == IN_TWO_LINES && !chart_count_panels(c);
+		bool is_split = names_stand(c, page) == IN_TWO_LINES && !chart_count_panels(c);
 		double longer;
 		for (size_t i = 0; i < c->n_categories; i++)
 			put_tic(b, i, c->category[i],
-				is_split && chart_text_width(c->category[i]) > name_width(c) ? split_of(c->category[i], &longer) : 0);
+				is_split && chart_text_width(c->category[i]) > name_width(c, page) ? split_of(c->category[i], &longer) : 0);
 	}
-	sbuf_printf(b, "tics_turned = %d\n", !have_room(c));
+	sbuf_printf(b, "tics_turned = %d\n", !have_room(c, page));
 	sbuf_puts(b, "y_min = '*'\ny_max = '*'\n");
 	if (isfinite(c->y_min) || !c->log_y)
 		sbuf_printf(b, "y_min = '%.9g'\n", isfinite(c->y_min) ? c->y_min : 0);
@@ -330,11 +335,12 @@ static size_t rows_of(const char *text, size_t most)
 	return !*text ? 0 : strlen(text) > most && strchr(text, ' ') ? 2 : 1;
 }
 
-/* Returns the space beside data with a label of y in lines of at most y_most bytes. */
-static struct space space_of(const struct chart *c, size_t y_most)
+/* Returns the space beside the data of a page of this width, with a label of y in lines of at most y_most bytes. */
+static struct space space_of(const struct chart *c, double page, size_t y_most)
 {
-	double names = 0, radian = names_angle(c) / 57.29578;
-	for (size_t i = 0; i < c->n_categories && !have_room(c); i++)
+	bool is_turned = !have_room(c, page);
+	double names = 0, radian = names_angle(c, page) / 57.29578;
+	for (size_t i = 0; i < c->n_categories && is_turned; i++)
 		names = fmax(names, sin(radian) * chart_text_width(c->category[i]) / 72);
 	/* Half of the last number at the axis of x lies beyond the data. */
 	double last = c->log_x ? pow(10, ceil(log10(fmax(chart_ranges(c).x[1], 1e-300)))) : chart_ranges(c).x[1];
@@ -343,15 +349,15 @@ static struct space space_of(const struct chart *c, size_t y_most)
 	double right = c->category ? 0.1 : fmax(0.1, 0.04 + 0.036 * characters);
 	size_t y_rows = rows_of(c->y_label, y_most);
 	double left = 0.1 + 0.14 * (double)y_rows + (y_rows > 1 ? 0.05 : 0) + 0.072 * (double)chart_widest_tic(c);
-	for (size_t i = 0; i < c->n_categories && !have_room(c); i++) {
+	for (size_t i = 0; i < c->n_categories && is_turned; i++) {
 		/* A turned name ends below its position, at this share of the width of the data, and begins within the page. */
 		double share = ((double)i + 0.6) / ((double)c->n_categories + 0.2),
 		       name = cos(radian) * chart_text_width(c->category[i]) / 72 + 0.03;
-		left = fmax(left, (name - share * (page_in - right)) / (1 - share));
+		left = fmax(left, (name - share * (page - right)) / (1 - share));
 	}
 	return (struct space){ left, right,
-		(c->category ? 0.24 : 0.26) + 0.14 * (double)rows_of(c->x_label, X_ROW_BYTES) + names +
-			(names_stand(c) == IN_TWO_LINES ? 0.13 : 0) };
+		(is_turned ? 0.14 : c->category ? 0.24 : 0.26) + 0.14 * (double)rows_of(c->x_label, X_ROW_BYTES) + names +
+			(names_stand(c, page) == IN_TWO_LINES ? 0.13 : 0) };
 }
 
 /* Sets a variable to the numbers 2 and 5 times a power of ten on a logarithmic axis that spans one decade. */
@@ -393,13 +399,13 @@ static bool has_whole_x(const struct chart *c)
 
 /* Sets how the axes are numbered: distance of long numbers on x, so that they do not run together (0: chosen by gnuplot), and numbers of
  * logarithmic axes. */
-static void put_numbers(struct sbuf *b, const struct chart *c, const struct space *s)
+static void put_numbers(struct sbuf *b, const struct chart *c, const struct space *s, double page)
 {
 	struct chart_ranges r = chart_ranges(c);
 	size_t digits = chart_digits(r.x[1] >= 1000 ? round(r.x[1] / 1000) * 1000 : 0);
-	double room = 72 * (page_in - s->left - s->right) / (5 * (double)digits + 12);
+	double room = 72 * (page - s->left - s->right) / (5 * (double)digits + 12);
 	bool is_linear = !c->category && !c->log_x && r.x[1] > r.x[0];
-	sbuf_printf(b, "tics_angle = %g\n", names_angle(c));
+	sbuf_printf(b, "tics_angle = %g\n", names_angle(c, page));
 	bool is_short = is_linear && c->kind == CHART_LINES && has_whole_x(c) && r.x[1] - r.x[0] <= 10; /* no tics between whole numbers */
 	sbuf_printf(b, "x_apart = %.9g\n", is_short ? 1 : is_linear && digits > 3 ? chart_tic_step(r.x[1] - r.x[0], floor(room)) : 0);
 	sbuf_printf(b, "x_large = %d\ny_large = %d\n", c->log_x && !c->category && chart_is_large(true, r.x),
@@ -421,25 +427,25 @@ static double legend_height(size_t rows)
 }
 
 /* Returns the height of the plot at which the data have CHART_DATA_SHARE of the figure; INFINITY if margins leave less at any height. */
-static double height_for_share(const struct space *s, size_t legend_rows)
+static double height_for_share(const struct space *s, double page, size_t legend_rows)
 {
-	double share = (page_in - s->left - s->right) / page_in;
+	double share = (page - s->left - s->right) / page;
 	/* (height - below) share = CHART_DATA_SHARE (height + legend) */
 	double height = (CHART_DATA_SHARE * legend_height(legend_rows) + share * s->below) / (share - CHART_DATA_SHARE);
 	return share > CHART_DATA_SHARE ? height : INFINITY;
 }
 
 /* The same, as far as the limits permit. */
-static double plot_height(const struct space *s, size_t legend_rows)
+static double plot_height(const struct space *s, double page, size_t legend_rows)
 {
-	return fmin(fmax(height_for_share(s, legend_rows), least_plot_in), most_page_in - legend_height(legend_rows));
+	return fmin(fmax(height_for_share(s, page, legend_rows), least_plot_in), most_page_in - legend_height(legend_rows));
 }
 
 /* Returns the length up to which a label of y has one line: as high as the data. height: that of the figure; 0: as high as it needs. */
-static size_t most_of_y(const struct chart *c, double height, size_t legend_rows)
+static size_t most_of_y(const struct chart *c, double page, double height, size_t legend_rows)
 {
-	struct space s = space_of(c, CHART_TEXT_BYTES);
-	double data = height > 0 ? height - legend_height(legend_rows) - s.below : plot_height(&s, legend_rows) - s.below;
+	struct space s = space_of(c, page, CHART_TEXT_BYTES);
+	double data = height > 0 ? height - legend_height(legend_rows) - s.below : plot_height(&s, page, legend_rows) - s.below;
 	return data > 0.6 && *c->y_label ? (size_t)(data * 72 * (double)strlen(c->y_label) / chart_text_width(c->y_label)) : 8;
 }
 
@@ -447,9 +453,10 @@ static size_t most_of_y(const struct chart *c, double height, size_t legend_rows
 static struct space put_margins(struct album *a, const struct chart *c, size_t *rows)
 {
 	struct sbuf *b = &a->script;
-	*rows = put_legend(b, c, 72 * look_width_in(&a->look) * 8 / look_font_pt(&a->look));
-	size_t most = most_of_y(c, chart_fixed_height(&a->look), *rows);
-	struct space space = space_of(c, most);
+	double page = chart_page(&a->look);
+	*rows = put_legend(b, c, 72 * page);
+	size_t most = most_of_y(c, page, chart_fixed_height(&a->look), *rows);
+	struct space space = space_of(c, page, most);
 	chart_put_text(b, "y_label", c->y_label, most);
 	sbuf_printf(b, "mark_scale = %g\n", look_font_pt(&a->look) / 8);
 	sbuf_printf(b, "chart_left = %.4f\nchart_right = %.4f\nchart_below = %.4f\n", space.left, space.right, space.below);
@@ -459,14 +466,15 @@ static struct space put_margins(struct album *a, const struct chart *c, size_t *
 int chart_add_curves(struct album *a, const struct chart *c, const char *template, double y_scale, struct orr_error *err)
 {
 	size_t rows, panels = chart_count_panels(c);
-	put_variables(&a->script, c);
+	double page = chart_page(&a->look);
+	put_variables(&a->script, c, page);
 	struct space space = put_margins(a, c, &rows);
-	put_numbers(&a->script, c, &space);
+	put_numbers(&a->script, c, &space, page);
 	sbuf_printf(&a->script, "y_scale = %g\n", y_scale);
 	if (panels)
 		return album_add(a, c->file, "panels", chart_put_panels(a, c, panels, rows), err);
 	return album_add(
-		a, c->file, template, (struct layout){ .plot_in = plot_height(&space, rows), .rows = rows, .has_places = true }, err);
+		a, c->file, template, (struct layout){ .plot_in = plot_height(&space, page, rows), .rows = rows, .has_places = true }, err);
 }
 
 int chart_add_rows(
@@ -474,12 +482,13 @@ int chart_add_rows(
 {
 	struct sbuf *b = &a->script;
 	struct space space = { left, 0.1, below };
-	put_variables(b, c);
+	double page = chart_page(&a->look);
+	put_variables(b, c, page);
 	chart_put_text(b, "y_label", c->y_label, CHART_TEXT_BYTES);
-	size_t rows = put_legend(b, c, 72 * look_width_in(&a->look) * 8 / look_font_pt(&a->look));
+	size_t rows = put_legend(b, c, 72 * page);
 	sbuf_printf(b, "mark_scale = %g\n", look_font_pt(&a->look) / 8);
 	sbuf_printf(b, "chart_left = %.4f\nchart_right = %.4f\nchart_below = %.4f\n", space.left, space.right, space.below);
-	double needed = height_for_share(&space, rows);
+	double needed = height_for_share(&space, page, rows);
 	return album_add(a, c->file, template,
 		(struct layout){ .plot_in = fmax(rows_in + below, fmin(needed, most_rows_in)), .rows = rows, .has_places = true }, err);
 }

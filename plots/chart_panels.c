@@ -11,7 +11,7 @@
 enum { MOST_TOGETHER = 7, COLUMNS = 3, MOST_COLUMNS = 6, TITLE_LINES = 3, TITLE_BYTES = 40 };
 
 /* Between panels, at the right of the last, and below the last; log: the first number of a logarithmic axis stands left of its panel. */
-static const double gap_in = 0.045, log_gap_in = 0.06, edge_in = 0.05, below_in = 0.38, foot_in = 0.03, least_panel_in = 0.45;
+static const double gap_in = 0.045, log_gap_in = 0.06, edge_in = 0.05, below_in = 0.38, foot_in = 0.03, least_panel_in = 0.45, second_line_in = 0.16;
 
 static size_t count(const struct chart *c, bool marks)
 {
@@ -87,6 +87,11 @@ static size_t wrap(struct sbuf *b, const char *name, const char *text, size_t mo
 	return lines;
 }
 
+double chart_page(const struct look *l)
+{
+	return look_width_in(l) * 8 / look_font_pt(l);
+}
+
 double chart_fixed_height(const struct look *l)
 {
 	double height = l->height_in > 0 ? l->height_in : l->is_slide ? 4.5 : 0;
@@ -117,7 +122,7 @@ static void set_columns(struct grid *g, const struct chart *c, size_t panels, si
 /* Sets the heights of the panels so that the data have their share of the figure; fixed: height of the figure, or 0. */
 static void set_heights(struct grid *g, size_t panels, double fixed)
 {
-	static const double lowest_in = 0.95, highest_in = 1.3, most_page_in = 5.4;
+	static const double lowest_in = 0.95, highest_in = 1.6, most_page_in = 7.6;
 	double rows = (double)g->rows, around = rows * g->title + g->legend + g->below;
 	double across = (g->page - edge_in - g->left) / (double)g->columns - g->gap;
 	double share = (double)panels * across / g->page; /* of the width of all, for each inch of a panel's height */
@@ -143,7 +148,7 @@ struct layout chart_put_panels(struct album *a, const struct chart *c, size_t pa
 	bool is_log = c->log_x && !c->category;
 	for (size_t i = 0; c->category && i < c->n_categories; i++)
 		names = fmax(names, 0.55 * chart_text_width(c->category[i]) / 72);
-	struct grid g = { .page = look_width_in(&a->look) * 8 / look_font_pt(&a->look),
+	struct grid g = { .page = chart_page(&a->look),
 		.left = 0.08 + (*c->y_label ? 0.16 : 0) + 0.072 * (double)chart_widest_tic(c),
 		.legend = legend,
 		.below = below_in + names,
@@ -152,10 +157,17 @@ struct layout chart_put_panels(struct album *a, const struct chart *c, size_t pa
 	while (fixed > 0 && g.columns < MOST_COLUMNS && fixed < (double)g.rows * (least_panel_in + g.title) + g.legend + g.below)
 		set_columns(&g, c, panels, g.columns + 1);
 	set_heights(&g, panels, fixed);
+	size_t y_most = CHART_TEXT_BYTES;
+	if (chart_text_width(c->y_label) > 72 * (g.height - g.legend)) { /* a second line takes some of the width */
+		y_most = strlen(c->y_label) - 1;
+		g.left += second_line_in;
+		set_columns(&g, c, panels, g.columns);
+		set_heights(&g, panels, fixed);
+	}
 
 	sbuf_printf(b, "panels = %zu\narray panel_label[%zu]\narray is_panel[%zu]\nis_steps = %d\nis_cdf = %d\n", panels, c->n_series,
 		c->n_series, c->kind == CHART_CDF || c->kind == CHART_TIMELINE, c->kind == CHART_CDF);
-	chart_put_text(b, "y_label", c->y_label, CHART_TEXT_BYTES);
+	chart_put_text(b, "y_label", c->y_label, y_most);
 	put_tics(b, c);
 	for (size_t i = 0; i < c->n_series; i++) {
 		char name[40];

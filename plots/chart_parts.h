@@ -11,7 +11,6 @@
 
 enum { CHART_LABEL_BYTES = 44, CHART_TEXT_BYTES = 80, CHART_NUMBER_BYTES = 40 };
 
-#define CHART_PAGE_IN 3.5
 /* The data have at least 0.6 of a figure. */
 #define CHART_DATA_SHARE 0.61
 
@@ -45,6 +44,8 @@ size_t chart_widest_tic(const struct chart *c);
 size_t chart_count_panels(const struct chart *c);
 /* Returns whether series i is that of a panel. */
 bool chart_has_panel(const struct chart *c, size_t i);
+/* Returns the width of a figure. */
+double chart_page(const struct look *l);
 /* Returns the height that the figure must have; 0: it is as high as it needs. */
 double chart_fixed_height(const struct look *l);
 /* Adds the variables of plots/panels.gp; returns the layout. legend_rows: of the legend of marks. */

@@ -34,7 +34,9 @@ unset label 98
 named(x) = is_last && (column == 0 || x > 1.01 * x_low)
 set multiplot
 set label 1 x_label at screen (left + right) / 2, screen 0.1 / page_h center
-set label 2 y_label at screen y_label_in / page_w, screen panel_below + (1 - panel_below - panel_top) / 2 center rotate
+y_middle = panel_below + (1 - panel_below - panel_top) / 2
+y_middle = y_middle + y_half < 1 - panel_top ? y_middle : 1 - panel_top - y_half
+set label 2 y_label at screen y_label_in / page_w, screen (y_middle > y_half ? y_middle : y_half) center rotate
 panel = 0
 do for [k=1:n] {
 	if (is_panel[k]) {

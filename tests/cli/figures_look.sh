@@ -93,6 +93,8 @@ is "$(shown far '0.*')" '0.01 0.02 0.05 0.1' 'a logarithmic axis of one decade h
 is "$(faults single) $(shown single '0[.]2[0-9]*|0[.]19.*')" ' 0.2' 'a single position has one number'
 is "$(shown large '[0-9]+[kM]')" '100M 100k 10M 10k 1M' 'large numbers have prefixes'
 is "$(faults decade) $(shown decade '[0-9]+k?')" ' 100k 10k 20k 50k' 'also between powers of ten'
+book turned7 bars 1 policy false
+sed -i 's/"x": \[[^]]*\]/"x": ["smallest-gpu", "conservative", "shockwave", "gandiva-fair", "elasticflow", "themis-gpu", "gittins-gpu"]/; s/x \* s + 3/s/; s/x \* [23]/1/g' turned7/figures.json
 book narrow lines 9 policy-of-long-words false
 sed -i 's/"x": \[[^]]*\]/"x": [16, 24]/' narrow/figures.json
 draw narrow
@@ -232,5 +234,19 @@ draw lines7 --style slides
 is "$(faults lines7)" '' 'a label of y that is longer than the data are high does not meet the legend'
 draw lines12 --style slides
 is "$(value lines12 panels) $(value lines12 size | cut -d' ' -f1)" '12 768' 'panels on a slide'
+for words in 'all the loads of a truck' 'all the loads of a truck, of its trailer and of its driver'; do
+  sed "s/mass of the load/mass of $words/" lines12/figures.json >lines12/new
+  mkdir -p lines12y && mv lines12/new lines12y/figures.json
+  for style in slides paper; do
+    "$ORRERY" figures ./lines12y --out wide-label -q --style $style
+    cp wide-label/lines12.svg out/lines12y.svg
+    is "$(faults lines12y) $(value lines12y panels)" ' 12' 'a long label of y stays within the panels of a figure for '$style
+  done
+done
+# The same positions have turned names on paper and names in a row on a figure that is wide enough; turned names leave the rest to the data.
+draw turned7 --size 3.5x3
+is "$(faults turned7) $(grep -c 'rotate(-30' out/turned7.svg) $(value turned7 share | awk '{ print ($1 >= 0.58) }')" ' 7 1' 'turned names on a narrow figure'
+draw turned7 --size 9x3
+is "$(faults turned7) $(grep -c 'rotate(-30' out/turned7.svg)" ' 0' 'names in a row on a wide one'
 is "$(cmp out/lines12.csv data.csv && echo same)" same 'the data do not depend on the look'
 tap_done
