@@ -356,8 +356,10 @@ static struct space space_of(const struct chart *c, double page, size_t y_most)
 		left = fmax(left, (name - share * (page - right)) / (1 - share));
 	}
 	return (struct space){ left, right,
-		(is_turned ? 0.14 : c->category ? 0.24 : 0.26) + 0.14 * (double)rows_of(c->x_label, X_ROW_BYTES) + names +
-			(names_stand(c, page) == IN_TWO_LINES ? 0.13 : 0) };
+		(is_turned            ? 0.14
+			: c->category ? 0.24
+				      : 0.26) +
+			0.14 * (double)rows_of(c->x_label, X_ROW_BYTES) + names + (names_stand(c, page) == IN_TWO_LINES ? 0.13 : 0) };
 }
 
 /* Sets a variable to the numbers 2 and 5 times a power of ten on a logarithmic axis that spans one decade. */
@@ -412,7 +414,8 @@ static void put_numbers(struct sbuf *b, const struct chart *c, const struct spac
 		c->log_y && chart_is_large(true, r.y));
 	put_y_numbers(b, c, r.y);
 	bool is_single = !c->category && r.x[1] == r.x[0]; /* gnuplot would widen the axis by parts of a per cent, with long numbers */
-	sbuf_printf(b, "x_single = %d\nx_only = %.9g\n", is_single, is_single ? r.x[0] : 0);
+	sbuf_printf(b, "x_single = %d\nx_only = %.9g\nx_single_half = %.9g\n", is_single, is_single ? r.x[0] : 0,
+		is_single && r.x[0] != 0 ? 0.5 * fabs(r.x[0]) : 1);
 	bool has_span = !c->category && r.x[1] > r.x[0] && (!c->log_x || r.x[0] > 0);
 	double low = c->log_x ? pow(10, floor(log10(r.x[0]))) : r.x[0] - 0.03 * (r.x[1] - r.x[0]),
 	       high = c->log_x ? r.x[1] * pow(r.x[1] / low, 0.03) : r.x[1] + 0.03 * (r.x[1] - r.x[0]);

@@ -11,7 +11,8 @@
 enum { MOST_TOGETHER = 7, COLUMNS = 3, MOST_COLUMNS = 6, TITLE_LINES = 3, TITLE_BYTES = 40 };
 
 /* Between panels, at the right of the last, and below the last; log: the first number of a logarithmic axis stands left of its panel. */
-static const double gap_in = 0.045, log_gap_in = 0.06, edge_in = 0.05, below_in = 0.38, foot_in = 0.03, least_panel_in = 0.45, second_line_in = 0.16;
+static const double gap_in = 0.045, log_gap_in = 0.06, edge_in = 0.05, below_in = 0.38, foot_in = 0.03, least_panel_in = 0.45,
+		    second_line_in = 0.16;
 
 static size_t count(const struct chart *c, bool marks)
 {

@@ -4,7 +4,7 @@
 if (log_x) { set logscale x }
 if (log_y) { set logscale y }
 if (x_apart > 0) { set xtics x_apart }
-if (x_single) { set xtics (gprintf('%g', x_only) x_only) }
+if (x_single) { set xtics (gprintf('%g', x_only) x_only); set xrange [(log_x ? x_only / 3 : x_only - x_single_half):(log_x ? x_only * 3 : x_only + x_single_half)] }
 if (x_large) { set format x '%.0s%c' }
 if (y_large) { set format y '%.0s%c' }
 do for [v in x_between] { set xtics add ((x_large ? gprintf('%.0s%c', real(v)) : v) real(v)) }

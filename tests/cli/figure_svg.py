@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Prints the structure of a figure that gnuplot drew as SVG, as lines KEY VALUE, and a line for each fault of its texts.
 
-size: of the viewBox; panels: frames; share: area within the frames / area of the figure; texts: their number; points: kinds of marks.
+size: of the viewBox; panels: frames; centre: of a text, as a share of the width of the data; share: area within the frames / area of
+the figure; texts: their number; points: kinds of marks.
 """
 import re
 import sys
@@ -59,8 +60,11 @@ def main():
     print("texts %d" % len(texts))
     links = {u.get("{http://www.w3.org/1999/xlink}href", "") for u in root.iter(SVG + "use") if not u.get("id")}
     print("points %d" % len([l for l in links if l.startswith("#gpPt")]))
-    for words, _ in texts:
+    for words, a in texts:
         print("text %s" % words)
+        if areas and a:  # of the width of the data
+            left, right = min(f[0] for f in areas), max(f[2] for f in areas)
+            print("centre %s %.2f" % (words, ((a[0] + a[2]) / 2 - left) / (right - left)))
     for i, (words, a) in enumerate(texts):
         if a and (a[0] < -2 or a[1] < -2 or a[2] > w + 2 or a[3] > h + 2):
             print("fault: \"%s\" leaves the figure: %.0f %.0f %.0f %.0f of %.0f %.0f" % ((words,) + a + (w, h)))

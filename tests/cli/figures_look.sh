@@ -84,6 +84,7 @@ cat >axes/figures.json <<'JSON'
   { "name": "decade", "kind": "lines", "x": { "axis": "one", "label": "load" }, "y": { "label": "time of all jobs (s)", "log": true }, "series": [
     { "label": "one", "y": "30000 + one" } ] },
   { "name": "single", "kind": "lines", "x": { "axis": "one", "label": "load" }, "y": { "label": "time (s)" }, "series": [ { "label": "one", "y": "one" } ] },
+  { "name": "alone", "kind": "lines", "x": { "axis": "x", "label": "tokens" }, "y": { "label": "time (s)" }, "series": [ { "label": "one", "y": "x < 2000 ? 2 : none" } ] },
   { "name": "turned", "kind": "bars", "x": { "axis": "n", "label": "limit" }, "y": { "label": "requests/s" }, "series": [ { "label": "one", "y": "n" } ] } ] }
 JSON
 draw axes
@@ -91,6 +92,7 @@ shown() { python3 "$tests/figure_svg.py" "out/$1.svg" | sed -n 's/^text //p' | g
 is "$(faults far) $(shown far '[0-9]{4,}')" ' 10000 15000 5000' 'numbers of five digits are apart'
 is "$(shown far '0.*')" '0.01 0.02 0.05 0.1' 'a logarithmic axis of one decade has 2 and 5'
 is "$(faults single) $(shown single '0[.]2[0-9]*|0[.]19.*')" ' 0.2' 'a single position has one number'
+is "$(faults alone) $(value alone 'centre 1000')" ' 0.50' 'the only value of a series lies in the middle of the data'
 is "$(shown large '[0-9]+[kM]')" '100M 100k 10M 10k 1M' 'large numbers have prefixes'
 is "$(faults decade) $(shown decade '[0-9]+k?')" ' 100k 10k 20k 50k' 'also between powers of ten'
 book turned7 bars 1 policy false
