@@ -96,7 +96,8 @@ size_t chart_number(double v, bool has_prefix, char text[CHART_NUMBER_BYTES])
 	double rest = v;
 	for (; has_prefix && fabs(rest) >= 1000 && i < sizeof prefix - 1; i++)
 		rest /= 1000;
-	return (size_t)snprintf(text, CHART_NUMBER_BYTES, "%g%.1s", rest, i ? &prefix[i - 1] : "");
+	const char unit[] = { i ? prefix[i - 1] : '\0', '\0' };
+	return (size_t)snprintf(text, CHART_NUMBER_BYTES, "%g%s", rest, unit);
 }
 
 bool chart_is_large(bool is_log, const double range[2])
