@@ -193,7 +193,7 @@ build() {
   # No rule names paths.h as a prerequisite, so it is made first.
   # shellcheck disable=SC2086 # the list is meant to be split
   { make -C "$build" --no-print-directory paths.h &&
-    { [ -z "$hot" ] || make -C "$build" --no-print-directory -j"$jobs" CFLAGS=-O1 $hot; } &&
+    { [ -z "$hot" ] || make -C "$build" --no-print-directory -j"$jobs" CFLAGS='-O1 -w -pipe' $hot; } &&
     make -C "$build" --no-print-directory -j"$jobs" "${@:-all}"; } >"$build/make.log" 2>&1 </dev/null || {
     grep -v '^ *\(CC\|AR\|CCLD\|GEN\) ' "$build/make.log" | tail -n 60 >&2
     fail "compiling failed; the lines above are the end of $build/make.log"
@@ -229,7 +229,7 @@ hot_objects() {
 build_quickly() {
   hot=$(hot_objects)
   build=$build/quick
-  CFLAGS=-O0
+  CFLAGS='-O0 -w -pipe'
   CONFIGURE_FLAGS="--without-cuda --disable-dependency-tracking ${CONFIGURE_FLAGS:-}"
   if [ -f "$build/orrery" ] && newer_than "$build/orrery" '*.h' '*.def'; then rm -rf "$build"; fi
   build orrery
