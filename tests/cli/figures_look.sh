@@ -39,6 +39,7 @@ refuse 'style: expected paper or slides, found "book"' --style book
 if ! command -v gnuplot >/dev/null || ! command -v python3 >/dev/null; then
   skip 'no gnuplot or no python3: figures are not drawn' 84
   tap_done
+  exit
 fi
 
 # ---- series: panels beyond seven ----

@@ -140,4 +140,8 @@ is "$(documents | while read -r f; do grep -nHE '[[:space:]]+$' "$srcdir/$f"; do
 # Checks that every document that a text refers to exists.
 is "$({ code && documents; } | while read -r f; do grep -HoE '\bdocs/[a-z/-]+\.(md|json)' "$srcdir/$f"; done | sort -u |
   while IFS=: read -r f to; do [ -e "$srcdir/$to" ] || echo "${f#"$srcdir"/}: $to"; done)" "" "documents that code and documents name exist"
+# A script that goes on after its plan has two plans: it fails only where something is not installed.
+is "$(files -path './tests/*.sh' | while read -r f; do awk -v f="$f" '
+    plan { if ($1 != "exit" && $1 != "return") print f ":" FNR ": the script goes on after tap_done"; plan = 0 }
+    /^ +tap_done$/ { plan = 1 }' "$srcdir/$f"; done)" "" "no test goes on after its plan"
 tap_done
