@@ -89,21 +89,25 @@ static double sum(const double *v, uint32_t from, uint32_t to)
 	return s;
 }
 
-/* Returns the least possible time of the slowest stage when the pieces from `from` on are placed on all `left` GPUs. longest: time of
- * the slowest stage so far. */
-static double brute_pipedream(const struct chain *c, uint32_t from, uint32_t left, double longest)
+/*
+ * Returns the least possible time of the slowest stage when pieces from..end-1 are placed on all `left` units. longest: time of the slowest
+ * stage so far. per_machine = 0: a unit is a GPU; else it is a machine, whose GPUs run every stage of machines as a pipeline of their own.
+ */
+static double brute_pipedream(
+	const struct chain *c, uint32_t from, uint32_t end, uint32_t left, bool is_between, uint32_t per_machine, double longest)
 {
-	const double message = c->nodes > 1 ? 1e9 : 25e9, reduce = c->nodes > 1 ? 3e9 : 25e9;
+	const double message = is_between ? 1e9 : 25e9, reduce = is_between ? 3e9 : 25e9;
 	double best = INFINITY;
-	if (from == c->n)
+	if (from == end)
 		return left ? INFINITY : longest;
-	for (uint32_t to = from + 1; to <= c->n; to++)
+	for (uint32_t to = from + 1; to <= end; to++)
 		for (uint32_t k = 1; k <= left; k++) {
-			double work = (sum(c->fwd_ms, from, to) + sum(c->bwd_ms, from, to)) / 1e3 / 4;
+			double work = per_machine ? brute_pipedream(c, from, to, per_machine, false, 0, 0)
+						  : (sum(c->fwd_ms, from, to) + sum(c->bwd_ms, from, to)) / 1e3 / 4;
 			double sync = 2 * (k - 1.) / k * sum(c->param_bytes, from, to) / reduce / 16;
-			double cut = from ? 2 * c->out_bytes[from - 1] / 4 / message : 0;
+			double cut = longest > 0 ? 2 * c->out_bytes[from - 1] / 4 / message : 0;
 			double most = fmax(longest, fmax(cut, fmax(work, sync) / k));
-			best = fmin(best, brute_pipedream(c, to, left - k, most));
+			best = fmin(best, brute_pipedream(c, to, end, left - k, is_between, per_machine, most));
 		}
 	return best;
 }
@@ -111,19 +115,27 @@ static double brute_pipedream(const struct chain *c, uint32_t from, uint32_t lef
 static void check_pipedream(void)
 {
 	struct rng r;
-	uint32_t equal = 0, with_cut = 0;
+	uint32_t equal = 0, equal_flat = 0, with_cut = 0, differ = 0;
 	rng_init(&r, 1, "chains", 0);
 	for (int i = 0; i < CHAINS; i++) {
 		struct chain c;
 		draw(&c, &r);
 		write_chain(&c);
-		double want = brute_pipedream(&c, 0, c.gpus, 0), found = planned(&c, "\"pipedream\"", "slowest_stage_s");
-		equal += fabs(found / want - 1) < 1e-12;
+		uint32_t each = c.gpus / c.nodes;
+		bool has_levels = c.nodes > 1 && each > 1;
+		double flat = brute_pipedream(&c, 0, c.n, c.gpus, c.nodes > 1, 0, 0);
+		double want = has_levels ? brute_pipedream(&c, 0, c.n, c.nodes, true, each, 0) : flat;
+		equal += fabs(planned(&c, "\"pipedream\"", "slowest_stage_s") / want - 1) < 1e-12;
+		equal_flat +=
+			fabs(planned(&c, "{\"policy\":\"pipedream\",\"set\":{\"levels\":\"flat\"}}", "slowest_stage_s") / flat - 1) < 1e-12;
 		with_cut += planned(&c, "\"pipedream\"", "plan_stages") > 1;
+		differ += fabs(want / flat - 1) > 1e-6;
 	}
-	printf("# %u of %d chains are cut into several stages\n", with_cut, CHAINS);
+	printf("# %u of %d chains are cut into several stages; on %u the optimum of two levels differs\n", with_cut, CHAINS, differ);
 	ok(equal == CHAINS, "pipedream finds the optimum of its cost on %u of %d random chains of up to %d GPUs", equal, CHAINS, MOST_GPUS);
+	ok(equal_flat == CHAINS, "with levels=flat too: %u of %d", equal_flat, CHAINS);
 	ok(with_cut > CHAINS / 4, "more than a quarter of the plans have several stages");
+	ok(differ > CHAINS / 5, "on more than a fifth of the chains two levels differ from one");
 }
 
 /* ---- Alpa's stages: minimum of sum of t + (M - 1) x maximum of t over all cuts and all submeshes ---- */
