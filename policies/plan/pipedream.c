@@ -59,28 +59,45 @@ static double stage_s(const struct pipedream *d, const struct level *l, uint32_t
 	return fmax(unit_s, bytes / l->sum_Bps / d->sync) / m;
 }
 
-/* Finds A(i, j, m) for all m. one: T(s, j, n), by s and n. The first of equal pipelines is kept: one stage, then in ascending order of
- * s and n, as in the published code. */
-static void solve_range(const struct pipedream *d, struct level *l, uint32_t i, uint32_t j, const double *one)
+/* Returns the first piece of i..j whose prefix sum of times is at least `least`. */
+static uint32_t find_piece(const struct pipedream *d, uint32_t i, uint32_t j, double least)
 {
-	uint32_t w = l->units + 1;
-	for (uint32_t m = 1; m <= l->units; m++) {
-		size_t at = cell(d, l, i, j, m);
-		double best = one[i * w + m];
-		l->from[at] = i;
-		l->count[at] = m;
-		for (uint32_t s = i + 1; s < j; s++) {
-			const double *before = &l->A[cell(d, l, i, s, 0)], *last = &one[s * w];
-			double cut = 2 * d->c.out_bytes[s - 1] / l->message_Bps;
-			for (uint32_t n = 1; n < m && cut < best; n++)
-				if (last[n] < best && before[m - n] < best) {
-					best = fmax(fmax(before[m - n], cut), last[n]);
-					l->from[at] = s;
-					l->count[at] = n;
-				}
-		}
-		l->A[at] = best;
+	while (i < j) {
+		uint32_t mid = i + (j - i) / 2;
+		if (chain_time_s(&d->c, 0, mid) >= least)
+			j = mid;
+		else
+			i = mid + 1;
 	}
+	return i;
+}
+
+/*
+ * Finds A(i, j, m). one: T(s, j, n), by s and n. x units take at least 1/x of the time of their pieces on one unit's GPUs, which bounds s
+ * on both sides. The first of equal pipelines is kept: one stage, then in ascending order of s and n, as in the published code.
+ */
+static void solve_cell(const struct pipedream *d, struct level *l, uint32_t i, uint32_t j, uint32_t m, const double *one)
+{
+	uint32_t w = l->units + 1, gpus = l->inner ? l->inner->units : 1, from = i, count = m;
+	double best = one[i * w + m], from_s = chain_time_s(&d->c, 0, i), to_s = chain_time_s(&d->c, 0, j);
+	for (uint32_t n = 1; n < m; n++) {
+		double unit_s = best * gpus * (1 + 1e-9);
+		for (uint32_t s = find_piece(d, i + 1, j, to_s - n * unit_s); s < j; s++) {
+			if (chain_time_s(&d->c, 0, s) > from_s + (m - n) * unit_s)
+				break;
+			double cut = 2 * d->c.out_bytes[s - 1] / l->message_Bps;
+			double longest = fmax(fmax(l->A[cell(d, l, i, s, m - n)], cut), one[s * w + n]);
+			if (longest < best || (longest <= best && from != i && s < from)) {
+				best = longest;
+				from = s;
+				count = n;
+			}
+		}
+	}
+	size_t at = cell(d, l, i, j, m);
+	l->A[at] = best;
+	l->from[at] = from;
+	l->count[at] = count;
 }
 
 static void solve(struct pipedream *d)
@@ -93,7 +110,8 @@ static void solve(struct pipedream *d)
 				for (uint32_t m = 1; m <= l->units; m++)
 					one[s * (l->units + 1) + m] = stage_s(d, l, s, j, m);
 			for (uint32_t i = 0; i < (k + 1 < d->levels ? j : 1); i++)
-				solve_range(d, l, i, j, one);
+				for (uint32_t m = 1; m <= l->units; m++)
+					solve_cell(d, l, i, j, m, one);
 		}
 		orr_free(one);
 	}
