@@ -273,18 +273,19 @@ size_t num_put_int(char out[NUM_INT_MAX], int64_t v)
 {
 	static const char pairs[] = "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
 				    "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
-	char text[NUM_INT_MAX], *at = text + sizeof text;
-	uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+	uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v, power = 10;
+	size_t n = 1 + (v < 0);
+	for (; u >= power; power *= 10) /* at most 10^19, because u has at most 19 digits */
+		n++;
+	char *at = out + n;
 	for (; u >= 100; u /= 100)
 		memcpy(at -= 2, pairs + u % 100 * 2, 2);
 	if (u >= 10)
-		memcpy(at -= 2, pairs + u * 2, 2);
+		memcpy(at - 2, pairs + u * 2, 2);
 	else
-		*--at = (char)('0' + u);
+		at[-1] = (char)('0' + u);
 	if (v < 0)
-		*--at = '-';
-	size_t n = (size_t)(text + sizeof text - at);
-	memcpy(out, at, n);
+		*out = '-';
 	return n;
 }
 

@@ -15,7 +15,7 @@
 #include <sqlite3.h>
 
 /* "orry" in ASCII: distinguishes databases of orrery from other SQLite databases */
-enum { DB_APPLICATION_ID = 0x6f727279, DB_SCHEMA_VERSION = 7, DB_BUSY_MS = 30000 };
+enum { DB_APPLICATION_ID = 0x6f727279, DB_SCHEMA_VERSION = 8, DB_BUSY_MS = 30000 };
 
 /* Statements that a store prepares once. The last three kinds have one statement per table of rows. */
 enum {

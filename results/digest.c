@@ -126,7 +126,7 @@ static int prepare_part(struct store *s, size_t part, sqlite3_stmt **st, struct 
 	if (part >= DIGEST_ROWS) {
 		size_t i = part - DIGEST_ROWS;
 		sqlite3_stmt **slot = &s->statement[DB_READ_ROWS + i];
-		int code = *slot ? ORR_OK : db_select_rows(s, &row_tables[i], doing, slot, err);
+		int code = *slot ? ORR_OK : lists_select_rows(s, &row_tables[i], doing, slot, err);
 		*st = *slot;
 		return code;
 	}

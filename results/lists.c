@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "results/lists.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/num.h"
 
@@ -10,7 +11,7 @@
 static const char doing[] = "storing a run";
 
 /* Rows of a list. Short lists let a reader skip more; long ones need fewer rows of SQLite. */
-enum { LIST_ROWS = 256, TEXTS = 64 };
+enum { LIST_ROWS = 256, SEEN = 1024 /* more than the texts of a list; the table stays in the cache */ };
 
 void lists_create(struct sbuf *sql, const struct row_table *t)
 {
@@ -21,13 +22,14 @@ void lists_create(struct sbuf *sql, const struct row_table *t)
 		t->stored, t->columns[0].name);
 }
 
-/* Returns whether column i is the end of an interval that the column before it begins. A list has the length. */
+/* Returns whether column i is the end of an interval that the column before it begins. A list of schema 7 has the length. */
 static bool is_length(const struct row_table *t, size_t i)
 {
 	return t->columns[i].type == COLUMN_CLOCK && t->columns[i - 1].type == COLUMN_CLOCK;
 }
 
-void lists_select(struct sbuf *sql, const struct row_table *t)
+/* The rows of lists of schema 7. */
+static void view_plain(struct sbuf *sql, const struct row_table *t)
 {
 	size_t at = 0;
 	sbuf_printf(sql, "SELECT l.run, l.position + e.key AS position, l.%s", t->columns[0].name);
@@ -40,7 +42,26 @@ void lists_select(struct sbuf *sql, const struct row_table *t)
 		sbuf_printf(sql, " AS %s", t->columns[i].name);
 		at++;
 	}
-	sbuf_printf(sql, " FROM %s l, json_each(l.list) e", t->stored);
+	sbuf_printf(sql, " FROM %s l, json_each(l.list) e WHERE json_type(l.list, '$[0]') = 'array'", t->stored);
+}
+
+void lists_view(struct sbuf *sql, const struct row_table *t)
+{
+	static const char unit[] = "json_extract(l.list, '$[0]')", base[] = "json_extract(g.value, '$[2]')";
+	size_t at = 1;
+	view_plain(sql, t);
+	sbuf_printf(sql,
+		"\n  UNION ALL SELECT l.run, l.position + json_extract(g.value, '$[1]') + p.key - 3, l.%s, json_extract(g.value, '$[0]'),"
+		"\n    %s * (%s + CASE p.key WHEN 3 THEN 0 ELSE json_extract(g.value, '$[' || (p.key - 1) || '][0]') END),"
+		"\n    %s * (%s + json_extract(p.value, '$[0]'))",
+		t->columns[0].name, unit, base, unit, base);
+	for (size_t i = LISTS_TEXTS_FROM; i < t->n_columns; i++)
+		if (column_is_stored(&t->columns[i]))
+			sbuf_printf(sql, ",\n    json_extract(l.list, '$[1][' || json_extract(p.value, '$[%zu]') || ']')", at++);
+	sbuf_printf(sql,
+		"\n  FROM %s l, json_each(l.list) g, json_each(g.value) p"
+		"\n  WHERE json_type(l.list, '$[0]') = 'integer' AND g.key > 1 AND p.key > 2",
+		t->stored);
 }
 
 int lists_exist(const struct store *s, const struct row_table *t, int64_t *has, struct orr_error *err)
@@ -74,37 +95,52 @@ void lists_convert(struct sbuf *sql, const struct row_table *t)
 
 /* ---- writing ---- */
 
-/* The list that is being filled. */
-struct list {
+/* Bytes, without a final NUL. */
+struct bytes {
 	char *text;
-	size_t len, cap, rows;
-	uint64_t lowest, highest;
-	const char *group;
-	/* Cache of texts written to this list, because most rows repeat a few texts. A hash selects the place. */
-	struct {
-		const char *text;
-		size_t at, len;
-	} seen[TEXTS];
+	size_t len, cap;
 };
 
-static void reserve(struct list *l, size_t more)
+/* The list that is being filled. Texts are numbered in the order of their first use; a hash of their address finds them. */
+struct list {
+	struct bytes out, texts, groups;
+	size_t rows;
+	uint64_t lowest, highest, subject;
+	int64_t unit, base, end; /* base: begin of the group's first row; end: of its last row */
+	uint32_t n_texts, number;
+	/* Offsets in a row of the table. */
+	size_t subject_at, begin_at, end_at, text_at[LISTS_MOST_TEXTS], n_text_at;
+	struct {
+		const char *text;
+		uint32_t at, list; /* list: number of the list that has the text at `at` */
+	} seen[SEEN];
+};
+
+/* Makes room for `more` bytes. Returns where they begin. */
+static char *room(struct bytes *b, size_t more)
 {
-	if (l->cap - l->len >= more)
-		return;
-	l->cap = (l->len + more) * 2;
-	l->text = mem_realloc(l->text, l->cap, 1);
+	if (b->cap - b->len <= more) {
+		b->cap = (b->len + more) * 2;
+		b->text = mem_realloc(b->text, b->cap, 1);
+	}
+	return b->text + b->len;
 }
 
-static void put_number(struct list *l, int64_t v)
+static char *put_number(char *at, char before, int64_t v)
 {
-	l->len += num_put_int(l->text + l->len, v);
+	*at++ = before;
+	if (v >= 0 && v < 10) {
+		*at++ = (char)('0' + v);
+		return at;
+	}
+	return at + num_put_int(at, v);
 }
 
-static void escape(struct list *l, const char *s)
+/* Appends a JSON string. */
+static void escape(struct bytes *out, const char *s)
 {
 	size_t n = strlen(s);
-	reserve(l, n * 6 + 4); /* the longest escape has six characters */
-	char *at = l->text + l->len;
+	char *at = room(out, n * 6 + 4); /* the longest escape has six characters */
 	*at++ = '"';
 	for (size_t i = 0; i < n; i++) {
 		unsigned char c = (unsigned char)s[i];
@@ -116,91 +152,138 @@ static void escape(struct list *l, const char *s)
 			*at++ = (char)c;
 	}
 	*at++ = '"';
-	l->len = (size_t)(at - l->text);
+	out->len = (size_t)(at - out->text);
 }
 
-/* Appends a JSON string. */
-static void put_text(struct list *l, const char *s)
+/* Returns the number of a text in the list. Equal texts have one address, as those of a result do (result_text()). */
+static uint32_t text_number(struct list *l, const char *s)
 {
-	size_t i = (size_t)((uint64_t)(uintptr_t)s * 0x9e3779b97f4a7c15u >> 58); /* < TEXTS */
-	if (l->seen[i].text == s) {
-		reserve(l, l->seen[i].len);
-		memcpy(l->text + l->len, l->text + l->seen[i].at, l->seen[i].len);
-		l->len += l->seen[i].len;
-		return;
-	}
+	size_t i = hash_spread((uintptr_t)s) % SEEN;
+	while (l->seen[i].list == l->number && l->seen[i].text != s)
+		i = (i + 1) % SEEN;
+	if (l->seen[i].list == l->number)
+		return l->seen[i].at;
+	if (l->n_texts)
+		*room(&l->texts, 1) = ',', l->texts.len++;
+	escape(&l->texts, s);
 	l->seen[i].text = s;
-	l->seen[i].at = l->len;
-	escape(l, s);
-	l->seen[i].len = l->len - l->seen[i].at;
+	l->seen[i].list = l->number;
+	return l->seen[i].at = l->n_texts++;
 }
 
-/* Appends the nulls that precede a value; those at the end of a row are left out. */
-static void put_nulls(struct list *l, size_t n)
+static inline int64_t number_at(const char *row, size_t at)
 {
-	reserve(l, n * 5 + 2);
-	for (; n; n--) {
-		memcpy(l->text + l->len, ",null", 5);
-		l->len += 5;
-	}
+	int64_t v;
+	memcpy(&v, row + at, sizeof v);
+	return v;
 }
 
-/* Appends a row. The types of a listed table are texts and whole numbers of 64 bits. */
-static void put_row(struct list *l, const struct row_table *t, const char *row)
+/* The units. Divisors that the compiler knows cost a multiplication. */
+#define UNITS(X) X(1000000000) X(1000000) X(1000)
+
+static inline int64_t in_units(int64_t v, int64_t unit)
 {
-	size_t nulls = 0;
-	reserve(l, 2);
-	l->text[l->len++] = l->rows++ ? ',' : '[';
-	for (size_t i = 1; i < t->n_columns; i++) {
-		const struct column *c = &t->columns[i];
-		const void *cell = row + c->at;
-		if (!column_is_stored(c))
-			continue;
-		if (c->type == COLUMN_TEXT || c->type == COLUMN_NAME) {
-			const char *text;
-			memcpy(&text, cell, sizeof text);
-			if (!text) {
-				nulls++;
-				continue;
-			}
-			put_nulls(l, nulls);
-			nulls = 0;
-			l->text[l->len++] = ',';
-			put_text(l, text);
-		} else {
-			put_nulls(l, nulls);
-			nulls = 0;
-			int64_t before = is_length(t, i) ? *(const int64_t *)(const void *)(row + t->columns[i - 1].at) : 0;
-			reserve(l, NUM_INT_MAX + 1);
-			l->text[l->len++] = i == 1 ? '[' : ',';
-			put_number(l, *(const int64_t *)cell - before);
-		}
-	}
-	reserve(l, 2);
-	l->text[l->len++] = ']';
+#define DIVIDE(u) \
+	if (unit == (u)) \
+		return v / (u);
+	UNITS(DIVIDE)
+#undef DIVIDE
+	return v;
 }
 
-/* Fills a list with the rows from `from` on. Returns the position of the next list. */
-static size_t fill(struct list *l, const struct row_table *t, const struct run_result *r, size_t from)
+/* Appends the row to the group of its subject, or begins a group: [subject,first,base */
+static char *put_times(struct list *l, const char *row, char *at)
 {
-	size_t n = rows_count(t, r), i = from;
-	l->len = l->rows = 0;
-	memset(l->seen, 0, sizeof l->seen);
-	l->lowest = UINT64_MAX;
-	l->highest = 0;
-	for (; i < n && l->rows < LIST_ROWS; i++) {
-		const char *row = rows_get(t, r, i), *group;
-		uint64_t subject = *(const uint64_t *)(const void *)(row + t->columns[1].at);
-		memcpy(&group, row + t->columns[0].at, sizeof group);
-		if (l->rows && group != l->group && strcmp(group, l->group) != 0)
-			break;
-		l->group = group;
+	uint64_t subject = (uint64_t)number_at(row, l->subject_at);
+	int64_t begin = number_at(row, l->begin_at), end = number_at(row, l->end_at), length;
+	if (!l->rows || subject != l->subject || begin != l->end || __builtin_sub_overflow(end, l->base, &length)) {
+		if (l->rows)
+			*at++ = ']';
+		*at++ = ',';
+		at = put_number(at, '[', (int64_t)subject);
+		at = put_number(at, ',', (int64_t)l->rows);
+		at = put_number(at, ',', in_units(begin, l->unit));
+		l->subject = subject;
+		l->base = begin;
 		l->lowest = subject < l->lowest ? subject : l->lowest;
 		l->highest = subject > l->highest ? subject : l->highest;
-		put_row(l, t, row);
 	}
-	l->text[l->len++] = ']'; /* put_row() leaves room for it */
+	l->end = end;
+	length = (int64_t)((uint64_t)end - (uint64_t)l->base);
+	*at++ = ',';
+	return put_number(at, '[', in_units(length, l->unit));
+}
+
+static void put_row(struct list *l, const char *row)
+{
+	char *at = put_times(l, row, room(&l->groups, 4 * (NUM_INT_MAX + 2) + LISTS_MOST_TEXTS * (NUM_INT_MAX + 6)));
+	size_t nulls = 0;
+	for (size_t i = 0; i < l->n_text_at; i++) {
+		const char *text;
+		memcpy(&text, row + l->text_at[i], sizeof text);
+		if (!text) {
+			nulls++;
+			continue;
+		}
+		for (; nulls; nulls--, at += 5)
+			memcpy(at, ",null", 5);
+		at = put_number(at, ',', text_number(l, text));
+	}
+	*at++ = ']';
+	l->groups.len = (size_t)(at - l->groups.text);
+	l->rows++;
+}
+
+/* Returns the greatest unit of which all times of the rows are multiples. */
+static int64_t unit_of(const struct list *l, const char *row, size_t row_size, size_t n)
+{
+	size_t i = 0; /* rows before i are multiples of this unit */
+#define TRY(unit) \
+	while (i < n && !(number_at(row + i * row_size, l->begin_at) % (unit)) && !(number_at(row + i * row_size, l->end_at) % (unit))) \
+		i++; \
+	if (i == n) \
+		return unit;
+	UNITS(TRY)
+#undef TRY
+	return 1;
+}
+
+/* Returns the number of the rows that form a list: those with the group of the first. */
+static size_t extent(const struct row_table *t, const char *row, size_t n)
+{
+	const char *group, *other;
+	size_t i = 1;
+	memcpy(&group, row + t->columns[0].at, sizeof group);
+	for (; i < n && i < LIST_ROWS; i++) {
+		memcpy(&other, row + i * t->row_size + t->columns[0].at, sizeof other);
+		if (other != group && strcmp(other, group) != 0)
+			break;
+	}
 	return i;
+}
+
+/* Fills a list with n rows: [unit,[text,..],[subject,first,base,[end,text,..],..],..]. */
+static void fill(struct list *l, const struct row_table *t, const char *row, size_t n)
+{
+	l->out.len = l->texts.len = l->groups.len = l->rows = 0;
+	l->n_texts = 0;
+	l->number++;
+	l->lowest = UINT64_MAX;
+	l->highest = 0;
+	l->unit = unit_of(l, row, t->row_size, n);
+	for (size_t i = 0; i < n; i++)
+		put_row(l, row + i * t->row_size);
+	char *begin = room(&l->out, l->texts.len + l->groups.len + NUM_INT_MAX + 8), *at = put_number(begin, '[', l->unit);
+	*at++ = ',';
+	*at++ = '[';
+	memcpy(at, l->texts.text, l->texts.len);
+	at += l->texts.len;
+	*at++ = ']';
+	memcpy(at, l->groups.text, l->groups.len);
+	at += l->groups.len;
+	*at++ = ']';
+	*at++ = ']';
+	l->out.len = (size_t)(at - begin);
 }
 
 static int prepare(struct store *s, const struct row_table *t, sqlite3_stmt **st, struct orr_error *err)
@@ -213,19 +296,32 @@ static int prepare(struct store *s, const struct row_table *t, sqlite3_stmt **st
 
 int lists_write(struct store *s, const struct row_table *t, const struct run_result *r, int64_t run, struct orr_error *err)
 {
-	struct list l = { .text = NULL };
+	struct list *l = mem_zalloc(1, sizeof *l);
+	size_t n = rows_count(t, r);
 	sqlite3_stmt *st;
 	int code = prepare(s, t, &st, err);
-	for (size_t i = 0, next; !code && i < rows_count(t, r); i = next) {
-		next = fill(&l, t, r, i);
+	l->subject_at = t->columns[1].at;
+	l->begin_at = t->columns[2].at;
+	l->end_at = t->columns[3].at;
+	for (size_t i = LISTS_TEXTS_FROM; i < t->n_columns && l->n_text_at < LISTS_MOST_TEXTS; i++)
+		if (column_is_stored(&t->columns[i]))
+			l->text_at[l->n_text_at++] = t->columns[i].at;
+	for (size_t i = 0, some; !code && i < n; i += some) {
+		const char *row = rows_get(t, r, i), *group;
+		some = extent(t, row, n - i);
+		fill(l, t, row, some);
+		memcpy(&group, row + t->columns[0].at, sizeof group);
 		sqlite3_bind_int64(st, 1, run);
 		sqlite3_bind_int64(st, 2, (int64_t)i);
-		db_bind_text(st, 3, l.group);
-		sqlite3_bind_int64(st, 4, (int64_t)l.lowest);
-		sqlite3_bind_int64(st, 5, (int64_t)l.highest);
-		sqlite3_bind_text(st, 6, l.text, (int)l.len, SQLITE_STATIC);
+		db_bind_text(st, 3, group);
+		sqlite3_bind_int64(st, 4, (int64_t)l->lowest);
+		sqlite3_bind_int64(st, 5, (int64_t)l->highest);
+		sqlite3_bind_text(st, 6, l->out.text, (int)l->out.len, SQLITE_STATIC);
 		code = db_run(s, st, doing, err);
 	}
-	mem_free(l.text);
+	mem_free(l->out.text);
+	mem_free(l->texts.text);
+	mem_free(l->groups.text);
+	mem_free(l);
 	return code;
 }

@@ -39,10 +39,13 @@ enum part_kind part_kind_of(const char *word)
 
 /* ---- recording ---- */
 
+/* A part, as struct part has it, in one line of the cache. */
 struct row {
 	uint64_t subject;
 	int64_t begin, end; /* end: OPEN of an open part */
-	struct part what;
+	uint64_t number;
+	const char *cause, *detail;
+	uint32_t value[3], kind;
 };
 
 #define OPEN INT64_MAX
@@ -50,10 +53,10 @@ struct row {
 struct partlog {
 	const char *entity;
 	size_t most;
-	uint64_t stride; /* only subjects whose numbers are multiples of this stride have rows */
+	unsigned stride_log2; /* only subjects whose numbers are multiples of this power of 2 have rows */
 	struct row *row;
 	size_t n, cap;
-	size_t *last; /* by subject / stride: index of its last row + 1; 0: none */
+	size_t *last; /* by subject >> stride_log2: index of its last row + 1; 0: none */
 	size_t n_last;
 };
 
@@ -62,7 +65,6 @@ struct partlog *partlog_new(const char *entity, size_t most)
 	struct partlog *p = mem_zalloc(1, sizeof *p);
 	p->entity = entity;
 	p->most = most < 2 ? 2 : most;
-	p->stride = 1;
 	return p;
 }
 
@@ -77,12 +79,12 @@ void partlog_free(struct partlog *p)
 
 static bool is_kept(const struct partlog *p, uint64_t subject)
 {
-	return p->stride == 1 || !(subject % p->stride);
+	return !(subject & ((UINT64_C(1) << p->stride_log2) - 1));
 }
 
 static inline size_t place_of(const struct partlog *p, uint64_t subject)
 {
-	return (size_t)(p->stride == 1 ? subject : subject / p->stride);
+	return (size_t)(subject >> p->stride_log2);
 }
 
 static size_t *last_of(struct partlog *p, uint64_t subject)
@@ -101,7 +103,7 @@ static size_t *last_of(struct partlog *p, uint64_t subject)
 static void thin(struct partlog *p)
 {
 	size_t kept = 0;
-	p->stride *= 2;
+	p->stride_log2++;
 	if (p->n_last)
 		memset(p->last, 0, p->n_last * sizeof *p->last);
 	for (size_t i = 0; i < p->n; i++)
@@ -112,7 +114,13 @@ static void thin(struct partlog *p)
 	p->n = kept;
 }
 
-static bool is_same(const struct part *a, const struct part *b)
+static inline struct row row_of(uint64_t subject, int64_t begin, int64_t end, const struct part *what)
+{
+	return (struct row){ subject, begin, end, what->number, what->cause, what->detail, { what->value[0], what->value[1], what->value[2] },
+		what->kind };
+}
+
+static bool is_same(const struct row *a, const struct part *b)
 {
 	return a->kind == b->kind && a->cause == b->cause && a->number == b->number && a->detail == b->detail &&
 	       !memcmp(a->value, b->value, sizeof a->value);
@@ -129,7 +137,7 @@ static void append(struct partlog *p, uint64_t subject, int64_t begin, int64_t e
 			return;
 	}
 	MEM_GROW(p->row, p->n, p->cap);
-	p->row[p->n++] = (struct row){ subject, begin, end, *what };
+	p->row[p->n++] = row_of(subject, begin, end, what);
 	*last_of(p, subject) = p->n;
 }
 
@@ -145,13 +153,13 @@ void partlog_add(struct partlog *p, uint64_t subject, int64_t begin_ns, int64_t 
 		return;
 	size_t *at = last_of(p, subject);
 	struct row *last = *at ? &p->row[*at - 1] : NULL;
-	if (last && last->end == begin_ns && is_same(&last->what, what)) {
+	if (last && last->end == begin_ns && is_same(last, what)) {
 		last->end = end_ns;
 	} else if (p->n >= p->most) {
 		append(p, subject, begin_ns, end_ns, what);
 	} else {
 		MEM_GROW(p->row, p->n, p->cap);
-		p->row[p->n++] = (struct row){ subject, begin_ns, end_ns, *what };
+		p->row[p->n++] = row_of(subject, begin_ns, end_ns, what);
 		*at = p->n;
 	}
 }
@@ -161,10 +169,10 @@ void partlog_change(struct partlog *p, uint64_t subject, int64_t now_ns, const s
 	if (!is_kept(p, subject))
 		return;
 	struct row *last = last_row(p, subject);
-	if (last && (last->end == OPEN || last->end == now_ns) && is_same(&last->what, what)) {
+	if (last && (last->end == OPEN || last->end == now_ns) && is_same(last, what)) {
 		last->end = OPEN;
 	} else if (last && last->end == OPEN && last->begin == now_ns) {
-		last->what = *what; /* replaces an empty part */
+		*last = row_of(subject, now_ns, OPEN, what); /* replaces an empty part */
 	} else {
 		partlog_close(p, subject, now_ns);
 		append(p, subject, now_ns, OPEN, what);
@@ -206,7 +214,7 @@ static void put_decimal(struct sbuf *text, uint64_t v)
 	sbuf_add(text, digits, num_put_int(digits, (int64_t)v));
 }
 
-static const char *cause_text(struct run_result *r, struct sbuf *text, const struct part *what, partlog_name name, void *ctx)
+static const char *cause_text(struct run_result *r, struct sbuf *text, const struct row *what, partlog_name name, void *ctx)
 {
 	if (!what->cause || what->number == PART_ALONE)
 		return result_text(r, what->cause);
@@ -221,7 +229,7 @@ static const char *cause_text(struct run_result *r, struct sbuf *text, const str
 	return result_text(r, sbuf_text(text));
 }
 
-static const char *detail_text(struct run_result *r, struct sbuf *text, const struct part *what)
+static const char *detail_text(struct run_result *r, struct sbuf *text, const struct row *what)
 {
 	int k = 0;
 	if (!what->detail)
@@ -235,7 +243,7 @@ static const char *detail_text(struct run_result *r, struct sbuf *text, const st
 	return result_text(r, sbuf_text(text));
 }
 
-static const char *known_cause(struct run_result *r, struct texts *t, const struct part *what, partlog_name name, void *ctx)
+static const char *known_cause(struct run_result *r, struct texts *t, const struct row *what, partlog_name name, void *ctx)
 {
 	unsigned i = hash_of(what->cause, what->number, 0);
 	if (!what->cause)
@@ -248,7 +256,7 @@ static const char *known_cause(struct run_result *r, struct texts *t, const stru
 	return t->cause[i].text;
 }
 
-static const char *known_detail(struct run_result *r, struct texts *t, const struct part *what)
+static const char *known_detail(struct run_result *r, struct texts *t, const struct row *what)
 {
 	unsigned i = hash_of(what->detail, what->value[0] ^ (uint64_t)what->value[1] << 32, what->value[2]);
 	if (!what->detail)
@@ -261,31 +269,25 @@ static const char *known_detail(struct run_result *r, struct texts *t, const str
 	return t->detail[i].text;
 }
 
-/* Counts the rows of each subject in last[], then turns the counts into positions. */
-static void count_rows(struct partlog *p)
+/* Ends open parts, counts the rows of each subject that are not empty in last[], and turns the counts into positions. Returns the number of
+ * rows. */
+static size_t count_rows(struct partlog *p, int64_t now_ns)
 {
+	size_t at = 0;
 	if (p->n_last)
 		memset(p->last, 0, p->n_last * sizeof *p->last);
-	for (size_t i = 0; i < p->n; i++)
-		p->last[place_of(p, p->row[i].subject)]++;
-	for (size_t i = 0, at = 0; i < p->n_last; i++) {
+	for (size_t i = 0; i < p->n; i++) {
+		struct row *row = &p->row[i];
+		if (row->end == OPEN)
+			row->end = now_ns;
+		p->last[place_of(p, row->subject)] += row->end > row->begin;
+	}
+	for (size_t i = 0; i < p->n_last; i++) {
 		size_t n = p->last[i];
 		p->last[i] = at;
 		at += n;
 	}
-}
-
-/* Ends open parts and removes empty ones. */
-static void end_all(struct partlog *p, int64_t now_ns)
-{
-	size_t kept = 0;
-	for (size_t i = 0; i < p->n; i++) {
-		struct row *row = &p->row[i];
-		row->end = row->end == OPEN ? now_ns : row->end;
-		if (row->end > row->begin)
-			p->row[kept++] = *row;
-	}
-	p->n = kept;
+	return at;
 }
 
 void partlog_finish(struct partlog *p, struct run_result *r, int64_t now_ns, partlog_name name, void *ctx)
@@ -293,21 +295,22 @@ void partlog_finish(struct partlog *p, struct run_result *r, int64_t now_ns, par
 	if (!p)
 		return;
 	struct texts *texts = mem_zalloc(1, sizeof *texts);
-	end_all(p, now_ns);
-	r->parts = mem_realloc(r->parts, r->n_parts + p->n + 1, sizeof *r->parts);
+	size_t n = count_rows(p, now_ns);
+	r->parts = mem_realloc(r->parts, r->n_parts + n + 1, sizeof *r->parts);
 	struct part_row *out = r->parts + r->n_parts;
-	count_rows(p);
 	for (size_t i = 0; i < p->n; i++) {
 		const struct row *row = &p->row[i];
+		if (row->end <= row->begin)
+			continue;
 		out[p->last[place_of(p, row->subject)]++] = (struct part_row){ .entity = p->entity,
 			.subject = row->subject,
 			.begin_ns = row->begin,
 			.end_ns = row->end,
-			.kind = part_word(row->what.kind),
-			.cause = known_cause(r, texts, &row->what, name, ctx),
-			.detail = known_detail(r, texts, &row->what) };
+			.kind = part_word(row->kind),
+			.cause = known_cause(r, texts, row, name, ctx),
+			.detail = known_detail(r, texts, row) };
 	}
-	r->n_parts += p->n;
+	r->n_parts += n;
 	sbuf_free(&texts->work);
 	mem_free(texts);
 	partlog_free(p);

@@ -210,7 +210,7 @@ static void create_view(struct sbuf *sql, const struct row_table *t)
 		has_label |= !strcmp(t->columns[i].name, "label");
 	if (t->key == KEY_LISTED) {
 		sbuf_printf(sql, "DROP VIEW IF EXISTS %s;\nCREATE VIEW %s AS\n  ", t->name, t->name);
-		lists_select(sql, t);
+		lists_view(sql, t);
 		sbuf_puts(sql, ";\n");
 	}
 	sbuf_printf(sql, "DROP VIEW IF EXISTS %s_s;\nCREATE VIEW %s_s AS\n  SELECT r.run, r.label%s, r.policy", t->name, t->name,

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/sbuf.h"
 #include "results/db.h"
+#include "results/lists.h"
 #include "results/scenarios.h"
 
 #include "config.h"
@@ -141,6 +142,7 @@ static int open_for_writing(struct store *s, const char *vfs, struct orr_error *
 	sqlite3_extended_result_codes(s->db, 1);
 	sqlite3_busy_timeout(s->db, s->busy_ms);
 	db_add_functions(s);
+	lists_add_reader(s);
 	code = identify(s, err);
 	if (code)
 		return code;
@@ -221,6 +223,7 @@ static int open_for_reading(struct store *s, struct orr_error *err)
 		return db_fail(s, rc, doing, err);
 	sqlite3_extended_result_codes(s->db, 1);
 	db_add_functions(s);
+	lists_add_reader(s);
 	code = identify(s, err);
 	if (!code && !s->version)
 		code = orr_fail(err, ORR_EINPUT, "%s: empty file: expected a database of orrery, or another file name", s->path);

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "results/columns.h"
 #include "results/db.h"
+#include "results/lists.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,7 +89,7 @@ static void take_cell(struct run_result *r, sqlite3_stmt *st, int at, const stru
 static int read_rows(struct reader *d, const struct row_table *t)
 {
 	sqlite3_stmt *st;
-	int code = db_select_rows(d->s, t, doing, &st, d->err);
+	int code = lists_select_rows(d->s, t, doing, &st, d->err);
 	if (code || !st)
 		return code; /* an older schema lacks this table */
 	sqlite3_bind_int64(st, 1, d->run);

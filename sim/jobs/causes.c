@@ -205,18 +205,19 @@ void orr_why(struct orr_jobs *w, enum orr_why_kind kind, orr_job blamed, const c
 	x->reason[x->n_reasons++] = r;
 }
 
-/* Returns the reason that held just before t, or NULL. */
+/* Returns the reason that held just before t, or NULL. Waits end now, so the search goes back from the end. */
 static const struct reason *reason_before(const struct stance *x, int64_t t)
 {
-	uint32_t low = 0, high = x->n_reasons;
-	while (low < high) {
+	uint32_t high = x->n_reasons, step = 1;
+	for (; step <= high && x->reason[high - step].since >= t; step *= 2)
+		high -= step;
+	for (uint32_t low = step <= high ? high - step : 0; low < high;) {
 		uint32_t middle = low + (high - low) / 2;
-		if (x->reason[middle].since < t)
-			low = middle + 1;
-		else
-			high = middle;
+		bool is_before = x->reason[middle].since < t;
+		low = is_before ? middle + 1 : low;
+		high = is_before ? high : middle;
 	}
-	return low ? &x->reason[low - 1] : NULL;
+	return high ? &x->reason[high - 1] : NULL;
 }
 
 /* ---- waits ---- */
@@ -243,11 +244,7 @@ static const struct part of_nobody = { .number = PART_ALONE };
 
 static struct part part_of(enum part_kind kind, const char *cause, uint64_t number)
 {
-	struct part p = of_nobody;
-	p.kind = kind;
-	p.cause = cause;
-	p.number = number;
-	return p;
+	return (struct part){ .kind = kind, .cause = cause, .number = number };
 }
 
 static void add_numbers(struct part *p, const struct stretch *s)

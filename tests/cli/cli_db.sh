@@ -54,7 +54,7 @@ is "$("$ORRERY" db digest "$work/old.db")" "$(head -n 1 "$old" | sed 's/.* //')"
 "$ORRERY" jobs poisson:rate=0.02,n=4,mean=300,gpus=2 --cluster 1x4:v100 --policy srtf --db "$work/old.db" -q
 ok $? 'a new run is added to a database of schema 4'
 is "$(sqlite3 "$work/old.db" "SELECT group_concat(n) FROM (SELECT count(*) AS n FROM jobs_s GROUP BY run)")" 4,4 'the old runs are kept'
-is "$(sqlite3 "$work/old.db" "PRAGMA user_version")" 7 'the database then has schema 7'
+is "$(sqlite3 "$work/old.db" "PRAGMA user_version")" 8 'the database then has schema 8'
 rm "$work/old.db"; sqlite3 "$work/old.db" <"$old"
 sqlite3 "$work/old.db" "DROP VIEW IF EXISTS jobs_s; ALTER TABLE jobs DROP COLUMN restarts"
 "$ORRERY" db digest "$work/old.db" >/dev/null; ok $? 'a table that lacks a column is read'

@@ -2,6 +2,7 @@
 /* Parts of times: recording, order, merging of neighbours, sentences, and the way through the database. */
 #include "base/mem.h"
 #include "results/db.h"
+#include "results/lists.h"
 #include "results/parts.h"
 #include "results/store.h"
 #include "tests/tap.h"
@@ -200,6 +201,131 @@ static void lists(void)
 	result_free(r);
 }
 
+/* Returns the parts of the first run, in order, as orrery reads them (is_own) or as SQLite's JSON functions do. */
+static const char *rows_of(struct store *s, bool is_own)
+{
+	static struct sbuf text;
+	struct sbuf sql = { 0 };
+	const struct row_table *t = row_table_find("parts");
+	sqlite3_stmt *st;
+	sbuf_clear(&text);
+	sbuf_puts(&sql, "SELECT position, entity, subject, begin_ns, end_ns, kind, cause, detail FROM (");
+	if (is_own)
+		lists_select(&sql, t);
+	else
+		sbuf_puts(&sql, "SELECT * FROM parts");
+	sbuf_puts(&sql, ") ORDER BY position");
+	if (sqlite3_prepare_v2(s->db, sbuf_text(&sql), -1, &st, NULL))
+		sbuf_printf(&text, "%s", sqlite3_errmsg(s->db));
+	int rc = SQLITE_DONE;
+	while (st && (rc = sqlite3_step(st)) == SQLITE_ROW)
+		for (int i = 0; i < 8; i++) {
+			const char *v = (const char *)sqlite3_column_text(st, i);
+			sbuf_printf(&text, "%d:%s%c", sqlite3_column_type(st, i), v ? v : "-", i < 7 ? ' ' : '\n');
+		}
+	if (rc != SQLITE_DONE)
+		sbuf_printf(&text, "error: %s", sqlite3_errmsg(s->db));
+	sqlite3_finalize(st);
+	sbuf_free(&sql);
+	return sbuf_text(&text);
+}
+
+static bool set_list(struct store *s, const char *list)
+{
+	sqlite3_stmt *st;
+	sqlite3_prepare_v2(s->db, "UPDATE parts_lists SET list = ?1", -1, &st, NULL);
+	sqlite3_bind_text(st, 1, list, -1, SQLITE_STATIC);
+	bool good = sqlite3_step(st) == SQLITE_DONE;
+	sqlite3_finalize(st);
+	return good;
+}
+
+/* The forms of a list, by both readers; then lists that are none. */
+static void forms(void)
+{
+	/* Two subjects; times in us; a row without a cause but with a detail; a gap in subject 7. */
+	static const char want[] = "1:0 3:job 1:7 1:1000 1:3000 3:queued 3:job 1 5:-\n1:1 3:job 1:7 1:3000 1:9000 3:compute 5:- 5:-\n"
+				   "1:2 3:job 1:7 1:10000 1:11000 3:held 5:- 3:a \"b\"\\\t\n1:3 3:job 1:9 1:-2000 1:4000 3:compute 5:- 5:-\n";
+	static const char packed[] = "[1000,[\"queued\",\"job 1\",\"compute\",\"held\",\"a \\\"b\\\"\\\\\\u0009\"],"
+				     "[7,0,1,[2,0,1],[8,2]],[7,2,10,[1,3,null,4]],[9,3,-2,[6,2]]]";
+	static const char plain[] = "[[7,1000,2000,\"queued\",\"job 1\"],[7,3000,6000,\"compute\"],[7,10000,1000,\"held\",null,"
+				    "\"a \\\"b\\\"\\\\\\t\"],[9,-2000,6000,\"compute\"]]";
+	static const char *const bad[] = { "", "[", "[]", "[1000]", "[1000,[]", "x", "[[7,1000,2000,\"queued\"]", "[[7,1000,2000,\"queued]]",
+		"[[7,1000,2000,7]]", "[[7,1000]]", "[[7,1000,99999999999999999999,\"x\"]]", "[1000,[\"a\"],[7,0,1,[2,1]]]",
+		"[1000,[\"a\"],[7,0,1,[2,-1]]]", "[1000,[\"a\"],[7,1,1,[2,0]]]", "[1000,[\"a\"],[7,0,1,[2,0]", "[1000,[\"a\"],[7,0]]",
+		"[1000,[\"\\u12\"],[7,0,1,[2,0]]]", "[1000,[\"\\q\"],[7,0,1,[2,0]]]", "[1000,[\"a\"],[7,0,1,[2,0]]]]",
+		"[1000,[\"a\"],[7,0,1,[2,0,0,0,0,0]]]", "[[7,1000,2000,\"a\\" };
+	char path[] = "/tmp/orrery-parts-XXXXXX";
+	struct orr_error err = { 0 };
+	struct run_result *r = result_new();
+	struct partlog *p = partlog_new("job", 100);
+	struct part a = behind(1, 1, 0), c = { .kind = PART_HELD, .number = PART_ALONE, .detail = "a \"b\"\\\t" };
+	a.detail = NULL;
+	partlog_add(p, 7, 1000, 3000, &a);
+	partlog_add(p, 7, 3000, 9000, &computes);
+	partlog_add(p, 7, 10000, 11000, &c);
+	partlog_add(p, 9, -2000, 4000, &computes);
+	partlog_finish(p, r, 0, NULL, NULL);
+	r->label = mem_strdup("a"), r->hash = mem_strdup("h");
+	close(mkstemp(path));
+	struct store *s = store_open(path, NULL, &err);
+	ok(s && !store_write(s, r, &err), "a run with four parts is stored");
+	same_text(rows_of(s, true), want, "the program reads them");
+	same_text(rows_of(s, false), want, "the view reads them");
+	sqlite3_stmt *st;
+	sqlite3_prepare_v2(s->db, "SELECT list FROM parts_lists", -1, &st, NULL);
+	sqlite3_step(st);
+	same_text((const char *)sqlite3_column_text(st, 0), packed, "the list");
+	sqlite3_finalize(st);
+	ok(set_list(s, plain), "(a list as schema 7 had it)");
+	same_text(rows_of(s, true), want, "the program reads it");
+	same_text(rows_of(s, false), want, "the view reads it");
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct run_result *into = result_new();
+		err = (struct orr_error){ 0 };
+		ok(set_list(s, bad[i]) && strstr(rows_of(s, true), "error: malformed list of rows") &&
+				store_read_parts(s, 1, "job", 7, into, &err) && strstr(err.text, "malformed list"),
+			"'%s' is refused (%s)", bad[i], err.text);
+		result_free(into);
+	}
+	store_close(s, NULL);
+	unlink(path);
+	result_free(r);
+}
+
+/* A list has the greatest unit that fits all its times. */
+static void units(void)
+{
+	static const int64_t unit[] = { 1, 1000, 1000000, 1000000000 };
+	for (size_t i = 0; i < sizeof unit / sizeof *unit; i++) {
+		char path[] = "/tmp/orrery-parts-XXXXXX", want[64];
+		struct orr_error err = { 0 };
+		struct run_result *r = result_new(), *back = NULL;
+		struct partlog *p = partlog_new("job", 100);
+		partlog_add(p, 0, 0, 2000000000, &computes);
+		partlog_add(p, 1, 3000000000, 4000000000 + unit[i], &computes);
+		partlog_add(p, 2, 3000000000, 5000000000, &computes);
+		partlog_finish(p, r, 0, NULL, NULL);
+		r->label = mem_strdup("a"), r->hash = mem_strdup("h");
+		close(mkstemp(path));
+		struct store *s = store_open(path, NULL, &err);
+		ok(!store_write(s, r, &err) && !store_read(s, "h", "a", &back, &err) && back && back->n_parts == 3 &&
+				back->parts[1].end_ns == 4000000000 + unit[i] && back->parts[2].end_ns == 5000000000,
+			"times in multiples of %lld ns", (long long)unit[i]);
+		sqlite3_stmt *st;
+		snprintf(want, sizeof want, "[%lld,", (long long)unit[i]);
+		sqlite3_prepare_v2(s->db, "SELECT list FROM parts_lists", -1, &st, NULL);
+		sqlite3_step(st);
+		const char *list = (const char *)sqlite3_column_text(st, 0);
+		ok(list && !strncmp(list, want, strlen(want)), "the list is %s", list);
+		sqlite3_finalize(st);
+		store_close(s, NULL);
+		unlink(path);
+		result_free(back);
+		result_free(r);
+	}
+}
+
 int main(void)
 {
 	records();
@@ -209,5 +335,7 @@ int main(void)
 	limit();
 	stored();
 	lists();
+	forms();
+	units();
 	return done();
 }

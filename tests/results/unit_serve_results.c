@@ -158,7 +158,7 @@ static void older_file(void)
 		"existing rows are kept when tables are added");
 	result_free(back);
 	store_close(s, &err);
-	ask(path, "PRAGMA user_version", "7", "the schema version is then the current one");
+	ask(path, "PRAGMA user_version", "8", "the schema version is then the current one");
 	result_free(jobs);
 	result_free(serve);
 }
