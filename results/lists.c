@@ -183,7 +183,7 @@ static inline int64_t number_at(const char *row, size_t at)
 
 static inline int64_t in_units(int64_t v, int64_t unit)
 {
-#define DIVIDE(u) \
+#define DIVIDE(u)        \
 	if (unit == (u)) \
 		return v / (u);
 	UNITS(DIVIDE)
@@ -238,10 +238,10 @@ static void put_row(struct list *l, const char *row)
 static int64_t unit_of(const struct list *l, const char *row, size_t row_size, size_t n)
 {
 	size_t i = 0; /* rows before i are multiples of this unit */
-#define TRY(unit) \
+#define TRY(unit)                                                                                                                       \
 	while (i < n && !(number_at(row + i * row_size, l->begin_at) % (unit)) && !(number_at(row + i * row_size, l->end_at) % (unit))) \
-		i++; \
-	if (i == n) \
+		i++;                                                                                                                    \
+	if (i == n)                                                                                                                     \
 		return unit;
 	UNITS(TRY)
 #undef TRY

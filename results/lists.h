@@ -6,8 +6,8 @@
  * itself is a view over them (SQLite's json_each()). All rows of a list have the same first column, the entity. `lowest` and `highest`
  * bound the second column, the subject, so that a reader of one subject skips most lists. Begin and end are next, then texts.
  *
- * A list is the JSON array [unit,[text,..],[subject,first,base,[end,text,..],..],..]. Each array after the texts is a sequence of rows of one
- * subject, each of which begins where the one before it ends. `first` is the position of the first row in the list, `base` its begin.
+ * A list is the JSON array [unit,[text,..],[subject,first,base,[end,text,..],..],..]. Each array after the texts is a sequence of rows of
+ * one subject, each of which begins where the one before it ends. `first` is the position of the first row in the list, `base` its begin.
  * Ends are relative to the base; times are in multiples of `unit` ns. Texts of rows are indexes, from 0, or null; those at the end of a row
  * are left out if null. A list of schema 7, or one converted from an older schema, is the array [[subject,begin,length,text,..],..] of
  * rows. A file may have both.

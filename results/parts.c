@@ -116,8 +116,8 @@ static void thin(struct partlog *p)
 
 static inline struct row row_of(uint64_t subject, int64_t begin, int64_t end, const struct part *what)
 {
-	return (struct row){ subject, begin, end, what->number, what->cause, what->detail, { what->value[0], what->value[1], what->value[2] },
-		what->kind };
+	return (struct row){ subject, begin, end, what->number, what->cause, what->detail,
+		{ what->value[0], what->value[1], what->value[2] }, what->kind };
 }
 
 static bool is_same(const struct row *a, const struct part *b)

@@ -97,7 +97,8 @@ static bool make(const char *fixture, char want[65])
 	return good;
 }
 
-static const char *const fixtures[] = { "schema-1-first", "schema-1", "schema-2", "schema-3", "schema-4", "schema-5", "schema-6", "schema-7" };
+static const char *const fixtures[] = { "schema-1-first", "schema-1", "schema-2", "schema-3", "schema-4", "schema-5", "schema-6",
+	"schema-7" };
 enum { FIXTURES = sizeof fixtures / sizeof *fixtures };
 
 static void reading(const char *fixture)
@@ -252,7 +253,8 @@ static void plain_lists(void)
 	snprintf(before, sizeof before, "%s", ask(rows));
 	ok(!migrate(NULL, &err), "a file of schema 7 is opened for writing");
 	same_text(ask(rows), before, "its lists stay as they are");
-	same_text(ask("SELECT count(*) || group_concat(position || ' ' || subject || ' ' || begin_ns || ' ' || end_ns || ' ' || kind || ' ' || "
+	same_text(ask("SELECT count(*) || group_concat(position || ' ' || subject || ' ' || begin_ns || ' ' || end_ns || ' ' || kind || ' "
+		      "' || "
 		      "ifnull(cause, '-') || ' ' || ifnull(detail, '-')) FROM (SELECT * FROM parts WHERE run = 1 AND entity = 'job' AND "
 		      "subject < 3 ORDER BY position) WHERE begin_ns < 100e9"),
 		"20 1 10000000000 100000000000 queued job j1 4 GPUs asked, 0 free,2 2 20000000000 100000000000 ordered job j\"2\\ -",
