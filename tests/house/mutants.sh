@@ -2,7 +2,7 @@
 # mutants.sh - measures the share of mutants of a folder's code that its tests detect
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-#   mutants.sh FOLDER[,FOLDER..] [-n N] [--seed S] [--tests "TEST.."] [--longest S] [--most S] [--build DIR] [--least PERCENT] [--list]
+#   mutants.sh FOLDER[,FOLDER..] [-n N] [--seed S] [--tests "TEST.."] [--longest S] [--most S] [--sanitized] [--build DIR] [--least PERCENT] [--list]
 #
 # Samples N mutants (default 40) of the .c files of FOLDER, applies each to a copy of the tree, builds the targets of the
 # room's tests, and runs the tests that execute the line of the mutant, fastest first, until one fails. A mutant is a
@@ -14,6 +14,7 @@
 #   --tests   tests to run instead of those in tests/ROOM, ROOM being the last part of each FOLDER
 #   --longest leave out tests that take more seconds than this
 #   --most    stop the tests of a mutant after this sum of their usual times: it then counts as undetected (default: 60)
+#   --sanitized  try a survivor again in a build with AddressSanitizer and UBSan, with which CI runs the tests too
 #   --build   folder for the copy and its build, kept and reused (default: build-mutants)
 #   --least   exit code 1 if the killed share is smaller
 #   --list    lists the mutants without building them
@@ -28,10 +29,11 @@ equivalent=$here/equivalent_mutants.txt
 fail() { echo "mutants.sh: $*" >&2; exit 2; }
 usage() { sed -n '5s/^#  *//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 
-folder='' number=40 seed=1 tests='' dir=$tree/build-mutants least=0 longest=3600 most=60 only_list=no
+folder='' number=40 seed=1 tests='' dir=$tree/build-mutants least=0 longest=3600 most=60 only_list=no sanitized=no
 while [ $# -gt 0 ]; do
   case $1 in
   --list) only_list=yes ;;
+  --sanitized) sanitized=yes ;;
   -n | --seed | --tests | --longest | --most | --build | --least)
     [ $# -gt 1 ] || usage
     case $1 in -n) number=$2 ;; --seed) seed=$2 ;; --tests) tests=$2 ;; --longest) longest=$2 ;; --most) most=$2 ;; --build) dir=$2 ;; --least) least=$2 ;; esac
@@ -244,15 +246,29 @@ helpers=$(variable TEST_HELPERS)
 programs=$(printf '%s\n' $tests | grep -v '\.sh$')
 # Sequential, because "all" is a separate make, which would build the same libraries at the same time.
 { nice make -j2 all && nice make -j2 $programs $helpers; } >"$dir/make.log" 2>&1 || fail "the tree does not build: see $dir/make.log"
+san=$dir/sanitized
+if [ $sanitized = yes ]; then
+  mkdir -p "$san"
+  (
+    cd "$san" || exit 1
+    [ -e Makefile ] || ../tree/configure CC="$cc" CFLAGS='-O1' --enable-sanitizers --without-cuda || exit 1
+    nice make -j2 all && nice make -j2 $programs $helpers
+  ) >"$dir/make.log" 2>&1 || fail "the tree does not build with sanitizers: see $dir/make.log"
+fi
 
-# run TEST SECONDS: runs the test like make check; a status of 124 is the time limit
+# run TEST SECONDS [BUILD]: runs the test like make check; a status of 124 is the time limit
 run() {
-  local command=("./$1")
+  local command=("./$1") where=${3:-$build}
   case $1 in *.sh) command=(bash "../tree/$1") ;; esac
   # A mutant may request any amount of memory and write without limit. The shell itself would report a crash.
   (
-    ulimit -c 0 -f 1000000 -v 8000000
-    srcdir=../tree top_builddir=$build ORRERY=$build/orrery TMPDIR=$dir/tmp timeout -k 2 "$2" "${command[@]}" >"$dir/said" 2>&1 </dev/null 9>&-
+    cd "$where" && ulimit -c 0 -f 1000000
+    if [ "$where" = "$build" ]; then
+      ulimit -v 8000000
+    else # sanitizers reserve more addresses
+      export ORR_SANITIZED=1 ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
+    fi
+    srcdir=../tree top_builddir=$where ORRERY=$where/orrery TMPDIR=$dir/tmp timeout -k 2 "$2" "${command[@]}" >"$dir/said" 2>&1 </dev/null 9>&-
   ) 2>/dev/null
   local status=$?
   rm -rf "${dir:?}/tmp"/*
@@ -260,15 +276,24 @@ run() {
   return $status
 }
 now() { date +%s.%N; }
-for t in $tests; do
-  since=$(now)
-  if run "$t" 600; then
-    echo "$(now) $since" | awk -v t="$t" '{ printf "%.2f %s\n", $1 - $2, t }'
-  else
-    say "$t fails without a mutant, and is left out: $(grep -m 1 '^not ok' "$dir/said")" >&2
-  fi
-done | sort -n | awk -v longest="$longest" '$1 <= longest' >"$dir/order"
+# measure BUILD: reads tests, and prints their times
+measure() {
+  local since t
+  while read -r t; do
+    since=$(now)
+    if run "$t" 600 "$1"; then
+      echo "$(now) $since" | awk -v t="$t" '{ printf "%.2f %s\n", $1 - $2, t }'
+    else
+      say "$t fails without a mutant, and is left out: $(grep -m 1 '^not ok' "$dir/said")" >&2
+    fi
+  done
+}
+printf '%s\n' $tests | measure "$build" | sort -n | awk -v longest="$longest" '$1 <= longest' >"$dir/order"
 [ -s "$dir/order" ] || fail "no test of $folder passes in time"
+# Under sanitizers, tests of at most a tenth of the limit: each may run for several survivors.
+if [ $sanitized = yes ]; then
+  awk -v most="$most" '$1 <= most / 10 { print $2 }' "$dir/order" | measure "$san" >"$dir/order.sanitized"
+fi
 say "tests of $folder: $(awk '{ printf "%s%s %.1f s", (NR > 1 ? ", " : ""), $2, $1 }' "$dir/order")"
 
 # ---- the lines that each test executes ---- A second build counts the executed lines of the folder's objects. It is next
@@ -310,13 +335,28 @@ restore() {
   [ -n "${original:-}" ] || return
   cp "$dir/original.c" "$copy/$original"
   [ -z "$object" ] || cp "$dir/original.o" "$object"
-  original=''
+  [ -z "${again:-}" ] || cp "$dir/original.san.o" "$again"
+  original='' again=''
+}
+# try_sanitized: runs the tests of $dir/reaching with the present mutant; returns 0 and sets verdict if one fails
+try_sanitized() {
+  local seconds t needs
+  cp -p "$san/$object" "$dir/original.san.o" && again=$san/$object
+  make -s -C "$san" "$object" >"$dir/make.log" 2>&1 || return 1
+  while read -r seconds t <&4; do
+    seconds=$(awk -v t="$t" '$2 == t { print int(10 * $1) + 3 }' "$dir/order.sanitized")
+    [ -n "$seconds" ] || continue
+    case $t in *.sh) needs="orrery $helpers" ;; *) needs=$t ;; esac
+    make -s -C "$san" $needs >"$dir/make.log" 2>&1 || return 1
+    run "$t" "$seconds" "$san" || { verdict="killed under sanitizers by $t" && return; }
+  done 4<"$dir/reaching"
+  return 1
 }
 trap 'restore; exit 130' INT TERM
 trap restore EXIT
 # try FOLDER: tries its mutants; returns 1 if the killed share is too small
 try() {
-  local folder=$1 counted=0 killed=0 late=0 broken=0 same=0 listed=0 file line how before after where base verdict seconds t needs
+  local folder=$1 counted=0 killed=0 late=0 memory=0 broken=0 same=0 listed=0 file line how before after where base verdict seconds t needs
   while IFS=$'\t' read -r file line how before after <&3; do
     [ "$counted" -lt "$number" ] || break
     where="$file:$line: $before -> $after"
@@ -353,11 +393,12 @@ try() {
       *) verdict="killed by $t" && break ;;
       esac
     done 4<"$dir/reaching"
+    [ $sanitized = no ] || [ "$verdict" != survives ] || { try_sanitized && memory=$((memory + 1)); }
     case $verdict in survives*) ;; *) killed=$((killed + 1)) ;; esac
     say "$verdict: $where"
     restore
   done 3<"$dir/list.${folder//\//.}"
-  say "$killed of $counted mutants of $folder killed ($(awk -v k=$killed -v n=$counted 'BEGIN { printf "%.1f", n ? 100 * k / n : 0 }') %), $late of them by time;" \
+  say "$killed of $counted mutants of $folder killed ($(awk -v k=$killed -v n=$counted 'BEGIN { printf "%.1f", n ? 100 * k / n : 0 }') %), $late of them by time$([ $sanitized = no ] || echo ", $memory under sanitizers alone");" \
     "not counted: $broken do not compile, $same are the same code, $listed are listed as equivalent (seed $seed)"
   awk -v k=$killed -v n=$counted -v least="$least" 'BEGIN { exit !(100 * k >= least * n) }'
 }

@@ -2,8 +2,8 @@
 /*
  * Groups of Muri's published simulator (oracles/muri in the data): period and matching weight of 60 groups of 2 to 4 jobs
  * (group_units.csv); no stored group slower than its members one after the other, none with unequal jobs (t60_groups.csv); and the
- * matching of policies/jobs/matching.h: its weight at least that of the pairs of every stored decision, and on small random graphs the
- * greatest over all matchings, by trying all. The weights of stored groups of 3 and 4 are those of their best pairs.
+ * matching of policies/jobs/matching.h (tests/jobs/unit_matching.c): its weight at least that of the pairs of every stored decision. The
+ * weights of stored groups of 3 and 4 are those of their best pairs.
  */
 #include "tests/tap.h"
 
@@ -183,54 +183,9 @@ static void check_groups(char *text)
 	ok(decisions > 50 && !below, "the weight of each of %d matchings is at least the reference's", decisions);
 }
 
-/* ---- small graphs ---- */
-
-static int64_t try_all(uint32_t n, const int64_t *w, uint32_t used)
-{
-	uint32_t first = 0;
-	while (first < n && used >> first & 1)
-		first++;
-	if (first >= n)
-		return 0;
-	int64_t best = try_all(n, w, used | 1U << first);
-	for (uint32_t k = first + 1; k < n; k++)
-		if (!(used >> k & 1) && w[first * n + k]) {
-			int64_t v = w[first * n + k] + try_all(n, w, used | 1U << first | 1U << k);
-			best = v > best ? v : best;
-		}
-	return best;
-}
-
-static void check_matching(void)
-{
-	uint32_t state = 1, wrong = 0, bad = 0, mate[16];
-	enum { GRAPHS = 400 };
-	for (int i = 0; i < GRAPHS; i++) {
-		uint32_t n = 2 + (uint32_t)i % 9;
-		int64_t w[16 * 16] = { 0 }, sum = 0;
-		for (uint32_t a = 0; a < n; a++)
-			for (uint32_t b = a + 1; b < n; b++) {
-				state = state * 1664525U + 1013904223U;
-				/* Small weights give many ties and blossoms; a third of the edges is absent. */
-				int64_t v = (state >> 16) % 3 ? 1 + (int64_t)((state >> 18) % (i % 2 ? 7 : 1000)) : 0;
-				w[a * n + b] = w[b * n + a] = v;
-			}
-		int64_t got = matching_solve(n, w, mate);
-		for (uint32_t a = 0; a < n; a++) {
-			bad += mate[a] != UINT32_MAX && (mate[a] >= n || mate[mate[a]] != a || !w[a * n + mate[a]]);
-			sum += mate[a] != UINT32_MAX && mate[a] > a ? w[a * n + mate[a]] : 0;
-		}
-		bad += sum != got;
-		wrong += got != try_all(n, w, 0);
-	}
-	ok(!bad, "matchings of %d random graphs are matchings", GRAPHS);
-	ok(!wrong, "they have the greatest weight of all");
-}
-
 int main(void)
 {
 	const char *dir = getenv("ORRERY_DATA_PATH");
-	check_matching();
 	char *jobs = dir ? text_of(dir, "t60.trace.csv") : NULL, *units = dir ? text_of(dir, "group_units.csv") : NULL,
 	     *groups = dir ? text_of(dir, "t60_groups.csv") : NULL;
 	if (jobs && units && groups) {
