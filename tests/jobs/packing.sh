@@ -25,6 +25,10 @@ is "$(ends mirror.csv 1x1 muri --set policy.muri.pack=1 --set policy.muri.round=
 # Without stages, jobs have slices of the GPU, which gain nothing.
 printf 'submit_s,duration_s,gpus\n0,80,1\n0,60,1\n' >plain.csv
 is "$(ends plain.csv 1x1 muri --set policy.muri.round=0s)" "140 60" "muri: jobs that would not gain run one after the other, the shortest first"
+# Four jobs for two GPUs, of occupancies 0.8, 0.65, 0.3 and 0.34. Both jobs of a pair have the rate 1 / the sum, at most 1. The pairs with the
+# greatest sum of rates are 0 with 2 (2 / 1.1) and 1 with 3 (2). At 110 s jobs 0 and 1 end, and the others have 20 s left.
+printf 'submit_s,duration_s,gpus,occupancy\n0,100,1,0.8\n0,110,1,0.65\n0,120,1,0.3\n0,130,1,0.34\n' >four.csv
+is "$(ends four.csv 1x2 muri --set policy.muri.round=0s)" "110 110 130 130" "muri: the pairs with the greatest sum of rates"
 # The occupancies 0.4 and 0.5 fit together.
 printf 'submit_s,duration_s,gpus,occupancy\n0,80,1,0.4\n0,60,1,0.5\n' >half.csv
 is "$(ends half.csv 1x1 gandiva)" "80 60" "gandiva: a pair on one GPU at full speed"

@@ -125,6 +125,9 @@ is "$(near "$(spot far.csv --job half.json --policy bamboo --set spot.egress_usd
 # ---- too few instances ----
 like "$(spot churn:slots=6,rate=0.5,length=5h --job bamboo-bert --policy bamboo)" \
   "no step was run: the smallest shape of job bamboo-bert with a step time has [0-9]* instances" "a job that runs no step says what it would need"
+# The smallest shape has one instance, which costs too much.
+spot same.csv --job job.json --policy checkpoint --until 5 --set spot.max_price=0.1 >table 2>said
+is "$? $(grep -c 'no step was run' table)" "0 0" "a job that needs one instance does not say it"
 like "$(spot churn:slots=6,rate=0.5,length=5h --job bamboo-bert --policy oobleck 2>&1)" \
   "6 instances are live, but the smallest shape of job bamboo-bert needs [0-9]*: expected progress, or --until" "a run without progress says it too"
 

@@ -222,10 +222,18 @@ static void begin_training(struct orr_spot *w)
 	train_on(w, owners);
 }
 
+static bool ends_then; /* the stages change their owners while a step is in flight, and the run ends at this instant */
+
 static void go_on(struct orr_spot *w, uint64_t tag)
 {
 	if (tag != 5 || !then_owners)
 		return;
+	for (uint32_t i = 0; ends_then && i < shape[1]; i++)
+		orr_disown(w, 0, i, named(w, then_owners[i]));
+	if (ends_then) {
+		orr_spot_end(w);
+		return;
+	}
 	orr_steps_stop(w);
 	train_on(w, then_owners);
 }
@@ -324,8 +332,11 @@ static void test_copies(void)
 		near_to(egress_of(without, 1, 2, cases[i].first), 4 * cases[i].part, 1e-12, cases[i].name);
 		then_owners = cases[i].then;
 	}
-	in_create = NULL;
 	then_owners = "pq";
+	ends_then = true;
+	near_to(egress_of(without, 1, 2, "ab"), 0, 0, "a run that ends at the instant of the change copies nothing");
+	ends_then = false;
+	in_create = NULL;
 	near_to(egress_of(without, 1, 2, "ab"), 0, 0, "a policy that does not copy from peers is not charged");
 	then_owners = NULL;
 }
@@ -342,6 +353,19 @@ static void slow_down(struct orr_spot *w, uint64_t tag)
 {
 	if (tag == 5)
 		orr_steps_pace(w, 3 * ORR_SECOND);
+}
+
+/* From the step after the one in flight on, each step has a length of 1 ns on the job's own type. */
+static void hurry(struct orr_spot *w, uint64_t tag)
+{
+	if (tag == 5)
+		orr_steps_pace(w, 1);
+}
+
+static void hurry_on_fast(struct orr_spot *w, uint64_t tag)
+{
+	hurry(w, tag);
+	move_to_fast(w, tag);
 }
 
 static void test_speeds(void)
@@ -367,6 +391,9 @@ static void test_speeds(void)
 		{ "f", "speeds=slow=0.5,fast=2", slow_down, 5 },
 		/* The fifth step ends at 5 s and is in flight until the timers of this instant have been called. */
 		{ "o", "speeds=slow=0.5,fast=2", slow_down, 5 + 5 * 3 },
+		/* Steps of 1 ns, and of 1 ns on the slow type. A step is never shorter than 1 ns. */
+		{ "s", "speeds=slow=0.5,fast=2", hurry, 6 + 14e-9 },
+		{ "s", "speeds=slow=0.5,fast=1000", hurry_on_fast, 6 + 7e-9 },
 	};
 	at_start = begin_training;
 	most = 0;
