@@ -9,6 +9,9 @@
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
 extern const struct orr_policy orr_policy_bamboo;
 
 #define MODEL "gpt:hidden=256,layers=8,heads=4,seq=64,vocab=1000"
@@ -204,6 +207,48 @@ static void check_shapes(void)
 	elastic_free(j);
 }
 
+/* Writes a 2080ti with this memory to a file, whose name it returns. */
+static const char *device_with(double bytes)
+{
+	static char path[] = "/tmp/orrery-device.XXXXXX";
+	const char *folder = getenv("srcdir"), key[] = "\"memory_GiB\": ";
+	char source[1000], line[2000], *at;
+	snprintf(source, sizeof source, "%s/hwmodel/devices/2080ti.json", folder ? folder : ".");
+	strcpy(path + sizeof path - 7, "XXXXXX");
+	FILE *in = fopen(source, "r"), *out = fdopen(mkstemp(path), "w");
+	while (in && fgets(line, sizeof line, in))
+		if ((at = strstr(line, key)))
+			fprintf(out, "\t%s%.17g,\n", key, bytes / 1073741824);
+		else
+			fputs(line, out);
+	if (in)
+		fclose(in);
+	fclose(out);
+	return path;
+}
+
+/* A shape fits if its peak is at most the memory of the device. */
+static void check_memory(void)
+{
+	static const char keys[] = "\"batch\":4,\"micro_batch\":2,\"node_Gbps\":10,\"max_pipelines\":1,\"max_depth\":2}}";
+	struct orr_error e = { 0 };
+	struct derive_report r = { 0 };
+	char text[1000];
+	snprintf(text, sizeof text, "%s%s", JOB_OF("x", MODEL, "2080ti"), keys);
+	elastic_free(derived(text, &r, &e));
+	double peak = r.n == 2 ? r.row[0].kind[ELASTIC_PLAIN].peak_bytes : NAN;
+	derive_report_free(&r);
+	for (int is_less = 0; is_less < 2; is_less++) {
+		const char *device = device_with(is_less ? nextafter(peak, 0) : peak);
+		snprintf(text, sizeof text, JOB_OF("x", MODEL, "%s") "%s", device, keys);
+		struct elastic *j = derived(text, NULL, &e);
+		ok(j && (elastic_find(j, 1, 1) != NULL) == !is_less && elastic_find(j, 1, 2), "a memory of %s the peak of one stage: %s",
+			is_less ? "less than" : "exactly", j ? "derived" : e.text);
+		elastic_free(j);
+		unlink(device);
+	}
+}
+
 /* ---- refusals ---- */
 
 static void check_refusals(void)
@@ -261,6 +306,7 @@ int main(void)
 	check_settings(",\"recompute\":\"selective\",\"cut\":\"blocks\"", "recompute=selective cut=blocks", "both");
 	check_lacking();
 	check_shapes();
+	check_memory();
 	check_refusals();
 	check_cache();
 	return done();
