@@ -92,6 +92,27 @@ static void test_las(void)
 		"limits=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16", TIMES(0), TIMES(30), 1);
 }
 
+/* Many jobs end in passes that have room for all jobs, before their attained time is looked at again. At 60 s a job on all GPUs stops the
+ * long one, which has passed the limit. */
+static void test_many(void)
+{
+	enum { SHORT = 300, ALL = SHORT + 2 };
+	static char csv[ALL * 40];
+	static double start[ALL], end[ALL];
+	size_t n = (size_t)snprintf(csv, sizeof csv, "submit_s,duration_s,gpus\n0,100,1\n");
+	start[0] = 0;
+	end[0] = 110;
+	for (int i = 1; i <= SHORT; i++) {
+		start[i] = 0.05 * i;
+		end[i] = start[i] + 1;
+		n += (size_t)snprintf(csv + n, sizeof csv - n, "%.2f,1,1\n", start[i]);
+	}
+	snprintf(csv + n, sizeof csv - n, "60,10,100\n");
+	start[ALL - 1] = 60;
+	end[ALL - 1] = 70;
+	by_hand("many short jobs", &orr_policy_las, csv, "1x100", "limits=10s", start, end, ALL);
+}
+
 /* Every job takes 1 s longer. B (3 s) preempts A at 2 s, when A has 9 of 11 s left. The preemption adds 7, 30 or 60 s of work. */
 static void test_helios(void)
 {
@@ -103,6 +124,11 @@ static void test_helios(void)
 		snprintf(cluster, sizeof cluster, "1x%u", gpus[i]);
 		by_hand("stops by Helios' rules", &orr_policy_srtf, csv, cluster, "rules=helios", TIMES(0, 2), TIMES(15 + cost[i], 6), 2);
 	}
+	/* A thousandth of the GPU is missing for the second job: the first one stops. */
+	by_hand("a small share of a GPU", &orr_policy_srtf, "submit_s,duration_s,gpus,gpu_milli\n0,100,1,1\n10,20,1,1000\n", "1x1", "",
+		TIMES(0, 10), TIMES(120, 30), 2);
+	by_hand("and one that leaves enough", &orr_policy_srtf, "submit_s,duration_s,gpus,gpu_milli\n0,100,1,1\n10,20,1,999\n", "1x1", "",
+		TIMES(0, 10), TIMES(100, 30), 2);
 	by_hand("stops without a cost", &orr_policy_srtf, "submit_s,duration_s,gpus\n0,10,1\n2,3,1\n", "1x1", "", TIMES(0, 2), TIMES(13, 5),
 		2);
 }
@@ -435,6 +461,7 @@ int main(void)
 {
 	test_qssf();
 	test_las();
+	test_many();
 	test_helios();
 	test_elastic();
 	test_branches();
