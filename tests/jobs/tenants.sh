@@ -16,6 +16,9 @@ printf 'submit_s,duration_s,gpus,user\n0,10,1,a\n0,30,1,b\n' >two.csv
 is "$(metrics two.csv 1x1 fifo tenants jain_tenants envy_mean envy_max)" "2.0000 0.9800 0.1250 0.2500" "two users on one GPU"
 # JCT / D / max(1, 2 / 1): 10 / 10 / 2 and 40 / 30 / 2; none above 1.05
 is "$(metrics two.csv 1x1 fifo ftf_static_mean ftf_static_max ftf_unfair)" "0.5833 0.6667 0.0000" "jobs on one GPU: rho with an equal share"
+# The same with jobs on two GPUs: shares of the request, not GPUs, are compared.
+printf 'submit_s,duration_s,gpus,user\n0,10,2,a\n0,30,2,b\n' >pairs.csv
+is "$(metrics pairs.csv 1x2 fifo jain_tenants envy_mean envy_max)" "0.9800 0.1250 0.2500" "two users on two GPUs"
 # On 2 GPUs both run at once: x = 1 for both, no envy; rho = JCT / D = 1.
 is "$(metrics two.csv 1x2 fifo jain_tenants envy_max ftf_static_max ftf_unfair)" "1.0000 0.0000 1.0000 0.0000" "enough GPUs: no envy"
 # Three GPUs, four jobs of 10 s on 2 GPUs one after the other: JCT 10, 20, 30, 40; rho = JCT / 10 / (4 / 3): 0.75, 1.5, 2.25, 3: 3 of 4 unfair.
