@@ -20,7 +20,7 @@ static const char job[] = "{\"name\":\"j\",\"source\":\"a test\",\"samples_per_s
 
 static void (*at_timer)(struct orr_spot *w, int64_t s), (*at_end)(struct orr_spot *w), (*at_steps)(struct orr_spot *w);
 static int64_t every_s; /* interval of the timer, s */
-static bool is_provisional, starts_late;
+static bool is_provisional, starts_late, keeps_parts;
 static unsigned called;
 
 static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *e)
@@ -91,6 +91,7 @@ static struct run_result *go_with(const char *rows, const char *options, double 
 	if (spot_runs_open(&s, NULL, rows, job, &policy, "", options, &err)) {
 		s.config.until_ns = until_s > 0 ? (int64_t)(until_s * 1e9) : ORR_NEVER;
 		s.config.record_nodes = s.config.record_iterations = true;
+		s.config.explain = keeps_parts;
 		s.config.max_rows = max_rows;
 		s.config.progress = progress ? count_progress : NULL;
 		s.config.progress_ctx = progress;
@@ -111,7 +112,7 @@ static void reset(void)
 	at_end = NULL;
 	at_steps = NULL;
 	every_s = 0;
-	is_provisional = starts_late = false;
+	is_provisional = starts_late = keeps_parts = false;
 }
 
 #endif

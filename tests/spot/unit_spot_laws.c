@@ -378,6 +378,21 @@ static void test_provisional(void)
 	}
 	ok(zeros == 14, "%d rows of lost steps have no samples", zeros);
 	result_free(r);
+	/* The same run with the parts of the job's time: of the steps up to 10 s, the first seven are kept, and of these steps 5 and 6 are
+	 * lost at 20 s; steps 7 and 8 are lost at 10 s. */
+	called = 0;
+	keeps_parts = true;
+	r = go("0,add,a\n", "price=3.6", 25.5);
+	char parts[300] = "";
+	for (size_t i = 0; r && i < r->n_parts; i++) {
+		const struct part_row *p = &r->parts[i];
+		if (!strcmp(p->entity, "job"))
+			snprintf(parts + strlen(parts), sizeof parts - strlen(parts), "%s %g-%g%s%s, ", p->kind, (double)p->begin_ns / 1e9,
+				(double)p->end_ns / 1e9, p->cause ? ": " : "", p->cause ? p->cause : "");
+	}
+	same_text(parts, "useful 0-5, wasted 5-19: a decision of the policy, useful 19-25, wasted 25-25.5: the end of the run, ",
+		"the parts of the job's time");
+	result_free(r);
 }
 
 /* ---- calls of steps() at the end of a run of steps ---- */
