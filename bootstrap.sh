@@ -159,7 +159,7 @@ configure_build() {
   if [ -f config.status ]; then
     fail "this tree was configured in place (there is a config.status beside bootstrap.sh), and
 make cannot build in two places from it. Run 'make distclean' here, then ./bootstrap.sh again;
-or go on in place with 'make' and 'make check'."
+or continue in place with 'make' and 'make check'."
   fi
   # Makefiles contain paths, so a tree that was moved or copied is configured again.
   wanted="${CONFIGURE_FLAGS:-} in $top"
@@ -257,9 +257,9 @@ figure     $into/jct-cdf.svg  (and .pdf, .png; utilisation, queue-length, gantt 
 
 END
   if [ -n "$hot" ]; then
-    echo "To go on: ./bootstrap.sh compiles the optimised program, ${into%/*}/orrery ($build/orrery was compiled quickly and is slower)"
+    echo "Next: ./bootstrap.sh compiles the optimised program, ${into%/*}/orrery ($build/orrery was compiled quickly and is slower)"
   else
-    echo "To go on: $build/orrery --help, and docs/tutorial.md"
+    echo "Next: $build/orrery --help, and docs/tutorial.md"
   fi
 }
 

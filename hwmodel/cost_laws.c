@@ -21,7 +21,7 @@ enum { WISHES = 6, PASSES = 3, UPDATES = 2 };
 
 struct slot {
 	uint32_t law;          /* number of the law in the profile + 1 */
-	double flops_per_byte; /* FLOPs per byte; < 0: those of the call */
+	double flops_per_byte; /* FLOPs per byte; < 0: as in the call */
 };
 
 struct laws {

@@ -55,7 +55,7 @@ struct dnn_experts {
 
 /* Attention of a transformer, for messages and caches. */
 struct dnn_attention {
-	uint32_t head_dim, v_dim; /* of queries and keys; of values */
+	uint32_t head_dim, v_dim; /* width of a head: queries and keys; values */
 	double cached;            /* values that a decoder keeps per token and layer */
 };
 

@@ -92,7 +92,7 @@ struct transformer {
 	bool is_tied;       /* the output layer shares the token table */
 	bool keeps_dropout; /* saved_elems includes the elements that backward needs because of dropout */
 	/* llama and moe only (dnn_experts.c) */
-	uint32_t head_dim;                                                 /* of queries and keys; 0: hidden / heads */
+	uint32_t head_dim;                                                 /* width of a head of queries and keys; 0: hidden / heads */
 	enum qk_norm { QK_NORM_NONE, QK_NORM_HEADS, QK_NORM_ALL } qk_norm; /* one norm for each head, or one over all heads */
 	bool has_qkv_bias;
 	/* Multi-head latent attention; kv_rank 0: none. Keys have nope + rope dimensions, values v_dim. */
@@ -118,7 +118,7 @@ struct plan *transformer_vit(const struct transformer *t);
 /* Parts of transformers. Layer names start with the plan's prefix. */
 struct attention {
 	double query_tokens, key_tokens, heads, kv_heads;
-	double head_dim, v_dim; /* of queries and keys; of values */
+	double head_dim, v_dim; /* width of a head: queries and keys; values */
 	const char *name;       /* prefix: "attn" gives attn_scores, attn_softmax, attn_context */
 	bool keeps_dropout;
 };

@@ -10,7 +10,7 @@
 struct kv_shape {
 	double layers, hidden;
 	double group;         /* query heads per head of keys and values */
-	double element_bytes; /* of the cache */
+	double element_bytes; /* bytes per element of the cache */
 	double a, b;          /* flops per layer: a n^2 d + b n d^2 */
 };
 /* Returns the flops of a prompt of n tokens. */

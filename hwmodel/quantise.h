@@ -17,7 +17,7 @@ enum number_format { FORMAT_AUTO, FORMAT_FP32, FORMAT_FP16, FORMAT_BF16, FORMAT_
 #define KV_FORMATS "auto|fp32|fp16|bf16|fp8|int8|int4"
 
 struct quantisation {
-	enum precision precision;   /* of arithmetic */
+	enum precision precision;   /* precision of the arithmetic */
 	enum number_format weights; /* auto: as precision */
 	enum number_format kv;      /* auto: 2 bytes per element, 4 with precision fp32 or tf32 */
 	/* int4: each group of `group` weights has group_bits more bits (scale and zero point); group 0: none */

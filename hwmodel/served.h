@@ -127,7 +127,7 @@ struct served_place {
 	double pp_Bps, pp_latency_s;  /* between stages */
 	double kv_reads;              /* number of times that decode attention reads a key or value shared by several queries; 0:
 				       * once */
-	struct served_host host;      /* of models by layers */
+	struct served_host host;      /* host costs of models by layers */
 	bool is_spread;               /* the GPUs of a stage are on several nodes */
 	const struct served_net *net; /* network; NULL: all GPUs are on one node. Must outlive the struct served_on */
 };

@@ -46,7 +46,7 @@ struct served_layers {
 	uint32_t after, words;     /* after: first layer after the blocks; words: first layer that processes selected tokens only */
 	uint32_t scores, context;  /* first and last layer of attention, as offsets within a block */
 	double kv_heads;           /* per GPU */
-	double element_bytes;      /* of activations */
+	double element_bytes;      /* bytes per element of activations */
 	double kv_reads;           /* number of reads per key or value in decode attention */
 	double Bps;                /* achieved memory bandwidth */
 	const struct law *reduce;  /* law of an all-reduce of tp GPUs; NULL: use the link */

@@ -14,7 +14,7 @@ struct served_on {
 	const struct served *m;
 	struct served_place p;
 	struct served_layers *layers; /* form by layers; NULL: x has another form */
-	const struct served_fit *fit; /* form `fits`: that of p.tp */
+	const struct served_fit *fit; /* form `fits`: the fit for p.tp */
 	double constant_ms, token_ms; /* form `closed`: per iteration and per token, over all stages */
 };
 

@@ -18,7 +18,7 @@ struct served_moe {
 	double kv_values, kv_heads;           /* cached values per token and layer; parts into which tensor parallelism can split them */
 	double experts, top, shared, expert_width;
 	double parameter_bytes, kv_element_bytes;
-	double dispatch_bytes, combine_bytes; /* of a token sent to one expert, and back */
+	double dispatch_bytes, combine_bytes; /* bytes of a token sent to one expert, and of its result */
 	double alltoall_s, alltoall_Bps;      /* start-up; rate per GPU between nodes, 0: the device's link */
 	double node_gpus;                     /* GPUs of a node, which exchange tokens over the device's link */
 	double imbalance;                     /* largest load of a GPU's experts / mean load */

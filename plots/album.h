@@ -17,7 +17,7 @@
 
 /* Size and type of the figures. Zeros: the width of a printed column, the height that suits the contents, Sans of 8 pt, lines for paper. */
 struct look {
-	double width_in, height_in; /* of the whole figure */
+	double width_in, height_in; /* size of the whole figure */
 	const char *font;           /* family; letters, digits, blanks and "-" */
 	double font_pt;
 	bool is_slide; /* 8 x 4.5 in, 16 pt, and thicker lines, unless size and font are given */

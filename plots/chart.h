@@ -28,8 +28,8 @@ struct chart_series {
 	const struct chart_point *point; /* points; bars: one per category; cdf: a value and the share of values up to it */
 	size_t n;
 	bool marks_alone;   /* marks without a line: published values next to simulated ones */
-	bool has_bounds;    /* of marks: low and high, of which one may be NaN, are the bounds within which a value counts as reproduced */
-	const char *colour; /* NULL: that of its place */
+	bool has_bounds;    /* marks: a value between low and high counts as reproduced; one bound may be NaN */
+	const char *colour; /* NULL: the colour of its place */
 	bool is_thin;       /* its sample in the legend is a thin dashed line */
 };
 

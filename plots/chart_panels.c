@@ -101,9 +101,9 @@ double chart_fixed_height(const struct look *l)
 
 /* Sizes of a grid of panels. */
 struct grid {
-	double page, left, legend, below, gap; /* of the page; beside, above and below the panels; between columns */
+	double page, left, legend, below, gap; /* width of the page; margins beside, above and below the panels; gap between columns */
 	size_t columns, rows, title_bytes;
-	double title, panel, height; /* above a panel; of a panel; of the figure */
+	double title, panel, height; /* heights: above a panel; a panel; the figure */
 };
 
 /* Sets what follows from the number of columns. */
@@ -126,7 +126,7 @@ static void set_heights(struct grid *g, size_t panels, double fixed)
 	static const double lowest_in = 0.95, highest_in = 1.6, most_page_in = 7.6;
 	double rows = (double)g->rows, around = rows * g->title + g->legend + g->below;
 	double across = (g->page - edge_in - g->left) / (double)g->columns - g->gap;
-	double share = (double)panels * across / g->page; /* of the width of all, for each inch of a panel's height */
+	double share = (double)panels * across / g->page; /* share of the whole width for each inch of a panel's height */
 	/* share (panel - foot) = CHART_DATA_SHARE (rows panel + around) */
 	double needed = share > CHART_DATA_SHARE * rows ? (CHART_DATA_SHARE * around + share * foot_in) / (share - CHART_DATA_SHARE * rows)
 							: highest_in;

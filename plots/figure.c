@@ -63,7 +63,7 @@ static int add_bars(struct album *a, const struct run_result *const *runs, size_
 int figures_timeline(struct album *a, const struct run_result *r, const char *file, struct orr_error *err)
 {
 	struct figure_rows rows = figure_data_timeline(&a->script, r, FIGURE_DEVICES);
-	bool is_long = rows.name_length > 4; /* without a label of the axis */
+	bool is_long = rows.name_length > 4; /* long names replace the label of the axis */
 	struct sbuf title = { 0 };
 	if (!rows.rows)
 		return ORR_OK;

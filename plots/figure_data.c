@@ -250,12 +250,12 @@ struct bar {
 
 struct gantt {
 	const struct run_result *r;
-	const struct job_row **job; /* of each row, in order of their numbers */
+	const struct job_row **job; /* job of each row, by number */
 	size_t rows;
 	struct bar *bar;
 	size_t n_bars, cap_bars;
 	int64_t *running_since; /* start of the present run of each row; -1: not running */
-	bool *has_events;       /* of each row */
+	bool *has_events;       /* whether a row has events */
 };
 
 static void add_bar(struct gantt *c, int64_t from_ns, int64_t to_ns, size_t row, enum bar_kind kind)

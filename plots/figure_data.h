@@ -35,7 +35,7 @@ const struct job_row **figure_jobs_waited(const struct run_result *r, size_t mos
 /* Of a figure of rows: rows drawn, characters of the longest name of a row, and the entries of the legend. */
 struct figure_rows {
 	size_t rows, name_length, n;
-	const char *unit; /* of the time */
+	const char *unit; /* unit of time */
 	struct chart_series key[FIGURE_KINDS];
 };
 /* Adds a Gantt chart of the jobs that waited longest: at most max_jobs rows. */

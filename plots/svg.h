@@ -29,7 +29,7 @@ struct svg_bar {
 	bool is_line;
 };
 struct svg_rows {
-	const char *const *name; /* of the rows, top first */
+	const char *const *name; /* names of the rows, top first */
 	size_t n_rows;
 	const struct svg_bar *bar;
 	size_t n_bars;

@@ -19,7 +19,7 @@ struct report_column {
 	/* With replications, a report prints the differences of this metric to the first policy. --until-precision uses the first
 	 * such column of a run. */
 	bool is_primary;
-	bool is_larger_better; /* of a primary column: sense of its ranking */
+	bool is_larger_better; /* primary column: larger values rank first */
 };
 
 /* A file of --out: LABEL.TABLE.csv. */

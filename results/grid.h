@@ -16,7 +16,7 @@ enum grid_format { GRID_TEXT, GRID_MARKDOWN, GRID_LATEX, GRID_CSV, GRID_JSON };
 
 struct grid {
 	size_t rows, columns, keys;
-	char **cell;   /* of mem_alloc(); NULL: an empty cell */
+	char **cell;   /* texts from mem_alloc(); NULL: an empty cell */
 	bool *is_text; /* by column: aligned to the left */
 };
 

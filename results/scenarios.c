@@ -34,7 +34,7 @@ static void keep(struct store *s, int64_t key, const char *text)
 	s->last_base = at;
 }
 
-/* Reads the bases of the latest runs, so that a study that continues goes on with the same bases. */
+/* Reads the bases of the latest runs, so that a continued study keeps the same bases. */
 static int look_for_bases(struct store *s, struct orr_error *err)
 {
 	static const char sql[] =

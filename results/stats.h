@@ -34,7 +34,7 @@ uint64_t hist_count(const struct hist *h);
 double hist_mean(const struct hist *h); /* exact sum, compensated */
 double hist_max(const struct hist *h);
 double hist_quantile(struct hist *h, double p);          /* NaN if empty */
-uint64_t hist_above(const struct hist *h, double limit); /* number of values above; those of the limit's own bucket count by its middle */
+uint64_t hist_above(const struct hist *h, double limit); /* number of values above; values in the limit's own bucket count as its middle */
 /*
  * Counts all values and the values above a limit, in at most BLOCKS_MAX consecutive blocks of equal index width. Returns the
  * number of blocks; 0 if the values have no index or are bucketed.

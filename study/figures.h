@@ -99,7 +99,7 @@ struct book {
 	size_t n_runs;
 	struct book_published *published;
 	size_t n_published;
-	size_t evaluations;          /* of constants and axis values within the expression that is evaluated */
+	size_t evaluations;          /* number of constants and axis values evaluated within the present expression */
 	int depth;                   /* nested expressions */
 	size_t bound[BOOK_MAX_AXES]; /* index of each axis's value; SIZE_MAX: none */
 	struct world_output output;  /* options of the study */

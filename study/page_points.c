@@ -18,7 +18,7 @@ struct metric_view {
 	const struct report_column *c;
 	struct report_scale unit;
 	char *title;            /* title of the column, with the unit */
-	struct interval *value; /* of each point, in this unit */
+	struct interval *value; /* value of each point, in this unit */
 };
 
 static const struct page_run *run_of(const struct page_set *s, size_t point)

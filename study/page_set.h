@@ -28,7 +28,7 @@ struct page_run {
 struct page_axis {
 	char *path, *title; /* title: path in words, with the common parts of all values */
 	char **text;        /* distinct values in order */
-	double *number;     /* of the values, if is_number */
+	double *number;     /* numbers of the values, if is_number */
 	size_t n;
 	bool is_number;
 };

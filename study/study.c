@@ -63,7 +63,7 @@ struct study {
 	void *ended_ctx;
 	size_t n_stored; /* number of the first run that is not yet stored */
 	double stored_s; /* time of the last transaction */
-	bool is_storing; /* a thread stores runs; the others go on */
+	bool is_storing; /* one thread stores runs, while the others continue */
 	int threads;
 	bool has_results; /* all runs have ended, possibly with errors */
 };

@@ -33,7 +33,7 @@ struct sweep_rows {
 	struct sweep_answer *answer;
 	size_t n_answers, cap_answers;
 	size_t n_axes; /* metrics of the study */
-	char **name;   /* of metrics */
+	char **name;   /* names of metrics */
 	size_t n_names, cap_names;
 	bool keeps_all; /* keeps all metrics of a row; false: those of the table, which saves memory in long studies */
 };

@@ -240,7 +240,7 @@ static void add(struct kubernetes *k, const struct k8s_object *o, const char *gr
 	k->restarted += o->restarts > 0;
 }
 
-/* Reads all objects. Returns 0, or -1 after a wrong one; another call goes on with the next one. */
+/* Reads all objects. Returns 0, or -1 after a wrong one; another call continues with the next one. */
 static int read_all(struct kubernetes *k, struct orr_error *err)
 {
 	const cJSON *item;

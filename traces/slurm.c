@@ -321,7 +321,7 @@ static void finish(struct slurm *s)
 	s->is_read = true;
 }
 
-/* Reads all lines. Returns 0, or -1 after a wrong line; another call goes on with the next one. */
+/* Reads all lines. Returns 0, or -1 after a wrong line; another call continues with the next one. */
 static int read_all(struct slurm *s, struct orr_error *err)
 {
 	int rc;

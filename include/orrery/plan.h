@@ -46,7 +46,7 @@ struct orr_plan_facts {
 	double gradient_bytes; /* per parameter */
 	/* Embeddings. */
 	uint32_t fields, dim; /* dim: number of values of a vector, 4 bytes each */
-	uint64_t features;    /* of all fields */
+	uint64_t features;    /* number of features of all fields */
 };
 
 /* ---- the search ---- */

@@ -7,7 +7,7 @@
  * Runs execute in parallel threads: keep no state in static variables.
  *
  * The *candidates* of a request are the replicas that are up, do not drain, serve its model and are not for decoding alone.
- * A router reads the state through the functions below and those of serve.h that have no effect; it must not act.
+ * A router reads the state through the functions below and the queries of serve.h; it must not act.
  *
  * One file, one router, built in (policies/serve/routers) or a plugin:
  *

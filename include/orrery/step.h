@@ -108,7 +108,7 @@ ORR_API double orr_step_ghosts(const struct orr_step *s, uint32_t parts);
 /* ---- mixtures of experts ---- */
 
 struct orr_step_experts {
-	uint32_t experts, top_k, shared, width; /* routed experts of a layer; those of a token; experts that all tokens use; their width */
+	uint32_t experts, top_k, shared, width; /* experts of a layer; experts per token; experts that all tokens use; width of an expert */
 	uint32_t groups, top_groups;            /* a token's experts are in at most top_groups of `groups` equal groups */
 };
 /* Returns false if the model has no routed experts. */
@@ -120,7 +120,7 @@ enum orr_split { ORR_SPLIT_AUTO, ORR_SPLIT_NONE, ORR_SPLIT_COLUMNS, ORR_SPLIT_RO
 ORR_API enum orr_split orr_layer_split(const struct orr_step *s, uint32_t layer);
 
 struct orr_step_attention {
-	double head_dim, v_dim; /* of queries and keys; of values; 0: no transformer */
+	double head_dim, v_dim; /* width of a head: queries and keys; values; 0: no transformer */
 	double kv_heads;
 	double cached; /* values that a decoder keeps per token and layer */
 };
@@ -234,7 +234,7 @@ struct orr_functions {
 	uint32_t n;                           /* each runs one invocation at a time */
 	double bandwidth_Bps, latency_s;      /* bandwidth and latency of the link in each direction */
 	double start_s, start_spread;         /* time that an invocation takes to start: median; sigma of its logarithm (0: constant) */
-	double memory_bytes;                  /* of each */
+	double memory_bytes;                  /* memory of each device */
 	double usd_per_GB_s, usd_per_request; /* GB: 2^30 bytes */
 	double rounding_s;                    /* the billed time is rounded up to a multiple of this; 0: no rounding */
 };
@@ -385,7 +385,7 @@ struct orr_update {
 	double scale; /* PUSH, SEND_SLICE, CORRECT: the factor in the formulas above; 0 means 1 */
 	/* GRADIENT, LOCAL_UPDATE, REMEMBER, CORRECT, RESTART: learner of the device, 0..15, if several share it. */
 	uint32_t learner;
-	double momentum; /* of APPLY_BASE */
+	double momentum; /* momentum of APPLY_BASE */
 	/* GATHER, APPLY_VERTEX, SCATTER, WEIGHT_GRADIENT */
 	uint32_t chunk, chunks; /* index of the chunk, and number of chunks */
 	uint32_t layer;

@@ -171,7 +171,7 @@ static int solve_max_min(const struct gavel_problem *p, double *unit, double *x,
  */
 enum filling { SETTLED, OPEN, CAN_GROW };
 static const double GAIN = 1e-5;      /* less counts as no gain */
-static const double BELOW = 1 - 1e-6; /* of a level: its floor, so that the next program is feasible in spite of rounding */
+static const double BELOW = 1 - 1e-6; /* floor of a job as a share of its level: keeps the next program feasible in spite of rounding */
 
 struct water {
 	enum filling *state;

@@ -61,7 +61,7 @@ static int read_header(char *text, const struct orr_jobs *w, const char *file, u
 		if (*n == MAX_TYPES)
 			return orr_fail(err, ORR_EINPUT, "%.200s:1: expected at most %d GPU types", file, MAX_TYPES);
 		uint32_t t = 0;
-		bool is_only = orr_gpu_types(w) == 1 && !strcmp(name, "x"); /* of Shockwave's files */
+		bool is_only = orr_gpu_types(w) == 1 && !strcmp(name, "x"); /* the column name of Shockwave's files */
 		while (!is_only && t < orr_gpu_types(w) && strcasecmp(name, orr_gpu_type_name(w, t)))
 			t++;
 		type[(*n)++] = t < orr_gpu_types(w) ? t : GAVEL_NOWHERE;

@@ -33,7 +33,7 @@ struct entries {
 
 struct lexlp {
 	bool ends_after_goals, has_integers;
-	double gap; /* of integers */
+	double gap; /* accepted gap of integer programs */
 	struct ranges rows, cols;
 	struct entries matrix, goals;
 	int n_goals;

@@ -242,7 +242,7 @@ static void own_schedule(struct muri *m, struct orr_jobs *w)
 	for (size_t i = 0; i < m->list.n; i++)
 		orr_round_add(m->round, jobs, members(&m->list.v[i], jobs), 0, ORR_ANY_TYPE);
 	size_t waiting = orr_round_apply(m->round);
-	for (size_t i = 0; i < m->n && waiting; i++) /* of groups that do not fit on one GPU type, or on the nodes */
+	for (size_t i = 0; i < m->n && waiting; i++) /* members of groups that fit on no GPU type, or not on the nodes */
 		if (!orr_job_is_running(w, m->order[i]->job))
 			orr_try_start(w, m->order[i]->job);
 }

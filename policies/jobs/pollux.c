@@ -37,7 +37,7 @@ struct member {
 	double submit_s;
 	uint32_t starts, largest, most;                         /* largest number of GPUs so far; GPUs that the job can use */
 	uint32_t limit;                                         /* in this search */
-	double factor;                                          /* of u after a restart */
+	double factor;                                          /* factor on u after a restart */
 	double alone, widest;                                   /* goodputs that tell whether the epoch has changed */
 	double one_node[MOST_GPUS + 1], several[MOST_GPUS + 1]; /* goodput by GPUs; -1: not computed */
 	double base;                                            /* goodput on the fair share */

@@ -41,7 +41,7 @@ struct preemptive_due {
 
 struct preemptive {
 	struct orr_queue *waiting;
-	struct preemptive_job *list, *next; /* running jobs in order; next: those of the coming pass */
+	struct preemptive_job *list, *next; /* running jobs in order; next: jobs of the coming pass */
 	size_t n, n_next, cap;
 	struct victims out;
 	struct gpu_budget budget;

@@ -35,7 +35,7 @@ struct replay {
 	bool has_costs; /* the file has the column cost_s */
 	struct row *row;
 	size_t n, cap, at;
-	struct name *name; /* of the file, sorted */
+	struct name *name; /* job names of the file, sorted */
 	size_t n_names;
 	uint32_t *node, *gpus; /* scratch */
 };

@@ -33,7 +33,7 @@ static const struct orr_param params[] = { ORR_PARAM_TIME("interval", "60s", "ti
 
 struct type {
 	uint32_t node_gpus, nodes; /* GPUs of its largest nodes, and their number */
-	uint32_t other_gpus;       /* of the largest of its other nodes */
+	uint32_t other_gpus;       /* GPUs of the largest of its other nodes */
 	uint32_t n;                /* all its nodes: node[first .. first + n) */
 	uint32_t first;
 };
@@ -63,7 +63,7 @@ struct sia {
 	double *gpus_of_type;
 	struct member *member;
 	size_t n, cap;
-	struct sia_option *option; /* of all jobs, while a program is built */
+	struct sia_option *option; /* options of all jobs, while a program is built */
 	size_t n_options, cap_options;
 	uint32_t *on, *gpus; /* scratch: one allocation */
 };

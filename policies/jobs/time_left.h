@@ -5,8 +5,8 @@
 
 #include <orrery/jobs.h>
 
-/* Returns the time left on the requested GPUs, s: iterations left x time of one; of a job without iterations, the user's limit of its run
- * (without one, its true work), less what a running job has done at its present rate. Of a job that runs longer than its limit, 1 s. */
+/* Returns the time left on the requested GPUs, s: iterations left x time of one. Without iterations: the user's limit of the run, or
+ * the true work of a job without a limit, minus the work done at the present rate; 1 s for a job that runs longer than its limit. */
 double time_left_s(struct orr_jobs *w, orr_job j);
 
 #endif

@@ -11,7 +11,7 @@
  * (steps_in_pause); then only the step in flight is lost.
  *
  * The artifact divides time differently from the world's accounts, so this module keeps separate accounts. The time of a step
- * is counted when it is scheduled, that of a timer when it is started, and the cost of a removal (fallback) when it happens.
+ * is counted when it is scheduled, the time of a timer when it is started, and the cost of a removal (fallback) when it happens.
  * Its mean throughput is over the time from the end of the first rendezvous to the end of the last step.
  *
  * Source: SymbioticLab/Oobleck, branch sosp23-artifact.

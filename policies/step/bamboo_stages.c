@@ -62,8 +62,8 @@ static double held(const struct pieces *x, const struct bamboo *b, uint32_t k, u
 
 /*
  * Minimises the peak; among cuts with that peak, minimises the longest stage. Both use the same recursion over stages: best[j],
- * for stages 0..k on pieces 0..j-1, is the minimum over i of max(best of stages 0..k-1 on 0..i-1, cost of i..j-1). limit:
- * pieces that hold more cannot be a stage.
+ * for stages 0..k on pieces 0..j-1, is the minimum over i of max(best of stages 0..k-1 on 0..i-1, cost of i..j-1). A stage may
+ * hold at most `limit`.
  */
 static double cut_least(const struct pieces *x, const struct bamboo *b, double limit, bool by_time, uint32_t *from, double *best)
 {

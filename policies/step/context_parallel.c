@@ -36,16 +36,16 @@ struct context {
 	uint32_t slowest; /* GPU whose times are those of all */
 	bool is_gather, is_causal, is_zigzag;
 	enum work work;
-	double tokens; /* of a GPU, times sequences */
+	double tokens; /* tokens of a GPU in all its sequences */
 	double step_s; /* forward of a step with a full block */
 	double backward_factor;
-	double kv_bytes, kv_gradient_bytes; /* of one block of the ring */
+	double kv_bytes, kv_gradient_bytes; /* bytes of one block of the ring */
 	double heads_bytes[2];              /* bytes of a GPU in the all-to-all of Q, K, V and of O */
 	double rest_s[2], update_s, sum_bytes;
 	struct block_cost *block;
 	orr_op *tail;                              /* last op of a GPU */
-	orr_op *update;                            /* of the last iteration, by GPU */
-	orr_op *block_in, *gradient_in, *computed; /* of a step, [step * cp + rank] */
+	orr_op *update;                            /* updates of the last iteration, by GPU */
+	orr_op *block_in, *gradient_in, *computed; /* ops of a step, [step * cp + rank] */
 };
 
 static void destroy(void *self)

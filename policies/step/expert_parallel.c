@@ -37,7 +37,7 @@ struct parallel {
 	bool has_sends;   /* send_s replaces the network */
 	double send_s[SENDS];
 	double *kernel_s[KERNELS]; /* by rank */
-	uint32_t number[KERNELS];  /* of the times by lane */
+	uint32_t number[KERNELS];  /* number of the table of times by lane */
 	orr_op tail;
 };
 

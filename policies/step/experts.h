@@ -41,7 +41,7 @@ enum { EXPERTS_FORWARD, EXPERTS_BACKWARD, EXPERTS_AGAIN, EXPERTS_PASSES };
 struct segment {
 	double dense_s[EXPERTS_PASSES];   /* layers before the routed layers; the last segment has no routed layers */
 	double *routed_s[EXPERTS_PASSES]; /* times of the routed layers, by rank of the group; NULL: none */
-	uint32_t number[EXPERTS_PASSES];  /* of these times by lane */
+	uint32_t number[EXPERTS_PASSES];  /* number of the table of these times by lane */
 };
 struct segments {
 	struct segment *of;
@@ -52,8 +52,8 @@ struct experts {
 	struct orr_step_experts model;
 	struct orr_routing routing;
 	uint32_t ep, batches; /* batches: 2 with two-batch, else 1 */
-	double tokens;        /* of a GPU and batch */
-	double slowdown;      /* of computing, by comm_sms */
+	double tokens;        /* tokens of a batch on one GPU */
+	double slowdown;      /* slowdown of computing, by comm_sms */
 	double dispatch_bytes, combine_bytes;
 	uint32_t dispatch, combine; /* numbers of messages */
 	uint32_t lanes;

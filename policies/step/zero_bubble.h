@@ -44,7 +44,7 @@ struct zb_order {
 struct zb_plan {
 	uint32_t p, m; /* stages, micro-batches (of both directions together) */
 	enum zb_placement placement;
-	double *seconds[3];     /* of F, B and W */
+	double *seconds[3];     /* seconds of F, B and W */
 	double *bytes[3];       /* F > 0: taken; B, W <= 0: freed. Their sum is 0 */
 	double hop_s;           /* seconds of a message between two stages */
 	double limit;           /* bytes of activations of a stage; INFINITY: none */

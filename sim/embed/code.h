@@ -32,7 +32,7 @@ struct embed_options {
 	uint32_t id_bytes;   /* shared: bytes of an entry of the map, 1 to 4 */
 	uint32_t bits;       /* rounded: bits of a value, 8, 16 or 32 */
 	uint32_t parts;      /* product: m, a divisor of dim */
-	uint64_t seed;       /* of k-means */
+	uint64_t seed;       /* seed of k-means */
 	const volatile sig_atomic_t *is_stopped; /* flag that makes the call fail once it is true; may be NULL */
 	/* Called after each completed field, by any thread, one call at a time; may be NULL. */
 	void (*progress)(void *ctx, uint32_t done, uint32_t fields);

@@ -24,7 +24,7 @@ struct embed_error embed_error(const struct embed_table *t, const struct embed_c
 struct embed_task {
 	uint32_t train, test; /* samples */
 	uint32_t epochs, batch;
-	double rate; /* of SGD */
+	double rate; /* learning rate of SGD */
 	double gain; /* gain of the labels; 0: labels are independent of the input */
 	uint64_t seed;
 };

@@ -31,7 +31,7 @@ struct record {
 
 struct engine {
 	struct eng_clock clock;                  /* must be first: see eng_now() */
-	uint64_t scheduled, happened, cancelled; /* so far */
+	uint64_t scheduled, happened, cancelled; /* numbers of events so far */
 	uint32_t free_slot;                      /* never empty */
 	uint32_t slots;                          /* number of records used so far */
 	size_t dead;                             /* number of cancelled events in the queue */

@@ -43,7 +43,7 @@ struct watch_view {
 	char what[24], noun[24]; /* name of the callback that runs, or ran last; "": none did */
 	bool is_within;          /* the callback has not returned */
 	bool is_skipped;         /* a callback was left without a return */
-	uint64_t count;          /* of callbacks entered */
+	uint64_t count;          /* number of callbacks entered */
 	int64_t now_ns;
 	uint64_t number; /* UINT64_MAX: none */
 };

@@ -30,7 +30,7 @@ struct noise_rows {
 /* Rows of one epoch of an application: row[first .. first + n), in order of batch. */
 struct epoch {
 	size_t first, n;
-	double progress; /* at its end: the least over batches */
+	double progress; /* progress at the end of the epoch: the least over batches */
 };
 
 struct step_time {
@@ -244,7 +244,7 @@ struct adapt *adapt_load(const struct adapt_files *f, struct orr_error *err)
 
 /* ---- progress per second ---- */
 
-/* Returns the gradient of an epoch at a batch, linear between the two nearest rows; beyond the rows, that of the last. */
+/* Returns the gradient of an epoch at a batch: linear between the two nearest rows, constant beyond the rows. */
 static struct goodput_noise noise_at(const struct adapt *a, uint32_t app, uint32_t epoch, double batch)
 {
 	const struct epoch *e = &a->epoch[app][epoch];
@@ -333,7 +333,7 @@ static double fewest_nodes(const struct orr_jobs *w, uint32_t gpus)
 	return ceil((double)gpus / most_gpus_per_node(w));
 }
 
-/* Returns the application's model on a GPU type: that of its first row unless it has a row for the type. */
+/* Returns the application's model on a GPU type: its row for the type, else its first row. */
 static const struct goodput_model *model_on(const struct orr_jobs *w, uint32_t app, uint32_t type)
 {
 	const struct applications *all = w->config->adapt->apps;

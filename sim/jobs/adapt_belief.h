@@ -29,7 +29,7 @@ struct adapt_seen {
 struct adapt_belief {
 	enum adapt_profiles profiles;
 	double error;
-	uint64_t seed, number; /* of the run; of the job */
+	uint64_t seed, number; /* seed of the run; number of the job */
 	const struct adapt_seen *seen;
 };
 

@@ -12,7 +12,7 @@ struct policy_calls {
 	const struct orr_policy *declared;
 	const struct orr_jobs_ops *ops;
 	void **self;    /* objects that create() returned: one, or one for each partition */
-	uint32_t n, at; /* number of objects; that of the present call */
+	uint32_t n, at; /* number of objects; index of the object that is being called */
 	struct watch *watch;
 	bool is_due;           /* schedule() is due */
 	bool is_acting;        /* inside schedule() */

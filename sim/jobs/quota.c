@@ -214,7 +214,7 @@ void quota_gives(struct orr_jobs *w, const struct job *job)
 	p->given++;
 	unlink_running(w, job);
 	if (job->sharers != 1)
-		return; /* another job goes on with the GPUs */
+		return; /* another job continues on the GPUs */
 	if (job->alloc.type < CLUSTER_MAX_TYPES)
 		p->held_of[job->alloc.type] -= quota_whole(&job->alloc);
 	change(w, job, -quota_held(job), 0);

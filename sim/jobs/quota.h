@@ -44,10 +44,10 @@ struct quota_part {
 /* The cluster as the policy of a partition sees it (quota_view.h). */
 struct quota_view {
 	uint32_t of;                                                      /* partition; NONE: none yet */
-	uint64_t changes;                                                 /* of the pool */
+	uint64_t changes;                                                 /* number of changes of the pool */
 	int64_t room, call;                                               /* call: number of the call at this instant */
 	uint32_t total_of[CLUSTER_MAX_TYPES], free_of[CLUSTER_MAX_TYPES]; /* with several types, each has up to the whole allowance */
-	uint32_t free_gpus;                                               /* of all types */
+	uint32_t free_gpus;                                               /* free GPUs of all types */
 	bool is_restricted;                                               /* more GPUs of a type are free than it may use */
 	bool has_nodes;                                                   /* held and free are those of this view */
 	uint32_t *held, *free; /* by node: GPUs of the partition's jobs; free ones that it may use */

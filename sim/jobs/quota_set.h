@@ -28,7 +28,7 @@ struct quota_set {
 	struct partition_quota *of;
 	uint32_t rest; /* partition "*"; QUOTA_SET_NONE: there is none */
 	uint64_t gpus; /* sum of the quotas */
-	char hash[65]; /* of names and quotas */
+	char hash[65]; /* hash of names and quotas */
 };
 
 /* Parses a list, or reads a file if the text has no '='. Returns NULL on error. */

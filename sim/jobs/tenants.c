@@ -21,7 +21,7 @@ struct tenant {
 struct tenants {
 	struct tenant **of;   /* by user; NULL: none yet */
 	uint32_t n, users;    /* entries; tenants */
-	struct hist *stretch; /* of completed jobs: JCT over duration */
+	struct hist *stretch; /* JCT over duration of completed jobs */
 };
 
 static struct tenants *all_of(struct orr_jobs *w)

@@ -44,7 +44,7 @@ struct boost_config {
 	uint32_t size;     /* pixels per side of an image */
 	uint32_t classes;
 	uint32_t rows, tested; /* training and test images */
-	double noise;          /* standard deviation of a pixel's noise; that of the signal is 1 */
+	double noise;          /* standard deviation of a pixel's noise; the signal has 1 */
 	uint32_t epochs, batch;
 	double lr, momentum;
 	uint64_t data_seed, seed;

@@ -27,7 +27,7 @@
 struct mixed_state {
 	cJSON *of_jobs, *of_serve;     /* complete scenarios of the two worlds; NULL: none */
 	struct scenario *jobs, *serve; /* open; NULL: none */
-	struct world_output output;    /* of the parts */
+	struct world_output output;    /* output of the parts */
 	struct serve_prices prices;    /* prices if no requests are served */
 	struct failures *failures;
 	struct inputs_capacity capacity;

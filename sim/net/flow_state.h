@@ -74,7 +74,7 @@ struct link_fill {
 	double room, weight;         /* capacity left for flows without a rate; sum of the shares of these flows */
 	double level;                /* level at which the link is the bottleneck of free flows; -1: it is no bottleneck */
 	double free_top;             /* highest level of one of its free flows */
-	uint32_t n_free;             /* without a rate */
+	uint32_t n_free;             /* number of flows without a rate */
 	uint32_t all_free;           /* number of free flows; 0: the link is not part of this solve yet */
 	double all_room, all_weight; /* values of room and weight before any free flow has a rate */
 	double weight_full;          /* value of weight when it was last recomputed */

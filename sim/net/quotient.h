@@ -2,7 +2,7 @@
 /*
  * quotient.h - classes of equivalent flows and links
  *
- * Colour refinement. The caller gives the first colour of a flow; that of a link is its capacity and latency. Each round
+ * Colour refinement. The caller gives the first colour of a flow; the first colour of a link is its capacity and latency. Each round
  * replaces a link's colour by (its colour, the multiset of colours of its flows), and a flow's colour by (its colour, the
  * sequence of colours of its links), until no class splits. The result is an equitable partition: every link of a class carries
  * the same number of flows of each class. Progressive filling then gives all flows of a class the same rate if whole classes

@@ -39,7 +39,7 @@ struct clients {
 	uint32_t *next_turn;     /* next row of the session, by row; NONE: no further row */
 	uint64_t *is_later;      /* bit set by row: the row is not the first of its session */
 	uint64_t left;           /* number of rows not sent yet */
-	struct request_rec *own; /* rows of a generator; NULL: those of the loaded trace */
+	struct request_rec *own; /* rows of a generator; NULL: the rows of the loaded trace */
 	uint64_t *own_block;     /* their hashes, one after the other */
 };
 

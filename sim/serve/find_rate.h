@@ -22,7 +22,7 @@
 
 struct rate_found {
 	double factor, rate, attainment;            /* largest factor with a sufficient share; factor 0: none */
-	double arrivals_span;                       /* at that factor, as in struct slo_tried */
+	double arrivals_span;                       /* span of the arrivals at that factor, as in struct slo_tried */
 	double above, above_rate, above_attainment; /* smallest factor with an insufficient share; INFINITY: none */
 	struct slo_misses above_misses;
 	double missed_rate; /* the lowest rate with an insufficient share, within the bracket that was searched; NAN: none */

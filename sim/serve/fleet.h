@@ -29,7 +29,7 @@ struct fleet_replica {
 
 /* A deployment. */
 struct fleet_part {
-	uint32_t first, slots; /* of w->replica */
+	uint32_t first, slots; /* range of w->replica */
 	uint32_t least, most;
 	uint32_t model; /* NONE: any */
 	bool is_scaled;

@@ -16,7 +16,7 @@ struct share;
 /* One direction of a link. */
 struct front_link {
 	struct share *share;
-	struct eng_event event; /* at awaited_ns */
+	struct eng_event event; /* event at awaited_ns */
 	int64_t awaited_ns;     /* ORR_NEVER: no event is pending */
 };
 

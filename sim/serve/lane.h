@@ -88,7 +88,7 @@ struct lane {
 	double last_decode_s; /* end of the last iteration with decodes */
 
 	/* the iteration */
-	uint32_t *list, n_list, cap_list; /* prompts of the iteration; between iterations, those of the next one */
+	uint32_t *list, n_list, cap_list; /* prompts of the iteration; between iterations, prompts of the next one */
 	double copy_s, copying_s;         /* swap time for which the next iteration waits, and for which the current one waited, s */
 	double loaded_s;                  /* time at which the blocks of residents have been loaded (tiers.h); the next iteration waits */
 	bool overlaps, has_tiers;         /* serve.kv_overlap; tiers.h */

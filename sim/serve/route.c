@@ -117,7 +117,7 @@ static uint32_t ask_policy(struct orr_serve *w, const struct req *q)
 	return replica;
 }
 
-/* Returns the candidate with the fewest live requests, of which that with the smallest number. */
+/* Returns the candidate with the fewest live requests; ties: the smallest number. */
 static uint32_t shortest(const struct orr_serve *w, uint32_t model)
 {
 	if (w->router->load == ORR_LOAD_REQUESTS)

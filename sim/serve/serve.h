@@ -96,7 +96,7 @@ struct serve_config {
 	void *progress_ctx;
 };
 
-/* Returns the number of reads of a key or value by the queries that share it: serve.kv_reads, or that of serve.engine. */
+/* Returns the number of reads of a key or value by the queries that share it: serve.kv_reads, or the value of serve.engine. */
 double serve_kv_reads(const struct orr_args *options);
 /* Returns the host of the engine, with the options that replace its values. */
 struct served_host serve_engine_host(const struct orr_args *options);

@@ -29,7 +29,7 @@ struct link {
 };
 
 struct tiers {
-	double size[TIERS]; /* of one store, bytes; 0: the tier is absent */
+	double size[TIERS]; /* size of one store, bytes; 0: the tier is absent */
 	double Bps[TIERS], latency_s[TIERS];
 	uint32_t nodes, replicas;
 	struct store *store[TIERS]; /* by node; one pool */

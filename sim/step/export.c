@@ -26,7 +26,7 @@
 struct node {
 	uint32_t rank, peer, tag, group;
 	int32_t priority;
-	uint64_t order; /* of creation */
+	uint64_t order; /* order of creation */
 	uint8_t type, collective;
 	uint8_t slot; /* 0: none; s + 1: stream s */
 	bool is_host, is_instant, is_detached;

@@ -13,7 +13,7 @@ struct export_counts {
 	uint32_t ranks;
 	uint64_t nodes;
 	uint64_t messages; /* messages of 1 byte that stand for dependencies between ranks */
-	double sent_bytes; /* of sends and collectives by ring algorithms, without these messages */
+	double sent_bytes; /* bytes of sends and of collectives by ring algorithms, without these messages */
 };
 
 /* Writes DIR/NAME.RANK.et, groups.json, network.yml and system.json for the first iteration of the policy. c: as for step_run(). */

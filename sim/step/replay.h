@@ -18,7 +18,7 @@ struct replay_config {
 	const struct chakra *trace;
 	const struct astra_network *network;
 	const struct astra_system *system;
-	bool is_aware;    /* of congestion */
+	bool is_aware;    /* congestion-aware: messages wait for busy links */
 	bool by_messages; /* simulate each message of a collective also where the mode has a recurrence for all of them (tests) */
 	bool check;       /* check conservation laws at run time */
 };

@@ -24,7 +24,7 @@ struct replay_plan {
 	uint32_t chunks, steps;
 };
 struct replay_step {
-	uint64_t bytes;    /* of a message */
+	uint64_t bytes;    /* bytes of a message */
 	int64_t reduce_ns; /* reduction after the step */
 	uint32_t peers;    /* number of messages that each member sends and receives */
 	uint32_t distance; /* halving-doubling: the partner of member i is i ^ distance */
@@ -59,7 +59,7 @@ struct progress {
 struct instance {
 	struct replay_plan plan;
 	uint32_t group, begun, ended;
-	uint64_t number; /* of the group's collectives */
+	uint64_t number; /* number of collectives of the group */
 	uint8_t type;    /* enum chakra_collective */
 	uint64_t bytes;
 	uint32_t first_rank; /* the rank that began first, for messages */

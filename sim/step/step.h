@@ -96,7 +96,7 @@ struct step_money {
 /* The stages of a pipeline in the first iteration, without updates (orr_step_stages()). */
 struct step_stages {
 	bool is_kept;
-	double makespan_s, longest_s;     /* from the first start to the last end: of all stages; of the stage that takes longest */
+	double makespan_s, longest_s;     /* time from the first start to the last end: over all stages; of the longest stage */
 	double bubble_s, busy_s;          /* waits of a stage between its first and its last op, the most; the work of this stage */
 	double most_busy_s, least_busy_s; /* work of a stage */
 	double peak_bytes;                /* most memory of a stage, without what it holds all the time; over all iterations */

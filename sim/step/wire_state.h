@@ -38,7 +38,7 @@ struct wire {
 	struct going *going;
 	uint32_t n_going, cap_going, free_going;
 	double *capacity;   /* present capacity by link of `net` */
-	double *nominal;    /* without background flows */
+	double *nominal;    /* bandwidths without background flows */
 	double *background; /* rate of the background flows, by link of the topology */
 	double *part;       /* factor on the nominal capacity under contention, by link of the topology */
 	uint32_t *nic_user; /* first endpoint that uses the same NIC, by endpoint */

@@ -104,7 +104,7 @@ static bool has_running_thread(void)
 	return has;
 }
 
-/* Returns whether a thread of the policy goes on running. A thread that waits does no harm (a library's pool of threads), nor does one
+/* Returns whether a thread of the policy keeps running. A thread that waits does no harm (a library's pool of threads), nor does one
  * that ends soon. */
 static bool left_thread(void)
 {

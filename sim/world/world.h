@@ -198,7 +198,7 @@ struct world {
 	bool (*take)(struct scenario *s, size_t i, const char *bytes, size_t n);
 	/* Loads the plugins of run i into this process, a child. NULL: registry_find() for the policy. */
 	int (*load)(struct scenario *s, size_t i, struct orr_error *err);
-	const struct world_interrupt *interrupt; /* of a world whose runs answer SIGINT; NULL: it ends the program */
+	const struct world_interrupt *interrupt; /* how runs of this world handle SIGINT; NULL: SIGINT ends the program */
 	const struct world_effect *effects;      /* effects; may be NULL; ends with a NULL key */
 	/* Returns the bits for the column `use` of the effects, over all replications of run i. May be NULL. */
 	unsigned (*used)(const struct scenario *s, size_t i);

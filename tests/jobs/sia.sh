@@ -31,7 +31,7 @@ printf 'submit_s,duration_s,gpus\n0,100,3\n0,100,1\n0,100,2\n' >rigid.csv
 # The most jobs, with the fewest GPUs: 1 + 2 first.
 is "$(awk -F, 'NR > 1 { printf "%g ", $5 }' out/sia.jobs.csv)" "220 100 100 " "jobs that do not adapt have the size that they request"
 
-# The sizes that jobs offer need be no powers of two, nor begin at 1. The first starts on its 3 GPUs, and goes on with 6 when it is worth the move.
+# The sizes that jobs offer need be no powers of two, nor begin at 1. The first starts on its 3 GPUs, and continues on 6 when the move is worth its cost.
 printf 'submit_s,duration_s,gpus,speedup\n0,100,3,3:1;6:1.9\n0,100,2,2:1;7:3\n0,100,16,\n0,50,1,1:1;4:2;16:5\n' >sizes.csv
 "$orrery" jobs sizes.csv --cluster 4x4 --policy sia --set jobs.start_cost=0s --decisions sizes.out -q --no-figures --out out >/dev/null 2>err || cat err
 is "$(awk -F, 'NR > 1 && $9 == "completed" { n++ } END { print n }' out/sia.jobs.csv)" 4 "all jobs end that offer other sizes"

@@ -237,6 +237,6 @@ else
   sleep 0.5
   pkill -9 -P $pid -f 'sweep s.json' -n; wait $pid 2>/dev/null
   "${mpi[@]}" -np 2 "$orrery" sweep s.json --db mpi.db -q 2>/dev/null
-  is "$? $("$orrery" db digest mpi.db)" "0 $want" 'a rank that was killed: the study goes on with another number of ranks'
+  is "$? $("$orrery" db digest mpi.db)" "0 $want" 'a rank that was killed: the study continues with another number of ranks'
 fi
 tap_done
