@@ -22,9 +22,9 @@ void part_put_time(struct sbuf *out, int64_t t)
 		sbuf_printf(out, "%" PRId64 " min", t / minute);
 		if (t % minute / s)
 			sbuf_printf(out, " %02" PRId64 " s", t % minute / s);
-	} else if (t >= s) {
+	} else if (t >= s - ms / 2) { /* not "1e+03 ms" */
 		sbuf_printf(out, "%.3g s", (double)t / (double)s);
-	} else if (t >= ms) {
+	} else if (t >= ms - us / 2) {
 		sbuf_printf(out, "%.3g ms", (double)t / (double)ms);
 	} else {
 		sbuf_printf(out, "%.3g us", (double)t / (double)us);
