@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* pthread_setattr_default_np() */
-#endif
 #include "base/limits.h"
 
 #include "base/cleanup.h"

@@ -87,7 +87,7 @@ build_program() {
   printf '#define PACKAGE_STRING "orrery, calib/measure.sh"\n#define ORR_BLAS 1\n#define ORR_CUDA 1\n' >"$work/config.h"
   printf '#define ORR_PKGLIBDIR ""\n' >"$work/paths.h"
   # Omits readers and fits; the linker drops functions that are not called.
-  (cd "$src" && "$cc" -std=gnu11 -O2 -fopenmp -ffunction-sections -fdata-sections -Wl,--gc-sections -D_GNU_SOURCE \
+  (cd "$src" && "$cc" -std=gnu11 -O2 -fopenmp -ffunction-sections -fdata-sections -Wl,--gc-sections -D_DEFAULT_SOURCE -D_XOPEN_SOURCE=700 \
     -I"$work" -Iinclude -Isim -I. -o "$work/measure" calib/measure.c cli/cmd_calib_run.c cli/cli.c \
     base/error.c base/mem.c base/num.c base/sbuf.c base/param.c calib/backend_cpu.c \
     calib/backend_find.c calib/backend_synthetic.c calib/cpu_gemm.c calib/cpu_kernels.c calib/cpu_pair.c calib/grid.c \

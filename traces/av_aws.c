@@ -5,6 +5,7 @@
  * {"SpotPriceHistory": [{"AvailabilityZone", "InstanceType", "ProductDescription", "SpotPrice": "0.087000", "Timestamp"}, ..]}, newest
  * first. A price is a text, USD per hour of an instance, and holds until the next of the same zone and type. Rows of one product are read.
  */
+#define _GNU_SOURCE /* memmem() */
 #include "traces/avail_format.h"
 #include "traces/items.h"
 #include "traces/stamp.h"

@@ -7,6 +7,7 @@
  * skypilot        {"metadata": {"gap_seconds": g, ..}, "data": [n, ..]}: n instances are available at tick i, from i g until (i+1) g
  *                 (Wu et al., NSDI 2024); one zone per file
  */
+#define _GNU_SOURCE /* memmem() */
 #include "traces/avail_format.h"
 
 #include "base/mem.h"

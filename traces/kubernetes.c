@@ -7,6 +7,7 @@
  * batch or training job that run at the same time are one job of the trace: it starts with the first pod, ends with the last, and has the
  * largest number of GPUs that its pods held at once. Pods of services (ReplicaSet, StatefulSet, DaemonSet) stay single.
  */
+#define _GNU_SOURCE /* memmem() */
 #include "traces/format.h"
 #include "traces/gather.h"
 #include "traces/items.h"

@@ -9,6 +9,7 @@
  * Times have no zone; other files of the log name PST and PDT, so they are Pacific time. The hour from 01:00 on 2017-11-05 occurs twice: a
  * time in it is the first one, or the second if the first would be earlier than the time before it.
  */
+#define _GNU_SOURCE /* memmem() */
 #include "traces/civil.h"
 #include "traces/format.h"
 #include "traces/items.h"

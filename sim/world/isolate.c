@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The helper process, and the side that asks it for runs. */
+#define _GNU_SOURCE /* memfd_create(), pipe2(), ppoll() */
 #include "world/isolate.h"
 
 #include "base/mem.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The child process: one run of a plugin. */
+#define _GNU_SOURCE /* pipe2(), pthread_getattr_np() */
 #include "world/isolated.h"
 
 #include "base/limits.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#define _GNU_SOURCE /* pipe2() */
 #include "world/probe.h"
 
 #include "base/mem.h"

@@ -14,7 +14,7 @@ fi
 [ $# -gt 0 ] || set -- auto flow philly tiresias muri pollux gavel openb openb-nodes swf orrery azure-llm mooncake burstgpt splitwise vidur requests bamboo gcp-polls step-curve parcae-counts parcae-segment skypilot availability prices avail-model request-model throughput cluster spec failures model model-spec topology topology-spec netflows graph partitions partitions-text points device-profile served csv csv-requests acme helios itp dlrm spot-gpu slurm philly-raw kubernetes aws-prices bailian pai shockwave chakra chakra-groups astra-network astra-system
 mkdir -p "$build/fuzz"
 echo "building $build/fuzz/fuzz_trace with $clang"
-"$clang" -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+"$clang" -std=c11 -D_DEFAULT_SOURCE -D_XOPEN_SOURCE=700 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
   -I"$src/include" -I"$src/sim" -I"$src" -o "$build/fuzz/fuzz_trace" \
   "$src"/tests/fuzz/fuzz_trace.c "$src"/tests/fuzz/target.c "$src"/traces/*.c \
   "$src"/policies/step/document.c "$src"/policies/step/graph_*.c "$src"/policies/step/partitions.c \

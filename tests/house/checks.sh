@@ -17,7 +17,7 @@ case ${1-} in
 clang)
   need clang
   build=$(cd "${2:?a build folder}" && pwd) || exit 1
-  flags=(-std=c11 -fsyntax-only -fopenmp -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes
+  flags=(-std=c11 -fsyntax-only -fopenmp -D_DEFAULT_SOURCE -D_XOPEN_SOURCE=700 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes
     -Wmissing-prototypes -Wno-sign-conversion -Wno-missing-field-initializers -Wno-overlength-strings -Werror)
   sources 'policies/*.c' | xargs -P"$(nproc)" -n8 clang "${flags[@]}" -DORR_BUILTIN -Iinclude || exit 1
   sources '*.c' ':!policies' ':!tests/plugins' ':!tests/house/toy' ':!tests/house/add' ':!tests/fuzz/fuzz_trace.c' ':!calib/measure.c' |
