@@ -249,9 +249,10 @@ static struct part part_of(enum part_kind kind, const char *cause, uint64_t numb
 
 static void add_numbers(struct part *p, const struct stretch *s)
 {
-	static const char *const details[] = { "% GPUs asked, % free", "% cores asked, % free", "% GiB asked, % free",
-		"% GPUs asked, % free", "% GPUs asked, % left" };
-	p->detail = details[s->lack];
+	static const char *const details[][2] = { { "% GPUs asked, % free", "% GPU asked, % free" },
+		{ "% cores asked, % free", "% core asked, % free" }, { "% GiB asked, % free", "% GiB asked, % free" },
+		{ "% GPUs asked, % free", "% GPU asked, % free" }, { "% GPUs asked, % left", "% GPU asked, % left" } };
+	p->detail = details[s->lack][s->asked == 1];
 	p->value[0] = s->asked;
 	p->value[1] = s->free;
 }

@@ -86,14 +86,14 @@ static int refuse_unfit(const struct scenario *s, const struct jobs_state *t, st
 		snprintf(type, sizeof type, " of type %.64s", types);
 	if (types && !cluster_type_mask(t->config.cluster, types))
 		return orr_fail(err, ORR_EINPUT,
-			"%s:%s job %llu requests %u GPUs%s, and this cluster has none of them%s: expected GPUs of that type (--cluster "
+			"%s:%s job %llu requests %u GPU%s%s, and this cluster has none of them%s: expected GPUs of that type (--cluster "
 			"2x8:%.*s), trace_options.gpu_types=ignore to let jobs run on any type, or --drop-unfit, which omits such jobs",
-			jobset_source(t->jobs), line, (unsigned long long)first.number, first.gpus, type, others, (int)strcspn(types, "|"),
-			types);
+			jobset_source(t->jobs), line, (unsigned long long)first.number, first.gpus, first.gpus == 1 ? "" : "s", type,
+			others, (int)strcspn(types, "|"), types);
 	return orr_fail(err, ORR_EINPUT,
-		"%s:%s job %llu requests %u GPUs%s%s and can never be placed on this cluster%s%s: expected a larger --cluster%s, or "
+		"%s:%s job %llu requests %u GPU%s%s%s and can never be placed on this cluster%s%s: expected a larger --cluster%s, or "
 		"--drop-unfit, which omits such jobs",
-		jobset_source(t->jobs), line, (unsigned long long)first.number, first.gpus, type, beside,
+		jobset_source(t->jobs), line, (unsigned long long)first.number, first.gpus, first.gpus == 1 ? "" : "s", type, beside,
 		has_limits ? " within its limits" : "", others, has_limits ? ", quota or limit" : "");
 }
 

@@ -71,10 +71,10 @@ bool life_is_unfit(const struct orr_jobs *w, const struct job_rec *r, uint32_t s
 static void refuse(struct orr_jobs *w, const struct job_rec *r, uint32_t shape)
 {
 	world_fail(w, ORR_EINPUT, NULL,
-		"job %llu requests %u GPUs (%lld milli-cores, %lld MiB) and can never be placed on this cluster%s: expected a larger %s, "
+		"job %llu requests %u GPU%s (%lld milli-cores, %lld MiB) and can never be placed on this cluster%s: expected a larger %s, "
 		"or "
 		"--drop-unfit, which omits such jobs",
-		(unsigned long long)r->number, r->gpus, (long long)r->cpu_milli, (long long)r->mem_mib,
+		(unsigned long long)r->number, r->gpus, r->gpus == 1 ? "" : "s", (long long)r->cpu_milli, (long long)r->mem_mib,
 		w->shapes.shape[shape].fits_ever ? " within its limits" : "", w->shapes.shape[shape].fits_ever ? "quota or limit" : "one");
 }
 

@@ -25,10 +25,10 @@ case_of 'too few free GPUs' '--job b' \
 case_of 'a job that starts at once' '--job a' 'job a started at once; ran 1 min 40 s' --cluster 1x4 --policy fifo
 printf '%s\na,0,60,1\nb,1,30,1\nc,2,10,1\n' $header >t.csv
 case_of 'order: c is first from 60 s on, after b' '--job c' \
-  'job c waited 1 min 28 s: 58 s in order after job b, 30 s behind job b (1 GPUs asked, 0 free); ran 10 s: 10 s compute' \
+  'job c waited 1 min 28 s: 58 s in order after job b, 30 s behind job b (1 GPU asked, 0 free); ran 10 s: 10 s compute' \
   --cluster 1x1 --policy fifo
 case_of 'without an order: those who held the GPU in turn' '--job c' \
-  'job c waited 1 min 28 s: 58 s behind job a, 30 s behind job b (1 GPUs asked, 0 free); ran 10 s: 10 s compute' \
+  'job c waited 1 min 28 s: 58 s behind job a, 30 s behind job b (1 GPU asked, 0 free); ran 10 s: 10 s compute' \
   --cluster 1x1 --policy fjf
 case_of 'a job that waits at the end of the run' '--job c' 'job c waited 18 s: 18 s in order after job b' --cluster 1x1 --policy fifo --until 20s
 {
@@ -40,10 +40,10 @@ case_of 'a long queue: 16 jobs in turn by name, the jobs before together' '--job
   --cluster 1x1 --policy fjf
 printf '%s\na,0,100,3\nb,1,50,4\nc,2,200,1\n' $header >t.csv
 case_of 'a reservation: c would delay b' '--job c' \
-  'job c waited 2 min 28 s: 1 min 38 s reserved for job b, 50 s behind job b (1 GPUs asked, 0 free); ran 3 min 20 s: 3 min 20 s compute' \
+  'job c waited 2 min 28 s: 1 min 38 s reserved for job b, 50 s behind job b (1 GPU asked, 0 free); ran 3 min 20 s: 3 min 20 s compute' \
   --cluster 1x4 --policy easy-backfill
 case_of 'conservative backfilling' '--job c' \
-  'job c waited 2 min 28 s: 1 min 38 s held back: reservations of earlier jobs, 50 s behind job b (1 GPUs asked, 0 free); ran 3 min 20 s: 3 min 20 s compute' \
+  'job c waited 2 min 28 s: 1 min 38 s held back: reservations of earlier jobs, 50 s behind job b (1 GPU asked, 0 free); ran 3 min 20 s: 3 min 20 s compute' \
   --cluster 1x4 --policy conservative-backfill
 printf '%s\na,0,1000,1\nb,10,100,1\n' $header >t.csv
 case_of 'rounds of 360 s' '--job b' 'job b waited 5 min 50 s: 5 min 50 s held back: next round; ran 1 min 40 s: 1 min 40 s compute' \
@@ -59,7 +59,7 @@ printf '%s,mem_mib\na,0,100,1,4096\nb,1,10,1,3072\n' $header >t.csv
 case_of 'too little memory' '--job b' 'job b waited 1 min 39 s: 1 min 39 s behind job a (3 GiB asked, 2 free); ran 10 s: 10 s compute' \
   --cluster 1x2:mem=6 --policy fifo
 printf '%s,gpu_milli\na,0,100,1,600\nb,1,10,1,500\n' $header >t.csv
-case_of 'a shared GPU' '--job b' 'job b waited 1 min 39 s: 1 min 39 s behind job a (1 GPUs asked, 0 free); ran 10 s: 10 s compute' \
+case_of 'a shared GPU' '--job b' 'job b waited 1 min 39 s: 1 min 39 s behind job a (1 GPU asked, 0 free); ran 10 s: 10 s compute' \
   --cluster 1x1 --policy fifo
 
 # ---- interruptions, and parts of runs ----
@@ -78,7 +78,7 @@ printf '%s\na,0,10,1\nb,15,10,1\n' $header >t.csv
 case_of 'a job that ends with its node' '--job a' 'job a ran 4 s: 4 s lost work' --cluster 1x1 --policy fifo --failures f.csv --set jobs.on_failure=kill
 case_of 'an idle node' '--node 0' 'node 0 lived 25 s: 14 s in use, 9 s idle, 2 s down' --cluster 1x1 --policy fifo --failures f.csv --set jobs.on_failure=kill
 printf '%s\na,5,10,1\n' $header >t.csv
-case_of 'a job that waits for a repair' '--job a' 'job a waited 1 s: 1 s behind node n0 (1 GPUs asked, 0 free); ran 10 s: 10 s compute' \
+case_of 'a job that waits for a repair' '--job a' 'job a waited 1 s: 1 s behind node n0 (1 GPU asked, 0 free); ran 10 s: 10 s compute' \
   --cluster 1x1 --policy fifo --failures f.csv
 
 # ---- reasons of plugins ----

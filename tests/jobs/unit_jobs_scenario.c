@@ -436,7 +436,7 @@ static void test_refusals(void)
 	snprintf(want, sizeof want, "t.csv:2: job 0 requests 8 GPUs (2.5 cores, 3 GiB) and can never be placed on this cluster%s", ending);
 	refused("submit_s,duration_s,gpus,cpus,mem_mib\n0,10,8,2.5,3072\n1,1,1,,\n", "1x4:v100", "", want);
 	snprintf(want, sizeof want,
-		"t.csv:3: job 1 requests 1 GPUs (0 cores, 0.5 GiB) and can never be placed on this cluster, and so do 2 others%s", ending);
+		"t.csv:3: job 1 requests 1 GPU (0 cores, 0.5 GiB) and can never be placed on this cluster, and so do 2 others%s", ending);
 	refused("submit_s,duration_s,gpus,mem_mib\n0,10,1,256\n0,10,1,512\n0,1,2,\n0,1,1,512\n", "1x1:v100:mem=0.4", "", want);
 	snprintf(want, sizeof want,
 		"t.csv:3: job 1 requests 2 GPUs of type v100|h100 and can never be placed on this cluster, and so do 1 others%s", ending);

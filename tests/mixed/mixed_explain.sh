@@ -24,7 +24,7 @@ EOF
 is "$? $(explained job)" "0 0: 0 20 queued replicas 2 GPUs asked, 1 free
 0: 20 120 compute
 1: 5 20 ordered job 0
-1: 20 120 queued job 0 1 GPUs asked, 0 free
+1: 20 120 queued job 0 1 GPU asked, 0 free
 1: 120 130 compute" "a job waits for GPUs of a replica"
 is "$(explained request)" "0: 10 20 compute" "the request of the same run"
 is "$(explained node | awk '{ print $4, $5 }' | sort -u)" "in use" "a node on which only a replica runs is in use"
