@@ -13,7 +13,7 @@
 
 static const struct orr_param params[] = { ORR_PARAM_INT("steps", "20000", 1, 1e12, "proposals"),
 	ORR_PARAM_REAL("beta", "50", 0, 1e12, "inverse temperature, relative to the cost of the first plan"),
-	ORR_PARAM_INT("restarts", "4", 1, 1e6, "chains; the first begins with data parallelism, the others with random pipelines"),
+	ORR_PARAM_INT("restarts", "16", 1, 1e6, "chains; the first begins with data parallelism, the others with random pipelines"),
 	ORR_PARAM_END };
 
 /* A plan visited by the Markov chain. */
@@ -204,7 +204,9 @@ static int search(struct orr_plan *p, const struct orr_args *args, struct orr_er
 	m.gpu = orr_alloc(m.f.gpus, sizeof *m.gpu);
 	for (uint32_t g = 0; g < m.f.gpus; g++)
 		m.gpu[g] = g;
-	int64_t chains = orr_arg_int(args, "restarts"), steps = orr_arg_int(args, "steps") / chains;
+	int64_t steps = orr_arg_int(args, "steps"), chains = orr_arg_int(args, "restarts");
+	chains = chains < steps ? chains : steps;
+	steps /= chains;
 	for (int64_t i = 0; i < chains && m.n_micro && orr_plan_goes_on(p); i++)
 		walk(&m, steps, orr_arg_real(args, "beta"), i > 0);
 	orr_free(m.micro);
