@@ -33,6 +33,7 @@ struct grid {
 	const struct orr_args *args;
 	uint32_t first_block; /* first piece that is a block */
 	uint32_t tp, pp, dp;
+	bool has_tried;                  /* has evaluated a plan */
 	uint32_t *gpu, *first, *slowest; /* slowest: GPU type, by stage */
 	struct orr_plan_stage *stage;
 	double **sum; /* prefix sums of seconds, by type */
@@ -128,6 +129,7 @@ static void try_options(struct grid *g, struct orr_plan_draft *d)
 				d->zero = zero;
 				d->sequence_parallel = sp;
 				orr_plan_evaluate(g->p, d, &v);
+				g->has_tried = true;
 			}
 }
 
@@ -234,7 +236,6 @@ static void allocate(struct grid *g)
 static int search(struct orr_plan *p, const struct orr_args *args, struct orr_error *err)
 {
 	struct grid g = { .p = p, .args = args };
-	(void)err;
 	orr_plan_facts(p, &g.f);
 	allocate(&g);
 	uint32_t only = (uint32_t)orr_arg_int(args, "tp"), most = (uint32_t)orr_arg_int(args, "tp_most"), done = 0;
@@ -252,6 +253,12 @@ static int search(struct orr_plan *p, const struct orr_args *args, struct orr_er
 	orr_free(g.first);
 	orr_free(g.slowest);
 	orr_free(g.stage);
+	if (!g.has_tried && orr_plan_goes_on(p))
+		return orr_fail(err, ORR_EINPUT,
+			"no grid for %u GPUs, %u pieces and a global batch of %.9g: expected shards x stages x replicas = GPUs, at most "
+			"one stage "
+			"per piece, and replicas and micro-batches of whole samples that divide the global batch",
+			g.f.gpus, g.f.pieces, g.f.global_batch);
 	return 0;
 }
 

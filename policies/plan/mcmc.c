@@ -150,7 +150,7 @@ static bool propose(struct mcmc *m, struct point *x)
 		x->shards[s] = 1u << below(m, 4);
 		break;
 	default:
-		x->recompute = (enum orr_plan_recompute)below(m, 3);
+		x->recompute = m->f.blocks ? (enum orr_plan_recompute)below(m, 3) : below(m, 2) ? ORR_PLAN_RECOMPUTE_FULL : ORR_PLAN_KEEP;
 	}
 	mend_shards(m, x);
 	return has_changed;

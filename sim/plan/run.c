@@ -224,6 +224,11 @@ static int report(struct orr_plan *p, struct run_result *r, struct orr_error *er
 	struct step_result best = { 0 };
 	struct orr_error why = { 0 };
 	double worst = 0;
+	if (!n && !p->used)
+		return orr_fail(err, ORR_EFAIL,
+			"policy %.100s: the search evaluated no plan: expected a model, a cluster and batches for which its rules allow "
+			"one",
+			p->label);
 	if (!n)
 		return orr_fail(err, ORR_EFAIL,
 			"policy %.100s: no plan fits in memory (%llu of %llu evaluated plans exceed a GPU's memory): expected more GPUs, "

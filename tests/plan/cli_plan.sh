@@ -51,6 +51,8 @@ like "$("$ORRERY" plan --cluster 1x2:v100 --policy straight 2>&1)" 'expected PRO
 like "$("$ORRERY" plan lenet5 --cluster 1x1:v100 --policy dapple 2>&1)" 'search=bipartition: expected at least 2 GPUs' "a policy that needs more GPUs"
 like "$("$ORRERY" plan gpt:hidden=8192,layers=48,heads=64,seq=1024,vocab=51200 --cluster 1x2:v100 --policy data-parallel,straight 2>&1)" \
   'policy data-parallel: no plan fits in memory \(7 of 7 evaluated plans exceed a GPU.s memory\): expected more GPUs, or GPUs with more memory' "nothing fits"
+like "$(plan chain.csv:batch=4 --cluster 1x7:v100 --global-batch 64 --policy grid -q 2>&1)" \
+  'policy grid: no grid for 7 GPUs, [0-9]+ pieces and a global batch of 64: expected shards x stages x replicas = GPUs' "no grid has seven GPUs"
 
 # ---- plugins ----
 : "${CC:=cc}"
@@ -67,7 +69,7 @@ twice|stage 1: GPU 0 is already in stage 0: expected each GPU once$
 left-out|stage 1: piece [0-9]+ of the model is missing: expected it as the first piece, found [0-9]+$
 share|stage 0: shares: expected the sum 1, found 1.1$
 micro|micro-batch: expected a divisor of the 16 samples of an iteration, found 4.57143$
-nothing|no plan fits
+nothing|the search evaluated no plan
 error|no search on Sundays
 silent|search\(\) failed without a message: expected a message in \*err
 name|orr_plan_put: expected a name
