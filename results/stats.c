@@ -57,6 +57,12 @@ static __attribute__((noinline)) size_t new_block(struct blocks *b, uint64_t ind
 void blocks_add(struct blocks *b, uint64_t index, double value)
 {
 	size_t k = block_of(b, index);
+	if (k == b->n && k < BLOCKS_MAX) { /* usual while a run is short */
+		b->sum[k] = whole(value * 0x1p40);
+		b->count[k] = 1;
+		b->n++;
+		return;
+	}
 	if (k >= b->n)
 		k = new_block(b, index);
 	b->sum[k] += whole(value * 0x1p40);

@@ -4,7 +4,8 @@
  *
  * Invariant: bucket i holds the integral of the value over [start + i width, start + (i+1) width); when the time exceeds
  * TIMELINE_MAX buckets, the width doubles and neighbours are merged. Values are integers and integrals have 128 bits, so sums
- * are exact for any length of run and independent of their order.
+ * are exact for any length of run and independent of their order. Buckets from n on have no value: their memory is not written, so
+ * that a short run does not touch it.
  */
 #ifndef ORR_RESULTS_TIMELINE_H
 #define ORR_RESULTS_TIMELINE_H
@@ -21,9 +22,10 @@ struct timeline {
 	int64_t edge;               /* end of the bucket that contains `last` */
 	uint64_t value;             /* current value */
 	size_t n, at;               /* number of buckets in use; index of the bucket that contains `last` */
-	timeline_sum bucket[TIMELINE_MAX];
+	size_t zeroed;              /* buckets from this one on have no value yet; more than `at` */
 	timeline_sum total;
 	uint64_t largest;
+	timeline_sum bucket[TIMELINE_MAX];
 };
 
 void timeline_begin(struct timeline *t, int64_t start);

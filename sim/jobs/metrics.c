@@ -21,22 +21,23 @@ static const double slowdown_bound_s = 10;
 
 static void begin_time(struct orr_jobs *w, int64_t start)
 {
-	timeline_begin(&w->measures.busy, start);
-	timeline_begin(&w->measures.queue, start);
-	timeline_begin(&w->measures.stranded, start);
-	timeline_begin(&w->measures.fragmented, start);
+	timeline_begin(&w->measures.line->busy, start);
+	timeline_begin(&w->measures.line->queue, start);
+	timeline_begin(&w->measures.line->stranded, start);
+	timeline_begin(&w->measures.line->fragmented, start);
 	w->totals.last_end = start;
 }
 
 void metrics_first(struct orr_jobs *w, int64_t submit_ns)
 {
-	if (submit_ns != w->measures.busy.start)
+	if (submit_ns != w->measures.line->busy.start)
 		begin_time(w, submit_ns);
 	w->totals.first_submit = submit_ns;
 }
 
 void metrics_begin(struct orr_jobs *w)
 {
+	w->measures.line = mem_alloc(sizeof *w->measures.line);
 	begin_time(w, w->arrivals.has_next ? w->arrivals.next.submit_ns : 0);
 	w->totals.first_submit = -1;
 	w->measures.jct = hist_new();
@@ -51,16 +52,16 @@ void metrics_begin(struct orr_jobs *w)
 void metrics_state(struct orr_jobs *w)
 {
 	int64_t now = eng_now(w->engine);
-	if (now < w->measures.busy.start)
+	if (now < w->measures.line->busy.start)
 		return;
-	timeline_set(&w->measures.busy, now, (uint64_t)(w->pool->used_milli - (w->others_milli ? *w->others_milli : 0)));
-	timeline_set(&w->measures.queue, now, w->slots.waiting);
-	timeline_set(&w->measures.stranded, now, w->slots.waiting ? w->pool->free_gpus : 0);
+	timeline_set(&w->measures.line->busy, now, (uint64_t)(w->pool->used_milli - (w->others_milli ? *w->others_milli : 0)));
+	timeline_set(&w->measures.line->queue, now, w->slots.waiting);
+	timeline_set(&w->measures.line->stranded, now, w->slots.waiting ? w->pool->free_gpus : 0);
 	if (w->flows)
 		flows_state(w);
 	/* Free GPUs and parts of GPUs on nodes that are partly in use. */
-	timeline_set(
-		&w->measures.fragmented, now, 1000 * (uint64_t)(w->pool->total_gpus - w->pool->idle_gpus) - (uint64_t)w->pool->used_milli);
+	timeline_set(&w->measures.line->fragmented, now,
+		1000 * (uint64_t)(w->pool->total_gpus - w->pool->idle_gpus) - (uint64_t)w->pool->used_milli);
 }
 
 /* ---- jobs ---- */
@@ -335,12 +336,12 @@ void metrics_end(struct orr_jobs *w)
 	put_mean(w, "slowdown_mean", &w->measures.blocks->slowdown);
 	put_quantile(w, "slowdown_p99", w->measures.slowdown, 0.99);
 	put(w, "makespan", t->first_submit < 0 ? 0 : (double)(t->last_end - t->first_submit) / 1e9);
-	put_timeline(w, "utilisation", &w->measures.busy, 1 / (1000 * gpus));
-	put(w, "gpu_hours", (double)w->measures.busy.total / 3.6e15);
-	put_timeline(w, "queue_length_mean", &w->measures.queue, 1);
-	put(w, "queue_length_max", (double)w->measures.queue.largest);
-	put_timeline(w, "stranded_gpus", &w->measures.stranded, 1);
-	put_timeline(w, "fragmentation", &w->measures.fragmented, 1 / (1000 * gpus));
+	put_timeline(w, "utilisation", &w->measures.line->busy, 1 / (1000 * gpus));
+	put(w, "gpu_hours", (double)w->measures.line->busy.total / 3.6e15);
+	put_timeline(w, "queue_length_mean", &w->measures.line->queue, 1);
+	put(w, "queue_length_max", (double)w->measures.line->queue.largest);
+	put_timeline(w, "stranded_gpus", &w->measures.line->stranded, 1);
+	put_timeline(w, "fragmentation", &w->measures.line->fragmented, 1 / (1000 * gpus));
 	put(w, "jain_slowdown", t->jain_n ? t->jain_sum * t->jain_sum / ((double)t->jain_n * t->jain_sum2) : NAN);
 	put(w, "ftf_mean", t->ftf_n ? t->ftf_sum / (double)t->ftf_n : NAN);
 	put(w, "ftf_max", t->ftf_max);
@@ -350,13 +351,14 @@ void metrics_end(struct orr_jobs *w)
 	quota_metrics(w);
 	if (w->flows)
 		flows_metrics(w);
-	put_series(w, "utilisation", &w->measures.busy, 1 / (1000 * gpus));
-	put_series(w, "queue_length", &w->measures.queue, 1);
-	put_series(w, "stranded_gpus", &w->measures.stranded, 1);
+	put_series(w, "utilisation", &w->measures.line->busy, 1 / (1000 * gpus));
+	put_series(w, "queue_length", &w->measures.line->queue, 1);
+	put_series(w, "stranded_gpus", &w->measures.line->stranded, 1);
 }
 
 void metrics_free(struct orr_jobs *w)
 {
+	mem_free(w->measures.line);
 	hist_free(w->measures.jct);
 	hist_free(w->measures.wait);
 	hist_free(w->measures.slowdown);

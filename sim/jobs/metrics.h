@@ -30,8 +30,13 @@ struct totals {
 	bool kept_apart; /* the policy asked whether jobs on lent nodes may share GPUs */
 };
 
-struct measures {
+/* Quantities over time. */
+struct job_lines {
 	struct timeline busy, queue, stranded, fragmented;
+};
+
+struct measures {
+	struct job_lines *line; /* memory that is not zeroed: 64 KiB */
 	struct hist *jct, *wait, *slowdown;
 	struct jobs_blocks *blocks;
 	size_t cap_rows;

@@ -62,8 +62,11 @@ static bool is_of_whole(const struct scenario *s, const char *object, const char
 static void split(const char *key, char first[64], const char **object, const char **name)
 {
 	const char *dot = strchr(key, '.');
-	if (dot)
-		snprintf(first, 64, "%.*s", (int)(dot - key), key);
+	if (dot) {
+		size_t n = dot - key < 63 ? (size_t)(dot - key) : 63;
+		memcpy(first, key, n);
+		first[n] = '\0';
+	}
 	*object = dot ? first : NULL;
 	*name = dot ? dot + 1 : key;
 }

@@ -9,7 +9,7 @@ static const int64_t second = 1000000000;
 static timeline_sum sum_of(const struct timeline *t)
 {
 	timeline_sum sum = 0;
-	for (size_t i = 0; i < TIMELINE_MAX; i++)
+	for (size_t i = 0; i < t->n; i++)
 		sum += t->bucket[i];
 	return sum;
 }
@@ -71,7 +71,7 @@ static bool is_each_exact(const struct timeline *t, const struct step *step)
 			want[i] += (timeline_sum)s->value * (uint64_t)((s->to < b ? s->to : b) - (s->from > a ? s->from : a));
 		}
 	for (size_t i = 0; i < TIMELINE_MAX; i++)
-		if (t->bucket[i] != want[i])
+		if ((i < t->n ? t->bucket[i] : 0) != want[i])
 			return false;
 	return t->n == (size_t)((t->last - t->start + t->width - 1) / t->width);
 }
