@@ -120,6 +120,30 @@ static uint32_t ports_of(const struct orr_plan *p, const uint32_t *gpu, uint32_t
 }
 
 /*
+ * Adds an all-reduce to the loads if the executor uses trees over the nodes: the NICs of each of the two nodes send and receive the
+ * bytes once. Returns the rest of its time, or a negative number if the executor uses rings.
+ */
+static double book_trees(struct orr_plan *p, const uint32_t *gpu, uint32_t n, double bytes)
+{
+	uint32_t inside = members_inside(p, gpu, n);
+	struct coll c = { .what = { .op = ORR_ALL_REDUCE, .bytes = bytes }, .n = n };
+	if (n != 2 * inside || inside < 2)
+		return -1;
+	struct coll_shape shape = collective_shape(p->step, &c, gpu);
+	if (shape.algorithm != ORR_MULTI_TREE)
+		return -1;
+	uint32_t rings = shape.rings > 1 ? shape.rings : 1;
+	double share = bytes / rings / (rings > 1 ? p->step->nic_efficiency : 1);
+	double B = topo_bandwidth(p->of->config.topo, gpu[inside - 1], gpu[inside]);
+	for (uint32_t k = 0; k < rings; k++) {
+		uint32_t a = gpu[k * inside / rings], b = gpu[inside + k * inside / rings];
+		book(p, a, b, share);
+		book(p, b, a, share);
+	}
+	return fmax(0, collective_idle_s(p->step, gpu, &shape) - share / B);
+}
+
+/*
  * Adds an all-reduce of members on several nodes to the loads, like the executor's algorithm `auto`: one ring, or one ring for
  * each NIC that the members of a node use. Rates are the share of the NIC's rate that collectives reach. Returns the sum of the
  * latencies of its rounds.
@@ -128,7 +152,10 @@ static double book_ring(struct orr_plan *p, const uint32_t *gpu, uint32_t n, dou
 {
 	const struct topo *t = p->of->config.topo;
 	uint32_t inside = members_inside(p, gpu, n), rings = ports_of(p, gpu, inside, gpu[n - 1]);
-	double share = 2 * (n - 1.) / n * bytes / rings / (rings > 1 ? p->step->nic_efficiency : 1), latency = 0;
+	double share = 2 * (n - 1.) / n * bytes / rings / (rings > 1 ? p->step->nic_efficiency : 1), latency = book_trees(p, gpu, n, bytes);
+	if (latency >= 0)
+		return latency;
+	latency = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		bool is_across = topo_node(t, gpu[i]) != topo_node(t, gpu[(i + 1) % n]);
 		if (!is_across || rings == 1)

@@ -53,8 +53,7 @@ static double inner_stretch(const struct orr_step *s, const uint32_t *real, cons
 	return d && d->allreduce_Bps > 0 ? d->link_Bps / inside_bus_Bps(d, m) : 1;
 }
 
-/* Returns the time of the shape on an idle network, s. */
-static double idle_s(const struct orr_step *s, const uint32_t *real, const struct coll_shape *shape)
+double collective_idle_s(const struct orr_step *s, const uint32_t *real, const struct coll_shape *shape)
 {
 	const struct topo *t = s->config->topo;
 	uint32_t last = real[shape->inner - 1], next = real[shape->inner];
@@ -104,7 +103,7 @@ static struct coll_shape automatic(const struct orr_step *s, const struct coll *
 	plain.inner = m;
 	plain.rings = rings;
 	plain.inner_stretch = tree.inner_stretch;
-	return idle_s(s, real, &tree) < idle_s(s, real, &plain) ? tree : ring;
+	return collective_idle_s(s, real, &tree) < collective_idle_s(s, real, &plain) ? tree : ring;
 }
 
 /* Returns whether the times of messages inside an island differ from those of plain messages. */

@@ -198,5 +198,7 @@ const char *inside_shape(const struct orr_step *s, const uint32_t *member, struc
 /* ---- algorithm.c ---- */
 /* Returns the shape of a collective among real[0..c->n-1]. Under step.algorithm=auto, chooses the algorithm and notes s->inside. */
 struct coll_shape collective_shape(struct orr_step *s, const struct coll *c, const uint32_t *real);
+/* Returns the time of a shape with islands on an idle network, s. */
+double collective_idle_s(const struct orr_step *s, const uint32_t *real, const struct coll_shape *shape);
 
 #endif
