@@ -255,7 +255,7 @@ static double finish(const struct form *f, double *end_s)
 	double last = 0, *bytes = mem_alloc(f->sets * sizeof *bytes);
 	for (uint32_t i = 0; i < f->sets; i++)
 		bytes[i] = set_params(f, i) * f->p->facts.gradient_bytes;
-	network_sums(f->p, f->d->stage, f->sets, bytes, end_s);
+	network_sums(f->p, f->d->stage, f->sets, bytes, f->d->zero, end_s);
 	mem_free(bytes);
 	sum_tied(f, end_s);
 	for (uint32_t i = 0; i < f->sets; i++)

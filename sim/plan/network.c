@@ -146,13 +146,14 @@ static double book_trees(struct orr_plan *p, const uint32_t *gpu, uint32_t n, do
 /*
  * Adds an all-reduce of members on several nodes to the loads, like the executor's algorithm `auto`: one ring, or one ring for
  * each NIC that the members of a node use. Rates are the share of the NIC's rate that collectives reach. Returns the sum of the
- * latencies of its rounds.
+ * latencies of its rounds. is_halved: a reduce-scatter and an all-gather, which always use rings.
  */
-static double book_ring(struct orr_plan *p, const uint32_t *gpu, uint32_t n, double bytes)
+static double book_ring(struct orr_plan *p, const uint32_t *gpu, uint32_t n, double bytes, bool is_halved)
 {
 	const struct topo *t = p->of->config.topo;
 	uint32_t inside = members_inside(p, gpu, n), rings = ports_of(p, gpu, inside, gpu[n - 1]);
-	double share = 2 * (n - 1.) / n * bytes / rings / (rings > 1 ? p->step->nic_efficiency : 1), latency = book_trees(p, gpu, n, bytes);
+	double share = 2 * (n - 1.) / n * bytes / rings / (rings > 1 ? p->step->nic_efficiency : 1),
+	       latency = is_halved ? -1 : book_trees(p, gpu, n, bytes);
 	if (latency >= 0)
 		return latency;
 	latency = 0;
@@ -172,7 +173,7 @@ static double book_ring(struct orr_plan *p, const uint32_t *gpu, uint32_t n, dou
  * Adds the all-reduces of a stage's gradients to the loads; each shard is summed over the groups. bytes: gradients of one GPU.
  * Returns the time of the all-reduces inside one node, or else the latencies of the rounds.
  */
-static double book_sum(struct orr_plan *p, const struct orr_plan_stage *x, double bytes)
+static double book_sum(struct orr_plan *p, const struct orr_plan_stage *x, double bytes, bool is_halved)
 {
 	uint32_t t = stage_shards(x), n = stage_groups(x);
 	double latency = 0;
@@ -183,7 +184,7 @@ static double book_sum(struct orr_plan *p, const struct orr_plan_stage *x, doubl
 		for (uint32_t g = 0; g < n; g++)
 			ring[g] = x->gpu[g * t + k];
 		bool is_inside = is_one_node(p, ring, n);
-		latency = fmax(latency, is_inside ? inside_s(p, ring, n, bytes) : book_ring(p, ring, n, bytes));
+		latency = fmax(latency, is_inside ? inside_s(p, ring, n, bytes) : book_ring(p, ring, n, bytes, is_halved));
 	}
 	mem_free(ring);
 	return latency;
@@ -309,13 +310,13 @@ static void advance(struct orr_plan *p, struct sum *x, uint32_t n, const double 
 	mem_free(need);
 }
 
-void network_sums(struct orr_plan *p, const struct orr_plan_stage *stage, uint32_t n, const double *bytes, double *end_s)
+void network_sums(struct orr_plan *p, const struct orr_plan_stage *stage, uint32_t n, const double *bytes, bool is_halved, double *end_s)
 {
 	struct sum *x = mem_alloc(n * sizeof *x);
 	double *begin_s = mem_alloc(n * sizeof *begin_s);
 	bool is_shared = false;
 	for (uint32_t i = 0; i < n; i++)
-		take_sum(p, book_sum(p, &stage[i], bytes[i]), bytes[i], &x[i]);
+		take_sum(p, book_sum(p, &stage[i], bytes[i], is_halved), bytes[i], &x[i]);
 	keep_shared(p, x, n);
 	for (uint32_t i = 0; i < n; i++) {
 		begin_s[i] = end_s[i];
@@ -341,14 +342,14 @@ double network_ends_s(struct orr_plan *p, const struct orr_plan_stage *a, const 
 		if (is_one_node(p, pair, 2))
 			inside = inside_s(p, pair, 2, bytes);
 		else
-			latency = fmax(latency, book_ring(p, pair, 2, bytes));
+			latency = fmax(latency, book_ring(p, pair, 2, bytes, false));
 	}
 	memcpy(ring, a->gpu, a->n_gpus * sizeof *ring);
 	memcpy(ring + a->n_gpus, b->gpu, b->n_gpus * sizeof *ring);
 	if (!is_grid && is_one_node(p, ring, n))
 		inside = inside_s(p, ring, n, bytes);
 	else if (!is_grid)
-		latency = book_ring(p, ring, n, bytes);
+		latency = book_ring(p, ring, n, bytes, false);
 	mem_free(ring);
 	return fmax(inside, latency + take_loads(p));
 }
@@ -362,7 +363,7 @@ double network_shards_s(struct orr_plan *p, const struct orr_plan_stage *x, uint
 	if (is_one_node(p, x->gpu + group * t, t))
 		return inside_s(p, x->gpu + group * t, t, bytes);
 	for (uint32_t g = 0; g < n; g++)
-		latency = fmax(latency, book_ring(p, x->gpu + g * t, t, bytes));
+		latency = fmax(latency, book_ring(p, x->gpu + g * t, t, bytes, false));
 	return latency + take_loads(p);
 }
 

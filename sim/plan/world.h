@@ -101,8 +101,8 @@ void costs_free(struct orr_plan *p);
 /* Returns the time of the messages of one micro-batch across a cut, s; bytes: of the whole micro-batch. */
 double network_cut_s(struct orr_plan *p, const struct orr_plan_stage *from, const struct orr_plan_stage *to, double bytes);
 /* Advances end_s[i], the start of the all-reduces of stage i's gradients (each shard over the groups; bytes[i] of one GPU), to their end.
- * Stages share links. */
-void network_sums(struct orr_plan *p, const struct orr_plan_stage *stage, uint32_t n, const double *bytes, double *end_s);
+ * Stages share links. is_halved: reduce-scatters and all-gathers instead of all-reduces (sharded optimizer state). */
+void network_sums(struct orr_plan *p, const struct orr_plan_stage *stage, uint32_t n, const double *bytes, bool is_halved, double *end_s);
 /* Returns the time of one all-reduce of a group of shards, while all groups of the stage run theirs, s. */
 double network_shards_s(struct orr_plan *p, const struct orr_plan_stage *x, uint32_t group, double bytes);
 /* Returns the time of an all-reduce over the first and the last stage, s; bytes: of one GPU. In a grid each GPU communicates with
