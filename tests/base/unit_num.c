@@ -153,7 +153,7 @@ static void formats(void)
 		double v;
 		const char *text;
 	} real[] = { { 0.1, "0.1" }, { 1.0 / 3, "0.3333333333333333" }, { 0.1 + 0.2, "0.30000000000000004" }, { -2.5e-7, "-2.5e-07" },
-		{ 42, "42" } };
+		{ 42, "42" }, { 1e23, "1e+23" }, { 5e-324, "4.94065645841247e-324" } };
 	for (size_t k = 0; k < sizeof time / sizeof *time; k++) {
 		char out[NUM_SECONDS_MAX];
 		size_t n = num_put_seconds(out, time[k].ns);

@@ -155,6 +155,17 @@ static void check_intervals(void)
 	x = with_intervals(&linear, 0, false, 0.2);
 	ok(x.value == 5 && x.low <= 4.8 && x.low >= 4.2 && x.high >= 5.2 - 1e-9 && x.high <= 5.9,
 		"a falling result has such an interval too");
+	/* Intervals that end at the limit: a result of exactly 0 or above does not miss the limit of 0, so the interval has no end within
+	 * the axis. */
+	struct search *s = search_find(&linear, 0.01, 0, true);
+	double at;
+	while (search_next(s, &at)) {
+		double y = at - 5;
+		search_put_interval(s, y, y < 0 ? y : 0, y);
+	}
+	x = search_answer(s);
+	ok(x.value == 5 && x.high == linear.to, "a value whose interval begins at the limit may hold it: up to %g", x.high);
+	search_free(s);
 	x = with_intervals(&linear, 0, true, 100);
 	ok(x.low == 0 && x.high == 10, "no value is sure: the whole axis");
 	x = with_intervals(&linear, 0, true, NAN);
