@@ -550,7 +550,7 @@ int store_merge_ordered(const char *out, const char *vfs, const char *const *sha
 	return code ? code : closed;
 }
 
-/* An order given as a list. */
+/* Runs in the order of a list. */
 struct listed {
 	const struct run_key *key;
 	size_t n, next;

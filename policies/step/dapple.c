@@ -131,7 +131,7 @@ static int name_devices(struct dapple *d, const struct orr_args *args, struct or
 	return rc;
 }
 
-/* Computes fractions of a micro-batch: equal, or device_shares, which the GPUs of a group repeat. */
+/* Computes the share of a micro-batch of each GPU: equal shares, or device_shares repeated for each group. */
 static int share_out(struct dapple *d, const struct dapple_stage *x, const double *share, size_t n, struct orr_error *err)
 {
 	double at = 0;

@@ -31,7 +31,7 @@ struct steprate_config {
 	double batch; /* samples per GPU of jobs that state no batch */
 	uint64_t seed;
 	bool link_use;                        /* measure the use of links, for sharing */
-	double tolerance;                     /* tolerance of the rates of a set: step.h */
+	double tolerance;                     /* relative tolerance of the rates of a set, as in step.h */
 	uint64_t most_iterations, most_flows; /* limits of the run of a set: step.h */
 	/* Finds the step policy of that name or file; hash: SHA-256 of the file. */
 	int (*find)(const char *name, const struct orr_policy **out, char hash[65], struct orr_error *err);

@@ -169,7 +169,7 @@ void coll_begin(struct replay *r);
 void coll_free(struct replay *r);
 /* The rank begins the collective of the node now. */
 void coll_issue(struct replay *r, uint32_t rank, uint32_t node);
-/* Describes what a collective waits for, for the error of a run that is stuck. */
+/* Fails a run that is stuck: names the rank that a collective waits for. */
 void coll_stuck(struct replay *r, uint32_t rank, uint32_t node);
 
 #endif
