@@ -12,6 +12,7 @@ enum { X_ROW_BYTES = 46, MOST_MARKS = 24 };
 
 /* Inches of a figure on paper. */
 static const double least_plot_in = 2.1, most_page_in = 5.8, most_rows_in = 2.6;
+static const double y_character_in = 0.058; /* as in style.gp */
 
 static bool has_points(const struct chart *c)
 {
@@ -335,8 +336,8 @@ static size_t rows_of(const char *text, size_t most)
 	return !*text ? 0 : strlen(text) > most && strchr(text, ' ') ? 2 : 1;
 }
 
-/* Returns the space beside the data of a page of this width, with a label of y in lines of at most y_most bytes. */
-static struct space space_of(const struct chart *c, double page, size_t y_most)
+/* Returns the space beside the data of a page of this width, with a label of y in y_rows lines. */
+static struct space space_of(const struct chart *c, double page, size_t y_rows)
 {
 	bool is_turned = !have_room(c, page);
 	double names = 0, radian = names_angle(c, page) / 57.29578;
@@ -347,7 +348,6 @@ static struct space space_of(const struct chart *c, double page, size_t y_most)
 	double characters = (double)chart_digits(isfinite(last) ? last : 0) +
 			    (c->kind == CHART_CDF && c->log_x && !c->is_calendar ? 2 : 0); /* and " s" */
 	double right = c->category ? 0.1 : fmax(0.1, 0.04 + 0.036 * characters);
-	size_t y_rows = rows_of(c->y_label, y_most);
 	double left = 0.1 + 0.14 * (double)y_rows + (y_rows > 1 ? 0.05 : 0) + 0.072 * (double)chart_widest_tic(c);
 	for (size_t i = 0; i < c->n_categories && is_turned; i++) {
 		/* A turned name ends below its position, at this share of the width of the data, and begins within the page. */
@@ -444,12 +444,18 @@ static double plot_height(const struct space *s, double page, size_t legend_rows
 	return fmin(fmax(height_for_share(s, page, legend_rows), least_plot_in), most_page_in - legend_height(legend_rows));
 }
 
-/* Returns the length up to which a label of y has one line: as high as the data. height: that of the figure; 0: as high as it needs. */
-static size_t most_of_y(const struct chart *c, double page, double height, size_t legend_rows)
+/* Returns the number of lines of the label of y: one as long as the data are high, two within the page below the legend, otherwise three.
+   height: that of the figure; 0: as high as it needs. */
+static size_t y_rows_of(const struct chart *c, double page, double height, size_t legend_rows)
 {
-	struct space s = space_of(c, page, CHART_TEXT_BYTES);
-	double data = height > 0 ? height - legend_height(legend_rows) - s.below : plot_height(&s, page, legend_rows) - s.below;
-	return data > 0.6 && *c->y_label ? (size_t)(data * 72 * (double)strlen(c->y_label) / chart_text_width(c->y_label)) : 8;
+	struct space s = space_of(c, page, *c->y_label != 0);
+	double room = height > 0 ? height - legend_height(legend_rows) : plot_height(&s, page, legend_rows), data = room - s.below;
+	size_t n = strlen(c->y_label), at = chart_cut(c->y_label, 2), longer = at > n - at ? at : n - at;
+	if (!*c->y_label || !at)
+		return *c->y_label != 0;
+	if (n <= (data > 0.6 ? (size_t)(data * 72 * (double)n / chart_text_width(c->y_label)) : 8))
+		return 1;
+	return (double)longer * y_character_in > room && strchr(c->y_label + at + 1, ' ') ? 3 : 2;
 }
 
 /* Adds the legend and the margins; returns the space beside the data and the number of rows of the legend. */
@@ -458,9 +464,9 @@ static struct space put_margins(struct album *a, const struct chart *c, size_t *
 	struct sbuf *b = &a->script;
 	double page = chart_page(&a->look);
 	*rows = put_legend(b, c, 72 * page);
-	size_t most = most_of_y(c, page, chart_fixed_height(&a->look), *rows);
-	struct space space = space_of(c, page, most);
-	chart_put_text(b, "y_label", c->y_label, most);
+	size_t y_rows = y_rows_of(c, page, chart_fixed_height(&a->look), *rows);
+	struct space space = space_of(c, page, y_rows);
+	chart_put_lines(b, "y_label", c->y_label, y_rows);
 	sbuf_printf(b, "mark_scale = %g\n", look_font_pt(&a->look) / 8);
 	sbuf_printf(b, "chart_left = %.4f\nchart_right = %.4f\nchart_below = %.4f\n", space.left, space.right, space.below);
 	return space;

@@ -9,23 +9,34 @@
 #include <stdio.h>
 #include <string.h>
 
+size_t chart_cut(const char *text, size_t lines)
+{
+	size_t n = strlen(text), want = n / lines, at = 0;
+	for (size_t i = 1; lines > 1 && i < n; i++)
+		if (text[i] == ' ' && (!at || (i > want ? i - want : want - i) < (at > want ? at - want : want - at)))
+			at = i;
+	return at;
+}
+
+void chart_put_lines(struct sbuf *b, const char *name, const char *text, size_t lines)
+{
+	size_t at;
+	sbuf_printf(b, "%s = ", name);
+	for (; (at = chart_cut(text, lines)); lines--) {
+		struct sbuf line = { 0 };
+		sbuf_add(&line, text, at);
+		gnuplot_quote(b, sbuf_text(&line), CHART_TEXT_BYTES);
+		sbuf_puts(b, ".\"\\n\".");
+		sbuf_free(&line);
+		text += at + 1;
+	}
+	gnuplot_quote(b, text, CHART_TEXT_BYTES);
+	sbuf_putc(b, '\n');
+}
+
 void chart_put_text(struct sbuf *b, const char *name, const char *text, size_t most)
 {
-	size_t n = strlen(text), at = 0;
-	for (size_t i = 1; n > most && i < n; i++)
-		if (text[i] == ' ' && (!at || (i > n / 2 ? i - n / 2 : n / 2 - i) < (at > n / 2 ? at - n / 2 : n / 2 - at)))
-			at = i;
-	sbuf_printf(b, "%s = ", name);
-	if (at) {
-		struct sbuf first = { 0 };
-		sbuf_add(&first, text, at);
-		gnuplot_quote(b, sbuf_text(&first), CHART_TEXT_BYTES);
-		sbuf_puts(b, ".\"\\n\".");
-		sbuf_free(&first);
-		at++;
-	}
-	gnuplot_quote(b, text + at, CHART_TEXT_BYTES);
-	sbuf_putc(b, '\n');
+	chart_put_lines(b, name, text, strlen(text) > most ? 2 : 1);
 }
 
 double chart_text_width(const char *s)

@@ -22,7 +22,11 @@ struct chart_ranges {
 };
 struct chart_ranges chart_ranges(const struct chart *c);
 
-/* Adds an axis label; splits a label that is longer than the plot at the blank nearest to its middle. */
+/* Returns the blank at which the first of that many lines of about equal length ends; 0 if there is none. */
+size_t chart_cut(const char *text, size_t lines);
+/* Adds an axis label in at most that many lines. */
+void chart_put_lines(struct sbuf *b, const char *name, const char *text, size_t lines);
+/* Adds an axis label, in two lines if it is longer than this. */
 void chart_put_text(struct sbuf *b, const char *name, const char *text, size_t most);
 /* Returns an estimate of the width of a text in Sans of 8 pt, in points. */
 double chart_text_width(const char *s);

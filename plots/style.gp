@@ -60,8 +60,13 @@ if (key_places) {
 	x_label_lines = strstrt(x_label, "\n") ? 2 : 1
 	if (x_label ne '') { set label 97 x_label at screen (chart_left + page_w - chart_right) / 2 / page_w, screen (0.1 + 0.14 * (x_label_lines - 1)) / page_h center }
 	# In the middle of the data, but below the legend if it is longer than they are high, and within the page: 0.058 in for each character.
-	line_end = strstrt(y_label, "\n")
-	y_length = line_end ? (line_end > strlen(y_label) - line_end ? line_end : strlen(y_label) - line_end) : strlen(y_label)
+	y_length = 0
+	y_rest = y_label."\n"
+	while (strlen(y_rest)) {
+		line_end = strstrt(y_rest, "\n")
+		y_length = line_end > y_length ? line_end : y_length
+		y_rest = y_rest[line_end+1:*]
+	}
 	y_middle = (1 - legend_share + chart_below / page_h) / 2
 	y_half = 0.058 * y_length / 2 / page_h
 	y_middle = y_middle + y_half < 1 - legend_share ? y_middle : 1 - legend_share - y_half

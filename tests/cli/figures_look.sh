@@ -37,7 +37,7 @@ refuse 'font: expected' --font Sans,200
 refuse 'style: expected paper or slides, found "book"' --style book
 
 if ! command -v gnuplot >/dev/null || ! command -v python3 >/dev/null; then
-  skip 'no gnuplot or no python3: figures are not drawn' 84
+  skip 'no gnuplot or no python3: figures are not drawn' 85
   tap_done
   exit
 fi
@@ -235,6 +235,10 @@ is "$(cat looks)" "--size 5x3: 480 288, Sans 10.67
 sed 's/mass of the load/mass of all the loads of a truck/' lines7/figures.json >lines7/new && mv lines7/new lines7/figures.json
 draw lines7 --style slides
 is "$(faults lines7)" '' 'a label of y that is longer than the data are high does not meet the legend'
+book tall lines 6 'a name of a series' false
+sed -i 's/mass of the load (kg)/goodput (requests per second), long context, 16 x 8 A100 80 GB/' tall/figures.json
+draw tall --style slides
+is "$(faults tall) $(python3 "$tests/figure_svg.py" out/tall.svg | grep -cxE 'text (goodput \(requests per|second\), long context,|16 x 8 A100 80 GB)')" ' 3' 'on a slide with a high legend it has three lines'
 draw lines12 --style slides
 is "$(value lines12 panels) $(value lines12 size | cut -d' ' -f1)" '12 768' 'panels on a slide'
 for words in 'all the loads of a truck' 'all the loads of a truck, of its trailer and of its driver'; do
