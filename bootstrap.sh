@@ -180,7 +180,8 @@ or continue in place with 'make' and 'make check'."
   echo "$wanted" >"$build/.configured"
 }
 
-# build [TARGET...]: all by default. $hot: objects to compile first, with -O1: -O2 takes longer than it saves.
+# build [TARGET...]: all by default. $hot: objects to compile first, with -O1: -O2 takes longer than it saves; V=1 lets make run
+# the compiler without a shell.
 hot=
 build() {
   install_deps
@@ -193,8 +194,8 @@ build() {
   # No rule names paths.h as a prerequisite, so it is made first.
   # shellcheck disable=SC2086 # the list is meant to be split
   { make -C "$build" --no-print-directory paths.h &&
-    { [ -z "$hot" ] || make -C "$build" --no-print-directory -j"$jobs" CFLAGS='-O1 -w -pipe' $hot; } &&
-    make -C "$build" --no-print-directory -j"$jobs" "${@:-all}"; } >"$build/make.log" 2>&1 </dev/null || {
+    { [ -z "$hot" ] || make -C "$build" --no-print-directory -j"$jobs" V=1 CFLAGS='-O1 -w -pipe' $hot; } &&
+    make -C "$build" --no-print-directory -j"$jobs" ${hot:+V=1} "${@:-all}"; } >"$build/make.log" 2>&1 </dev/null || {
     grep -v '^ *\(CC\|AR\|CCLD\|GEN\) ' "$build/make.log" | tail -n 60 >&2
     fail "compiling failed; the lines above are the end of $build/make.log"
   }
