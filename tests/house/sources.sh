@@ -18,7 +18,7 @@ is "$(cd empty &&
   1 "in an empty folder, an object is compiled after paths.h is made, without make all"
 
 hot=$(cd "$source" && sh -c "$(sed -n '/^hot_objects()/,/^}/p' bootstrap.sh)"' && hot_objects')
-is "$(wc -w <<<"$hot" | awk '{ print ($1 > 50) }') $(for o in $hot; do [ -f "$top_builddir/$o" ] || echo "$o"; done)" "1 " \
+is "$(wc -w <<<"$hot" | awk '{ print ($1 > 25) }') $(for o in $hot; do [ -f "$top_builddir/$o" ] || echo "$o"; done)" "1 " \
   "bootstrap.sh demo optimises objects of the program"
 
 can_copy "another build" 7 || exit 0
