@@ -11,7 +11,7 @@ command -v sqlite3 >/dev/null || { skip 'no sqlite3'; tap_done; exit; }
 # ---- show ----
 
 text=$("$orrery" db show a.db); ok $? 'show describes a file'
-like "$text" '^schema +7$' 'with its schema'
+like "$text" '^schema +8$' 'with its schema'
 like "$text" '^runs +3$' 'the number of its runs'
 like "$text" '^size +[0-9]+ bytes, of which 0 are free$' 'its size'
 like "$text" '^jobs +policy-2 +1 +30$' 'and the runs and rows of each policy'
@@ -70,7 +70,7 @@ is "$("$orrery" db digest a.db) $("$orrery" db check a.db)" "$digest a.db: 2 run
 sqlite3 old.db <"$(realpath "$srcdir")/tests/data/schema-4.sql" 2>/dev/null || (cd "$OLDPWD" && sqlite3 "$work/old.db" <"$srcdir/tests/data/schema-4.sql")
 digest=$("$orrery" db digest old.db)
 "$orrery" db vacuum old.db >/dev/null; is "$? $("$orrery" db digest old.db)" "0 $digest" 'a file of an older schema is converted; its digest stays'
-like "$("$orrery" db show old.db)" '^schema +7$' 'to the present schema'
+like "$("$orrery" db show old.db)" '^schema +8$' 'to the present schema'
 
 # ---- --record metrics ----
 
