@@ -11,7 +11,7 @@
 
 size_t chart_cut(const char *text, size_t lines)
 {
-	size_t n = strlen(text), want = n / lines, at = 0;
+	size_t n = strlen(text), want = lines ? n / lines : 0, at = 0;
 	for (size_t i = 1; lines > 1 && i < n; i++)
 		if (text[i] == ' ' && (!at || (i > want ? i - want : want - i) < (at > want ? at - want : want - at)))
 			at = i;
