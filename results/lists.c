@@ -11,7 +11,8 @@
 static const char doing[] = "storing a run";
 
 /* Rows of a list. Short lists let a reader skip more; long ones need fewer rows of SQLite. */
-enum { LIST_ROWS = 256, SEEN = 1024 /* more than the texts of a list; the table stays in the cache */ };
+enum { LIST_ROWS = 256, SEEN = 1024 /* the table stays in the cache */ };
+_Static_assert(SEEN >= LIST_ROWS * LISTS_MOST_TEXTS, "a list has at most this many texts");
 
 void lists_create(struct sbuf *sql, const struct row_table *t)
 {
