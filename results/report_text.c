@@ -70,9 +70,9 @@ static void put_interval(struct sbuf *b, const struct metric *m, double scale)
 	}
 	/* The half-width has as many decimals as the value, or more if it would otherwise print as zero. */
 	int decimals = decimals_of(m->value / scale);
-	while (decimals < 3 && above * pow(10, decimals) < 0.5)
+	while (decimals < 3 && above * pow(10, decimals) <= 0.5)
 		decimals++;
-	if (above * pow(10, decimals) >= 0.5)
+	if (above * pow(10, decimals) > 0.5)
 		sbuf_printf(b, " ± %.*f", decimals, above);
 }
 

@@ -213,6 +213,22 @@ static void best(void)
 	compare_free(c);
 }
 
+/* Of 10 replications, policy 1 is better by 100 in one and worse by 1 in nine. It is the best of a resample that has this replication:
+ * with probability 1 - 0.9^10. Policy 2 has the values of policy 1 and shares its places. */
+static void best_by_hand(void)
+{
+	for (size_t k = 0; k < 10; k++) {
+		v[0][k] = (double)k;
+		v[1][k] = v[2][k] = (double)k + (k == 4 ? -100 : 1);
+	}
+	struct comparison *c = compared(v, 3, 10, &all);
+	double want = (1 - pow(0.9, 10)) / 2;
+	ok(fabs(c->policy[1].is_best - want) < 0.015 && c->policy[1].is_best == c->policy[2].is_best,
+		"one replication decides: %.3f, %.3f by hand", c->policy[1].is_best, want);
+	near_to(c->policy[0].is_best + 2 * c->policy[1].is_best, 1, 1e-9, "the shares add up to 1");
+	compare_free(c);
+}
+
 /* Rates of errors over studies. */
 struct rates {
 	int n, family, uncovered, power, best_wrong;
@@ -320,6 +336,7 @@ int main(void)
 	equivalence();
 	degenerate();
 	best();
+	best_by_hand();
 	families();
 	false_equivalence();
 	return done();

@@ -131,6 +131,67 @@ static void fractions(void)
 	ok(i.high <= 1 && i.low > 0 && i.low < i.mean, "no fraction above 1");
 }
 
+/* Tests the interval of a given estimate by hand. With one degree of freedom, Student's quantiles are tangents: at an error of 1/4 it is
+ * 1, at 1/8 tan(3 pi / 8) = 1 + sqrt(2). With the skewness 1.5, a = 1/2, and Hall's ends are those of
+ * t = ((1 + 1.5 (y - 1/4))^(1/3) - 1) / a. */
+static void given_estimate(void)
+{
+	struct estimate e = { 10, 2, 1.5, 1, 1 };
+	struct interval i = estimate_interval(&e, ESTIMATE_REAL, 0.5);
+	/* y = -1: 1 - 1.5 * 1.25 = -0.875. y = 1: Hall's end is 10 - 2 * 2 (2.125^(1/3) - 1) = 8.86, Student's 8. */
+	near_to(i.high, 10 + 4 * (1 + cbrt(0.875)), 1e-9, "Hall's upper end");
+	near_to(i.low, 8, 1e-9, "the lower of Student's end and Hall's");
+	e.skewness = -1.5;
+	i = estimate_interval(&e, ESTIMATE_REAL, 0.5);
+	near_to(i.low, 10 - 4 * (1 + cbrt(0.875)), 1e-9, "a negative skewness turns the interval");
+	near_to(i.high, 12, 1e-9, "at both ends");
+	e.skewness = 0;
+	e.tail_share = 0.5;
+	i = estimate_interval(&e, ESTIMATE_REAL, 0.5);
+	near_to(i.low, 8, 1e-9, "no skewness: Student's end");
+	near_to(i.high, 10 + 2 * (1 + sqrt(2)), 1e-9, "the smaller error on the side of the tail");
+	e.skewness = -1e-12;
+	i = estimate_interval(&e, ESTIMATE_REAL, 0.5);
+	near_to(i.low, 10 - 2 * (1 + sqrt(2)), 1e-9, "a tail to the left");
+	near_to(i.high, 12, 1e-9, "and the other end");
+	i = estimate_interval(&e, ESTIMATE_NON_NEGATIVE, 0.5);
+	near_to(i.high, 10 * exp(0.2 * (1 + sqrt(2))), 1e-9, "of values that are never negative, the tail is on the right, in logarithms");
+	near_to(i.low, 8, 1e-9, "below 10 exp(-0.2) = 8.19");
+	e = (struct estimate){ 1, 2, 0, 1, 1 };
+	i = estimate_interval(&e, ESTIMATE_NON_NEGATIVE, 0.5);
+	near_to(i.low, exp(-2), 1e-9, "an end below 0 is replaced by that of the logarithm");
+	e = (struct estimate){ 0.9, 0.3, 0, 1, 1 };
+	i = estimate_interval(&e, ESTIMATE_FRACTION, 0.5);
+	ok(i.high == 1 && fabs(i.low - 0.6) < 1e-9, "a share is at most 1");
+	e = (struct estimate){ -1, 2, 0, 1, 1 };
+	i = estimate_interval(&e, ESTIMATE_NON_NEGATIVE, 0.5);
+	ok(i.low == 0, "an estimate below 0 has a lower end of 0");
+	e = (struct estimate){ 10, 1e-11, 0, 1, 1 };
+	ok(isnan(estimate_interval(&e, ESTIMATE_REAL, 0.5).low), "an error of a few ulps is none");
+	e = (struct estimate){ 10, 2, 0, 0, 1 };
+	ok(isnan(estimate_interval(&e, ESTIMATE_REAL, 0.5).low), "no interval without degrees of freedom");
+	e = (struct estimate){ 10, INFINITY, 0, 1, 1 };
+	ok(isnan(estimate_interval(&e, ESTIMATE_REAL, 0.5).low), "no interval with an infinite error");
+}
+
+/* Tests Student's interval. Two values have one degree of freedom; with two, the quantile at p is (2p - 1) / sqrt(2p (1 - p)), at 0.75
+ * sqrt(2/3). 1, 2 and 6 have mean 3 and variance 7, and sqrt(2/3 7/3) = sqrt(14) / 3. */
+static void student(void)
+{
+	static const double v[] = { 1, 2, 6 };
+	struct interval i = estimate_student(v, 3, 0.5);
+	near_to(i.mean, 3, 1e-12, "the mean");
+	near_to(i.low, 3 - sqrt(14) / 3, 1e-9, "Student's lower end");
+	near_to(i.high, 3 + sqrt(14) / 3, 1e-9, "Student's upper end");
+	i = estimate_student(v, 2, 0.5);
+	near_to(i.low, 1, 1e-9, "1 and 2: 1.5 - 0.5");
+	i = estimate_student(v, 1, 0.5);
+	ok(i.mean == 1 && isnan(i.low) && isnan(i.high), "one value has no interval");
+	ok(isnan(estimate_student(v, 0, 0.5).mean), "no value has no mean");
+	/* P(T > t) with two degrees of freedom is 1/2 - t / (2 sqrt(2 + t^2)); here t = 3 / sqrt(7/3), t^2 = 27/7. */
+	near_to(estimate_student_above(v, 3), 0.5 - 0.5 * sqrt(27.0 / 41), 1e-9, "the p-value of a mean above 0");
+}
+
 static void ranges(void)
 {
 	ok(estimate_range_of("utilisation") == ESTIMATE_FRACTION && estimate_range_of("useful_part") == ESTIMATE_FRACTION &&
@@ -239,6 +300,8 @@ int main(void)
 	longer_tail();
 	skewed();
 	fractions();
+	given_estimate();
+	student();
 	ranges();
 	coverage("normal", normal, 10, 10);
 	coverage("exponential", exponential, 1, 10);

@@ -206,6 +206,36 @@ static void counting(void)
 	hist_free(few);
 }
 
+/* Tests the number of values above a limit and quantiles. Above three values, a value counts as the middle of its bucket, but as at least
+ * 1 and at most 5, the smallest and the largest value: 2 as 2 + 1/128, because the bucket from 2 is 1/64 wide. */
+static void limits(void)
+{
+	static const double v[] = { 5, 2, 1, 2 };
+	struct hist *exact = hist_new(), *few = hist_new_exact_to(3);
+	ok(!hist_above(exact, 0), "no value is above a limit in an empty histogram");
+	for (int i = 0; i < 4; i++) {
+		hist_add(exact, v[i]);
+		hist_add(few, v[i]);
+	}
+	ok(hist_above(exact, 0.5) == 4 && hist_above(exact, 1) == 3 && hist_above(exact, 1.5) == 3 && hist_above(exact, 2) == 1 &&
+			hist_above(exact, 5) == 0,
+		"values above a limit");
+	ok(hist_above(few, 0.5) == 4 && hist_above(few, 1.5) == 3 && hist_above(few, 2.007) == 3 && hist_above(few, 2.008) == 1 &&
+			hist_above(few, 4.99) == 1 && hist_above(few, 5) == 0,
+		"values above a limit, by buckets");
+	ok(hist_quantile(few, 0.5) == 2 + 1.0 / 128 && hist_quantile(few, 0) == 1 && hist_quantile(few, 1) == 5,
+		"quantiles by buckets: the middle of a bucket between exact ends");
+	ok(hist_quantile(exact, 0.25) == 1.75 && hist_quantile(exact, 0.75) == 2.75,
+		"quantiles at 0.75 and 2.25: between 1 and 2, 2 and 5");
+	ok(isnan(hist_quantile(exact, -0.01)) && isnan(hist_quantile(exact, 1.01)) && isnan(hist_quantile(exact, NAN)),
+		"no quantile below 0 or above 1");
+	hist_add(exact, -1);
+	hist_add(exact, NAN);
+	ok(hist_quantile(exact, 0.2) == 0 && hist_count(exact) == 6, "negative values and NaN count as 0");
+	hist_free(exact);
+	hist_free(few);
+}
+
 int main(void)
 {
 	rng = gsl_rng_alloc(gsl_rng_mt19937);
@@ -217,6 +247,7 @@ int main(void)
 	folding();
 	counting();
 	sorts();
+	limits();
 	gsl_rng_free(rng);
 	return done();
 }
