@@ -181,10 +181,15 @@ static void begin_budget(struct las *s, const struct orr_jobs *w)
 		}
 }
 
-static void choose_running(struct las *s, struct las_list *l)
+/* Allocates GPUs to the running jobs of a list, in order; those that find too few become victims. */
+static void choose_running(struct las *s, const struct las_list *l)
 {
-	for (size_t k = 0; k < l->n; k++)
-		l->v[k].stays = gpu_budget_hold(&s->budget, l->v[k].type, l->v[k].milli);
+	for (size_t k = 0; k < l->n; k++) {
+		if (gpu_budget_hold(&s->budget, l->v[k].type, l->v[k].milli))
+			continue;
+		ORR_GROW(s->out.job, s->out.n, s->out.cap);
+		s->out.job[s->out.n++] = l->v[k].job;
+	}
 }
 
 /* Returns the length of s->chosen, which is the end of this queue's part. */
@@ -202,23 +207,6 @@ static size_t choose_waiting(struct las *s, struct orr_jobs *w, struct orr_queue
 	}
 	orr_walk_end(&walk);
 	return s->chosen.n;
-}
-
-/* Lists the running jobs that were not chosen, queue by queue. */
-static void list_victims(struct las *s)
-{
-	s->out.n = s->out.n_stopped = 0;
-	for (size_t i = 0; i < s->n; i++)
-		for (int part = 0; part < 2; part++) {
-			const struct las_list *l = part_of(s, i, part);
-			for (size_t k = 0; k < l->n; k++) {
-				if (l->v[k].stays)
-					continue;
-				ORR_GROW(s->out.job, s->out.n, s->out.cap);
-				s->out.job[s->out.n++] = l->v[k].job;
-			}
-		}
-	s->out.left = s->out.n;
 }
 
 /* Starts a job, stopping victims if that makes room. */
@@ -273,13 +261,13 @@ static void pass(struct las *s, struct orr_jobs *w)
 	bool all = true;
 	size_t end[MAX_QUEUES] = { 0 }; /* end of each queue's part of chosen[] */
 	begin_budget(s, w);
-	s->chosen.n = 0;
+	s->chosen.n = s->out.n = s->out.n_stopped = 0;
 	for (size_t i = 0; i < s->n; i++) {
 		choose_running(s, &s->queue[i].running);
 		end[i] = choose_waiting(s, w, s->queue[i].waiting);
 		choose_running(s, &s->queue[i].tail);
 	}
-	list_victims(s);
+	s->out.left = s->out.n;
 	for (size_t i = 0, k = 0; i < s->n; i++)
 		for (; k < end[i]; k++)
 			all &= s->chosen.v[k].stays = start(s, w, &s->queue[i], &s->chosen.v[k]);

@@ -76,14 +76,22 @@ static void sort(struct preemptive_job *v, size_t n)
  * the same key keep their order. */
 static void order(struct preemptive *p, struct orr_jobs *w)
 {
-	sort(p->list, p->n); /* the last pass may have appended jobs */
-	for (size_t i = 0; !p->is_static && i < p->n; i++) {
-		int64_t key = p->key(p, w, p->list[i].job);
-		if (key != p->list[i].key)
-			p->list[i].tie = tie_of(p->pass, false, (int64_t)i);
-		p->list[i].key = key;
+	if (p->has_appended)
+		sort(p->list, p->n);
+	p->has_appended = false;
+	if (p->is_static)
+		return;
+	for (size_t i = 0; i < p->n; i++) {
+		struct preemptive_job x = p->list[i];
+		size_t k = i;
+		int64_t key = p->key(p, w, x.job);
+		if (key != x.key)
+			x.tie = tie_of(p->pass, false, (int64_t)i);
+		x.key = key;
+		for (; k && is_before(x.key, x.tie, &p->list[k - 1]); k--)
+			p->list[k] = p->list[k - 1];
+		p->list[k] = x;
 	}
-	sort(p->list, p->n);
 }
 
 static void grow_lists(struct preemptive *p, size_t n)
@@ -280,11 +288,20 @@ static void choose(struct preemptive *p, struct orr_jobs *w)
 	struct orr_walk walk;
 	struct orr_job_info info;
 	size_t i = 0;
+	orr_job j = 0; /* the first waiting job that has not been tried */
+	int64_t key = 0, tie = 0;
+	bool has_more = true;
 	orr_walk_begin(p->waiting, &walk);
 	for (;;) {
-		bool open = gpu_budget_any_left(&p->budget);
-		orr_job j = open ? orr_walk_peek(&walk) : 0;
-		int64_t key = j ? orr_queue_key(p->waiting, j) : 0, tie = j ? orr_queue_tie(p->waiting, j) : 0;
+		has_more = has_more && gpu_budget_any_left(&p->budget);
+		if (!has_more) {
+			j = 0;
+		} else if (!j) {
+			j = orr_walk_peek(&walk);
+			key = orr_queue_key(p->waiting, j);
+			tie = orr_queue_tie(p->waiting, j);
+			has_more = j;
+		}
 		if (i < p->n && (!j || !is_before(key, tie, &p->list[i]))) {
 			const struct preemptive_job *x = &p->list[i++];
 			if (gpu_budget_hold(&p->budget, x->type, x->milli)) {
@@ -302,7 +319,8 @@ static void choose(struct preemptive *p, struct orr_jobs *w)
 		if (!orr_job_get(w, j, &info))
 			break;
 		x.milli = milli_of(&info);
-		if (!gpu_budget_draw(&p->budget, w, j, info.gpu_types, x.milli, &x.type)) {
+		j = 0;
+		if (!gpu_budget_draw(&p->budget, w, x.job, info.gpu_types, x.milli, &x.type)) {
 			orr_walk_skip_shape(&walk);
 			continue;
 		}
@@ -334,7 +352,9 @@ static bool start(struct preemptive *p, struct orr_jobs *w, int64_t (*stop_cost)
 			x->is_running = true;
 			x->type = orr_job_get(w, x->job, &info) ? info.gpu_type : UINT32_MAX;
 		}
-		p->next[kept++] = *x;
+		if (kept < i)
+			p->next[kept] = *x;
+		kept++;
 	}
 	p->n_next = kept;
 	return all;
@@ -350,6 +370,7 @@ static void settle(struct preemptive *p, struct orr_jobs *w)
 		if (orr_job_is_running(w, p->out.job[i])) {
 			grow_lists(p, p->n_next + p->n + 1);
 			p->next[p->n_next++] = p->list[k];
+			p->has_appended = true;
 			continue;
 		}
 		const struct preemptive_job *x = &p->list[k];
@@ -375,6 +396,7 @@ static void refill(struct preemptive *p, struct orr_jobs *w)
 			continue;
 		grow_lists(p, p->n + 1);
 		p->list[p->n++] = (struct preemptive_job){ j, key, tie, info.gpu_type, milli_of(&info), true };
+		p->has_appended = true;
 	}
 	orr_walk_end(&walk);
 }

@@ -43,6 +43,7 @@ struct preemptive {
 	struct orr_queue *waiting;
 	struct preemptive_job *list, *next; /* running jobs in order; next: jobs of the coming pass */
 	size_t n, n_next, cap;
+	bool has_appended; /* the last pass appended jobs to the running jobs, out of order */
 	struct victims out;
 	struct gpu_budget budget;
 	int64_t pass;
