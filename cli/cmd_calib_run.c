@@ -198,7 +198,8 @@ static void tell(const struct request *r, const struct measurement *m)
 	else
 		fprintf(stderr, "no anchor could be measured again within this budget: the drift is unknown\n");
 	if (*s->throttle)
-		fprintf(stderr, "throttled: %s; batches measured while throttled are left out, with %u points that have no other batch\n",
+		fprintf(stderr,
+			"throttled: %s; batches measured while throttled are left out, and so are %u points without other batches\n",
 			s->throttle, s->throttled);
 	if (!s->is_settled)
 		fprintf(stderr, "the clock rate was not stable before the first point\n");

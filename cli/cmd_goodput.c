@@ -274,7 +274,7 @@ static int check_wish(const struct wish *w, struct orr_error *err)
 								w->application || w->atomic >= 0 || w->accum >= 0;
 	const char *wrong = NULL;
 	if (w->learn && (w->file || w->params || w->points || has_point || w->is_json))
-		wrong = "--learn measures a problem of its own: expected only --batches and -o with it";
+		wrong = "--learn measures its own problem: expected only --batches and -o with it";
 	else if (w->learn)
 		return ORR_OK;
 	else if (w->batches)

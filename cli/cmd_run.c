@@ -73,8 +73,8 @@ static void compare_hash(const struct request *r, const char *db, const char *nu
 	scenario_close(s);
 	if (strcmp(hash, stored) != 0)
 		fprintf(stderr,
-			"orrery: this run differs from run %s of %s: an option, an input or the program has changed, or, with "
-			"\"until_precision\", the other policies have\n",
+			"orrery: this run differs from run %s of %s: an option, an input or the program has changed (with "
+			"\"until_precision\", perhaps the other policies)\n",
 			utf8_shown(number), utf8_shown(db));
 }
 

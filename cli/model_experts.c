@@ -196,12 +196,12 @@ static void put_routing(const struct dnn *d, const struct model_experts *o, cons
 	if (!o->as_json)
 		printf("%s: %u of %u experts in %u of %u groups, on %u GPUs of %u nodes\n\n", d->name, r->top_k, r->experts, r->top_groups,
 			r->groups, r->ranks, r->nodes);
-	put(o, all, (struct value){ "experts_per_gpu", "experts and copies of a GPU, most", slots });
-	put(o, all, (struct value){ "nodes_per_token", "nodes of a token, expected", r->distinct_nodes });
+	put(o, all, (struct value){ "experts_per_gpu", "largest number of experts and copies on a GPU", slots });
+	put(o, all, (struct value){ "nodes_per_token", "expected nodes of a token", r->distinct_nodes });
 	put(o, all,
-		(struct value){ "remote_nodes_per_token", "nodes of a token without its own, expected",
+		(struct value){ "remote_nodes_per_token", "expected nodes of a token, besides its own",
 			r->distinct_nodes * (r->nodes - 1) / r->nodes });
-	put(o, all, (struct value){ "gpus_per_token", "GPUs of a token, expected", r->distinct_ranks });
+	put(o, all, (struct value){ "gpus_per_token", "expected GPUs of a token", r->distinct_ranks });
 	put(o, all, (struct value){ "expert_imbalance", "busiest expert / mean", most * r->experts / r->top_k });
 	put(o, all, (struct value){ "gpu_imbalance", "busiest GPU / mean", r->imbalance });
 	put(o, all, (struct value){ "dropped", "share of dropped pairs", r->dropped });

@@ -42,7 +42,8 @@ static const struct common_flag {
 	{ "precision-of", "METRICS", OPT_KEY, "precision_of",
 		"columns of the table to which --until-precision applies (default: the first mean)" },
 	{ "compare", "WITH", OPT_KEY, "compare",
-		"with replications: p-values, intervals and ranks hold together for all pairs\nof policies (all, the default), for pairs "
+		"with replications: p-values, intervals and ranks hold simultaneously for all\npairs of policies (all, the default), for "
+		"pairs "
 		"with the first policy (first), or for\neach policy against the best of the others (best)" },
 	{ "equal-within", "BOUND", OPT_KEY, "equal_within",
 		"with replications: test which policies are equal within 2%, 30s, a number in the\nunit of the metric, or "
@@ -54,7 +55,8 @@ static const struct common_flag {
 	{ "json", NULL, OPT_JSON, NULL, "results as JSON on standard output" },
 	{ "table", "FORMAT", OPT_TABLE, NULL, "form of the printed table: text, markdown, latex, csv or json (as --json)" },
 	{ "check", NULL, OPT_CHECK, NULL, "verify the conservation laws at run time" },
-	{ "in-process", NULL, OPT_IN_PROCESS, NULL, "plugins run in the process of orrery, for a debugger; default: each run in its own" },
+	{ "in-process", NULL, OPT_IN_PROCESS, NULL,
+		"plugins run in the process of orrery, for a debugger; default: each run in a process of its own" },
 	{ "policy-timeout", "S", OPT_KEY, "policy_timeout", "limit on the duration of one policy call, in s (default 60)" },
 };
 enum { COMMON = sizeof common_flags / sizeof *common_flags, MOST_FLAGS = 128 };

@@ -312,7 +312,7 @@ static int get_experts(struct dnn *d, const char *path, const cJSON *o, struct o
 		get_whole(&w, o, "top_groups", e->groups, 1, DNN_MAX_GROUPS, &e->top_groups, err))
 		return ORR_EINPUT;
 	if (!d->hidden)
-		return orr_fail(err, ORR_EINPUT, "%.200s: $.experts: expected it with \"transformer\"", path);
+		return orr_fail(err, ORR_EINPUT, "%.200s: $.experts: expected this key only together with \"transformer\"", path);
 	snprintf(where, sizeof where, "%.200s: $.experts", path);
 	return dnn_check_experts(where, e, err);
 }

@@ -208,11 +208,11 @@ static int check(const char *spec, const struct values *v, enum family family, s
 		return orr_fail(
 			err, ORR_EINPUT, "%.120s: kv_heads: expected a divisor of \"heads\" (%u), found %u", spec, v->heads, v->kv_heads);
 	if ((family & GATED) && v->kv_rank && (!(v->nope + v->rope) || !v->v_dim))
-		return orr_fail(err, ORR_EINPUT,
-			"%.120s: kv_rank: expected it with \"nope\", \"rope\" and \"v_dim\", the dimensions of a head", spec);
-	if ((family & GATED) && !v->kv_rank && (v->q_rank || v->nope || v->rope || v->v_dim))
 		return orr_fail(
-			err, ORR_EINPUT, "%.120s: q_rank, nope, rope, v_dim: expected them with \"kv_rank\" (latent attention)", spec);
+			err, ORR_EINPUT, "%.120s: kv_rank: expected also \"nope\", \"rope\" and \"v_dim\", the dimensions of a head", spec);
+	if ((family & GATED) && !v->kv_rank && (v->q_rank || v->nope || v->rope || v->v_dim))
+		return orr_fail(err, ORR_EINPUT,
+			"%.120s: q_rank, nope, rope, v_dim: expected them only together with \"kv_rank\" (latent attention)", spec);
 	if (family == MOE) {
 		struct dnn_experts e = experts(v);
 		char where[160];

@@ -57,7 +57,7 @@ void report_put_verdict(struct sbuf *out, const struct report_comparison *x, con
 	switch (p->verdict) {
 	case COMPARE_NONE:
 		if (compare_is_possible(x->c))
-			sbuf_printf(out, "  no test: fewer than %d differences are unlike the others", ESTIMATE_LEAST_OTHER);
+			sbuf_printf(out, "  no test: fewer than %d differences differ from the most frequent value", ESTIMATE_LEAST_OTHER);
 		break;
 	case COMPARE_SAME:
 		sbuf_puts(out, "  equal in each replication");

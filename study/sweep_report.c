@@ -421,7 +421,7 @@ static void put_answer(struct sbuf *out, const struct sweep_rows *w, const struc
 	else if (f->outcome == SEARCH_FOUND)
 		sbuf_printf(out, "; not at %.6g", f->above);
 	put_range(out, b, a);
-	sbuf_printf(out, "; %zu runs, where a scan of the axis takes %zu\n", f->tried, a->grid);
+	sbuf_printf(out, "; %zu runs; a scan of the axis takes %zu\n", f->tried, a->grid);
 }
 
 /* ---- answers over seeds ---- */

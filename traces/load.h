@@ -21,7 +21,7 @@
 #define LOAD_PARAMS                                                                  \
 	ORR_PARAM_REAL("load", "1", 1e-3, 1e3, "factor of the offered load"),        \
 		ORR_PARAM_CHOICE("load_by", "arrivals", "arrivals|durations|copies", \
-			"way to scale the load: less time between jobs, longer jobs, or more jobs")
+			"method to scale the load: less time between jobs, longer jobs, or more jobs")
 
 /* args: values of LOAD_PARAMS. */
 static inline bool load_is_scaled(const struct orr_args *args)

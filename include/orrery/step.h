@@ -135,7 +135,7 @@ struct orr_routing_terms {
 	uint32_t ranks, per_node; /* GPUs that share the experts, and those of a node */
 	uint32_t copies;          /* redundant copies of hot experts */
 	enum orr_expert_placement placement;
-	double capacity; /* most pairs of an expert, in units of the mean; pairs above it are dropped. 0: none */
+	double capacity; /* limit on the pairs of an expert, in units of the mean; pairs above it are dropped. 0: none */
 };
 struct orr_routing {
 	uint32_t number;                       /* for orr_routing_messages() */

@@ -17,7 +17,7 @@
 static const struct orr_param params[] = { ORR_PARAM_CHOICE("rules", "own", "own|gavel", "gavel: the rules of the published simulator"),
 	ORR_PARAM_TIME("round", "360s", "length of a round"),
 	ORR_PARAM_TIME("recompute", "1920s", "rules=gavel: minimum time between allocations"),
-	ORR_PARAM_REAL("pair_limit", "1", 0, 100, "least sum of the rates of a pair, relative to those alone"),
+	ORR_PARAM_REAL("pair_limit", "1", 0, 100, "minimum sum of the rates of a pair, each relative to the rate of the job alone"),
 	ORR_PARAM_CHOICE("pair_sum", "rules", "rules|all|each",
 		"pair_limit applies to the sum over all GPU types (all) or to the sum on each type (each); rules: all with rules=gavel, "
 		"else each"),
@@ -208,4 +208,5 @@ static const struct orr_jobs_ops ops = {
 	.create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule
 };
 
-ORR_POLICY_JOBS(gandiva, "Gandiva's packing: random pairs share GPUs under overload, equal shares of the time in rounds", params, ops);
+ORR_POLICY_JOBS(
+	gandiva, "Gandiva's packing: under overload, random pairs share GPUs; in rounds, all have equal shares of the time", params, ops);

@@ -124,7 +124,8 @@ struct gavel {
 	ORR_PARAM_TIME("round", "360s", "length of a round"),                                                                         \
 		ORR_PARAM_TIME("recompute", "0s", "minimum time between allocations (0 with rules=gavel: 1920s; shockwave: 1000s)"),  \
 		ORR_PARAM_CHOICE("rules", "own", "own|gavel|shockwave",                                                               \
-			"gavel: the rules of the published simulator; shockwave: of its fork, in which batches change (round=120s)"), \
+			"gavel: the rules of the published simulator; shockwave: those of its fork, in which batch sizes change "     \
+			"(round=120s)"),                                                                                              \
 		ORR_PARAM_FILE("batch_throughputs", "rules=shockwave: CSV file with columns model,batch,gpus,steps_per_s"),           \
 		ORR_PARAM_FILE("batch_schedule", "rules=shockwave: CSV file with columns model,initial_batch,gpus,from_epoch,batch"), \
 		ORR_PARAM_BOOL("type_shuffle", false, "rules=gavel: fill the GPU types in a new random order in each round"),         \

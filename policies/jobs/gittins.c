@@ -27,7 +27,7 @@ static const struct orr_param params[] = { ORR_PARAM_CHOICE(
 	ORR_PARAM_LIST("table", "", "service of past jobs, in (GPU-)seconds; empty: learn from completed jobs"),
 	ORR_PARAM_TIME("delta", "0", "fixed quantum of the index, in (GPU-)seconds; 0: the quantum that maximises the index"),
 	ORR_PARAM_TIME("quantum", "60s", "width of the first level of service, in (GPU-)seconds"),
-	ORR_PARAM_INT("steps", "2", 1, 64, "levels per doubling of service"),
+	ORR_PARAM_INT("steps", "2", 1, 64, "number of levels per doubling of service"),
 	ORR_PARAM_TIME("interval", "60s", "minimum time between passes that only a change of service level triggers"), ORR_PARAM_END };
 
 enum { DOUBLINGS = 48 }; /* number of doublings of the quantum; the last level has no upper edge */

@@ -188,8 +188,8 @@ static int optimise(struct solving *s)
 		return ORR_OK;
 	return orr_fail(s->err, ORR_EFAIL, "a linear program of %d rows and %d columns %s", s->p->rows.n, s->p->cols.n,
 		rc                    ? "could not be solved (GLPK's simplex failed)"
-		: status == GLP_UNBND ? "has no bound"
-				      : "has no solution");
+		: status == GLP_UNBND ? "is unbounded"
+				      : "is infeasible");
 }
 
 /* Returns the bound at which a non-basic variable is. */
@@ -356,7 +356,7 @@ static int integer_goal(struct solving *s)
 	bool is_stopped = (rc == GLP_ESTOP || rc == GLP_EMIPGAP) && status == GLP_FEAS;
 	if (!is_stopped && (rc || status != GLP_OPT))
 		return orr_fail(s->err, ORR_EFAIL, "an integer program of %d rows and %d columns %s", s->p->rows.n, s->p->cols.n,
-			rc ? "could not be solved (GLPK's branch and bound failed)" : "has no solution");
+			rc ? "could not be solved (GLPK's branch and bound failed)" : "is infeasible");
 	for (int c = 0; c < s->p->cols.n; c++)
 		s->x[c] = rint(glp_mip_col_val(s->prob, c + 1));
 	return ORR_OK;

@@ -25,9 +25,10 @@
 
 static const struct orr_param params[] = { ORR_PARAM_CHOICE("rules", "own", "own|muri", "muri: the rules of the published simulator"),
 	ORR_PARAM_TIME("round", "360s", "rules=own: time between decisions"),
-	ORR_PARAM_CHOICE("order", "gpu-time", "gpu-time|time", "jobs with the least remaining GPU time, or time, first"),
-	ORR_PARAM_INT("pack", "4", 1, MURI_MOST, "most jobs on the same GPUs"),
-	ORR_PARAM_INT("window", "128", 2, 2048, "most groups in one matching, in order of remaining time"),
+	ORR_PARAM_CHOICE(
+		"order", "gpu-time", "gpu-time|time", "order of jobs: least remaining GPU time first, or least remaining time first"),
+	ORR_PARAM_INT("pack", "4", 1, MURI_MOST, "largest number of jobs on the same GPUs"),
+	ORR_PARAM_INT("window", "128", 2, 2048, "largest number of groups in one matching; groups are taken in order of remaining time"),
 	ORR_PARAM_FILE("groups", "rules=muri: CSV file with columns event, time_s, job and group, to be replayed"), ORR_PARAM_END };
 
 struct muri {

@@ -24,7 +24,7 @@
 #include <string.h>
 
 static const struct orr_param params[] = { ORR_PARAM_TIME("interval", "60s", "time between searches"),
-	ORR_PARAM_TIME("restart", "30s", "time that a new allocation costs a job, as the search assumes (the run's: jobs.start_cost)"),
+	ORR_PARAM_TIME("restart", "30s", "time of a restart that the search assumes for a new allocation (the run takes jobs.start_cost)"),
 	ORR_PARAM_INT("population", "100", 4, 10000, "number of allocations"),
 	ORR_PARAM_INT("generations", "100", 1, 100000, "generations of a search"),
 	ORR_PARAM_INT("seed", "1", 0, UINT32_MAX, "seed of the search"), ORR_PARAM_END };

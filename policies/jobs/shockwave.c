@@ -27,9 +27,11 @@ static const struct orr_param params[] = { ORR_PARAM_TIME("round", "120s", "leng
 	ORR_PARAM_INT("window", "20", 1, 1000, "rounds of a plan"),
 	ORR_PARAM_REAL("k", "10", 0, 100, "power of the finish-time fairness in the weights"),
 	ORR_PARAM_REAL("lambda", "12", 0, 1e6, "weight of the makespan"),
-	ORR_PARAM_REAL("offset", "1", 1e-6, 1000, "share added in each logarithm: small values favour jobs that have done little"),
+	ORR_PARAM_REAL("offset", "1", 1e-6, 1000,
+		"constant added to the progress in each logarithm: small values favour jobs with little progress"),
 	ORR_PARAM_INT("pieces", "5", 1, 50, "chords of each logarithm"),
-	ORR_PARAM_CHOICE("estimate", "exact", "exact|limit", "run times: the truth (an oracle) times error, or the users' limits"),
+	ORR_PARAM_CHOICE(
+		"estimate", "exact", "exact|limit", "source of run times: the true ones (an oracle) times `error`, or the users' limits"),
 	ORR_PARAM_REAL("error", "1", 0.01, 100, "estimate=exact: factor of every estimate"), ORR_PARAM_END };
 
 struct member {

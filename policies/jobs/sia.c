@@ -25,7 +25,7 @@
 #include <string.h>
 
 static const struct orr_param params[] = { ORR_PARAM_TIME("interval", "60s", "time between decisions"),
-	ORR_PARAM_TIME("restart", "30s", "time that a new allocation costs a job, as the program assumes (the run's: jobs.start_cost)"),
+	ORR_PARAM_TIME("restart", "30s", "time of a restart that the program assumes for a new allocation (the run takes jobs.start_cost)"),
 	ORR_PARAM_REAL("p", "-0.5", -10, -0.01, "exponent of the goodputs: lower values favour jobs that gain little"),
 	ORR_PARAM_REAL("lambda", "1.1", 0, 1000, "cost of a job without GPUs"),
 	ORR_PARAM_CHOICE("rules", "own", "own|sia", "sia: costs rounded as in the published code"),

@@ -37,7 +37,7 @@ static const struct orr_param params[] = { ORR_PARAM_REAL("bid", "0", 0, 1e6,
 	ORR_PARAM_REAL("keep", "0.1", 0, 1000, "relative increase of a job's bid for GPUs that it holds"),
 	ORR_PARAM_TIME("loss", "0", "expected loss of a job when one of its GPUs is removed; 0: not counted"),
 	ORR_PARAM_TIME("interval", "10m", "time from a job's start until it may grow"),
-	ORR_PARAM_BOOL("notice", true, "jobs leave nodes that are given notice; false: when the nodes are removed"), ORR_PARAM_END };
+	ORR_PARAM_BOOL("notice", true, "jobs leave a node when it is given notice; false: when it is removed"), ORR_PARAM_END };
 
 enum { MOST_MISSES = 1000 }; /* limit on waiting jobs skipped in one call */
 

@@ -331,5 +331,5 @@ static const struct orr_serve_ops ops = {
 };
 
 ORR_POLICY_SERVE_FLAGS(distserve,
-	"language models: prefill and decode on replicas of their own, whose pipeline stages take what waits (DistServe)",
+	"language models: prefill and decode on separate replicas; a free pipeline stage starts the waiting batch (DistServe)",
 	ORR_SERVE_ROLES | ORR_SERVE_BY_STAGE, params, ops);

@@ -484,8 +484,8 @@ static const struct orr_param params[] = { ORR_PARAM_CHOICE("variant", "all", "a
 						   "a request runs on all devices, or on the one that would end it first"),
 	ORR_PARAM_LIST("devices", "", "numbers of the replicas that are devices; empty: all"),
 	ORR_PARAM_TEXT("submodels", "balanced",
-		"balanced: the most even times; uniform: the largest model within the target on all devices; or names joined by +, one for "
-		"all or for each"),
+		"balanced: the models with the most even times; uniform: the largest model that meets the target on all devices; or names "
+		"joined by +: one for all devices, or one for each"),
 	ORR_PARAM_TIME("target", "0", "longest time of a sub-model that balanced and uniform choose, links included; 0: no limit"),
 	ORR_PARAM_TIME("deadline", "0", "time from arrival at which a request ends with the answers received; 0: by deadline_factor"),
 	ORR_PARAM_REAL("deadline_factor", "0", 0, 1e6, "deadline as a multiple of the time of the slowest device; 0: no deadline"),

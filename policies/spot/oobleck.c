@@ -28,7 +28,7 @@
 
 static const struct orr_param params[] = { ORR_PARAM_CHOICE("rules", "clean", "clean|artifact",
 						   "Oobleck's mechanism, or the rules of its artifact's simulator"),
-	ORR_PARAM_INT("f", "1", 0, 15, "clean: simultaneous losses that need no checkpoint; there are at least f + 1 pipelines"),
+	ORR_PARAM_INT("f", "1", 0, 15, "clean: number of simultaneous losses, f, that need no checkpoint: at least f + 1 pipelines run"),
 	ORR_PARAM_INT("min_nodes", "0", 0, 256, "clean: nodes of the smallest template (0: the job's smallest depth)"),
 	ORR_PARAM_INT("max_nodes", "0", 0, 256, "clean: nodes of the largest template (0: the job's largest depth)"),
 	ORR_PARAM_TIME("reconfigure_time", "0", "reconfiguration time (0: the job's value, or setup and copying)"),

@@ -27,8 +27,9 @@ static const struct orr_param params[] = { ORR_PARAM_CHOICE("rules", "clean", "c
 	ORR_PARAM_TIME("ckpt_time", "0",
 		"clean: time to write a checkpoint (0: the job's value, or computed from the size of its state and the storage)"),
 	ORR_PARAM_TIME("restart_time", "0",
-		"clean: time of a restart (0: the job's value minus the time of a checkpoint, or setup and reading the state)"),
-	ORR_PARAM_TIME("setup", "30s", "clean: time for rendezvous and start of workers, if the job has no time of a restart"),
+		"clean: time of a restart (0: the job's value minus the time of a checkpoint; without such a value, setup plus the time to "
+		"read the state)"),
+	ORR_PARAM_TIME("setup", "30s", "clean: time for rendezvous and start of workers, if the job gives no restart time"),
 	ORR_PARAM_BOOL("background", true, "clean: steps continue while a checkpoint is written"),
 	ORR_PARAM_BOOL("on_notice", true, "clean: a notice causes a checkpoint that saves the steps"),
 	ORR_PARAM_CHOICE("absorb", "worth", "worth|at-loss|at-once",

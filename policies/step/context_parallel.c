@@ -478,7 +478,8 @@ static const struct orr_param params[] = { ORR_PARAM_INT("cp", "0", 0, 1e6, "GPU
 		"ulysses", "1", 0, 1e6, "GPUs of a group that exchange tokens for heads; the rest of cp forms rings; 0: cp (no ring)"),
 	ORR_PARAM_CHOICE("kind", "ring", "ring|all-gather", "keys and values go round a ring during attention, or are gathered before it"),
 	ORR_PARAM_BOOL("causal", true, "causal mask: a token attends to earlier tokens only"),
-	ORR_PARAM_CHOICE("balance", "zigzag", "zigzag|contiguous", "pieces of a causal sequence: two per GPU, r and 2g-1-r; or one, r"),
+	ORR_PARAM_CHOICE("balance", "zigzag", "zigzag|contiguous",
+		"pieces of a causal sequence on GPU r of g: pieces r and 2g-1-r, or only piece r"),
 	ORR_PARAM_INT("kv_heads", "0", 0, 1e6, "heads of keys and values (grouped-query attention); 0: those of the model"),
 	ORR_PARAM_REAL("attention_flops", "0", 0, 1e21, "FLOP/s of attention on a GPU; 0: the cost model's time of the layers"),
 	ORR_PARAM_REAL("backward_factor", "2.5", 0, 100, "time of attention backward / forward (2.5: fused, recomputes the scores)"),
@@ -490,4 +491,5 @@ static const struct orr_param params[] = { ORR_PARAM_INT("cp", "0", 0, 1e6, "GPU
 
 static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
-ORR_POLICY_STEP(context_parallel, "sequences divided over GPUs: ring attention, all-gather, Ulysses, or two of them", params, ops);
+ORR_POLICY_STEP(context_parallel, "sequences divided over GPUs: ring attention, all-gather, Ulysses, or Ulysses with one of the others",
+	params, ops);

@@ -21,7 +21,8 @@
 
 enum { MOST_LEARNERS = 6, SYNC_STREAM = 6, REDUCE_STREAM = 7, MOST_VISITED = 64 };
 
-static const struct orr_param params[] = { ORR_PARAM_INT("learners", "1", 1, MOST_LEARNERS, "learners per GPU, at the start if tuned"),
+static const struct orr_param params[] = { ORR_PARAM_INT(
+						   "learners", "1", 1, MOST_LEARNERS, "learners per GPU; with the tuner, at the start"),
 	ORR_PARAM_BOOL("tune", false, "change the number of learners while throughput grows"),
 	ORR_PARAM_REAL("threshold", "0.1", 0, 10, "tuner: relative growth of throughput that justifies one more learner"),
 	ORR_PARAM_INT("interval", "1", 1, 1000000, "tuner: clocks that are measured together"),

@@ -4,7 +4,7 @@
  * deepseek-ai/DualPipe).
  *
  * dual-pipe: micro-batches enter at both ends of R stages, half of them each way; each stage holds two parts of the model (and so
- * every part twice). dual-pipe-v: R stages hold 2R parts there and back, as ZB-V; all micro-batches enter at stage 0. A forward of
+ * every part twice). dual-pipe-v: R stages hold 2R parts in a V, as ZB-V; all micro-batches enter at stage 0. A forward of
  * one direction (or chunk) overlaps a backward of the other, as one op of pair_s seconds.
  *
  * Bubble (PP/2 - 1)(pair + D - 3W) with PP = R (dual-pipe) or 2R parts, D: whole backward; the largest over stages if B = F and
@@ -131,4 +131,4 @@ static void *create_v(struct orr_step *s, const struct orr_args *args, struct or
 static const struct orr_step_ops ops = ZB_OPS(create), ops_v = ZB_OPS(create_v);
 
 ORR_POLICY_STEP(dual_pipe, "pipeline fed from both ends, forwards overlapped with backwards (DualPipe)", params, ops);
-ORR_POLICY_STEP(dual_pipe_v, "DualPipe with two parts per stage, there and back (DualPipeV)", params, ops_v);
+ORR_POLICY_STEP(dual_pipe_v, "DualPipe with two parts per stage, in a V (DualPipeV)", params, ops_v);

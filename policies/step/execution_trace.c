@@ -28,6 +28,6 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 
 static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build };
 
-ORR_POLICY_STEP(
-	congestion_unaware, "execution traces (--graph): a message takes latency and transfer time, whatever else is sent", params, ops);
+ORR_POLICY_STEP(congestion_unaware, "execution traces (--graph): a message takes latency plus transfer time, regardless of other messages",
+	params, ops);
 ORR_POLICY_STEP(congestion_aware, "execution traces (--graph): messages are stored and forwarded over links, one at a time", params, ops);

@@ -26,12 +26,13 @@
 			"experts in order, or balanced by load; auto: balanced with copies"),                                        \
 		ORR_PARAM_INT("expert_groups", "0", 0, 64, "groups of experts that limit routing; 0: the model's"),                  \
 		ORR_PARAM_INT("top_groups", "0", 0, 64, "groups that a token may use; 0: the model's, or all of expert_groups"),     \
-		ORR_PARAM_REAL("capacity", "0", 0, 1e6, "most pairs of an expert / mean; pairs above it are dropped; 0: no limit"),  \
+		ORR_PARAM_REAL("capacity", "0", 0, 1e6,                                                                              \
+			"limit on the pairs of an expert, relative to the mean; pairs above it are dropped; 0: no limit"),           \
 		ORR_PARAM_REAL(                                                                                                      \
 			"dispatch_bytes", "-1", -1, 1e9, "bytes of a token in a dispatch; -1: FP8 and a scale for each 128 values"), \
 		ORR_PARAM_REAL("combine_bytes", "-1", -1, 1e9, "bytes of a token in a combine; -1: BF16"),                           \
 		ORR_PARAM_CHOICE("ep_overlap", "none", "none|two-batch",                                                             \
-			"exchanges do not overlap with computing, or those of half of the tokens with computing of the other half"), \
+			"overlap of exchanges: none, or exchanges of one half of the tokens with computing of the other half"),      \
 		ORR_PARAM_INT("comm_sms", "20", 0, 1e4, "multiprocessors that exchanges occupy, with ep_overlap=two-batch"),         \
 		ORR_PARAM_REAL("ep_alpha", "2e-5", 0, 1e3, "start-up seconds of an exchange")
 

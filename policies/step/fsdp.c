@@ -25,12 +25,13 @@
 static const struct orr_param params[] = { ORR_PARAM_INT("prefetch", "1", 0, 1000,
 						   "units gathered in advance; 0: a gather starts when its unit is needed"),
 	ORR_PARAM_CHOICE("backward_prefetch", "pre", "pre|post|none",
-		"backward: gather `prefetch` units ahead; the next unit after a backward pass, before its reduce-scatter; or after both"),
+		"backward: start of the gather of the next units: `prefetch` units ahead; after a backward pass, before its "
+		"reduce-scatter; or after both"),
 	ORR_PARAM_CHOICE("reshard", "always", "always|not-last|never",
 		"units freed after their forward pass and gathered again for the backward pass: all, all but the last one, none"),
 	ORR_PARAM_REAL("unit_params", "0", 0, 1e15,
-		"parameters of a unit, at least; 0: a unit is a transformer block, or without blocks a layer with parameters"),
-	ORR_PARAM_INT("shard", "0", 0, 1000000, "GPUs of a shard group, neighbours; 0: all GPUs"),
+		"minimum number of parameters of a unit; 0: a unit is a transformer block (without blocks: a layer with parameters)"),
+	ORR_PARAM_INT("shard", "0", 0, 1000000, "neighbouring GPUs of a shard group; 0: all GPUs"),
 	ORR_PARAM_REAL("reduce_bytes", "0", 0, 8, "bytes per element of gradients in reduce-scatter and all-reduce; 0: as in backward"),
 	ORR_PARAM_END };
 

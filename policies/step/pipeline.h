@@ -32,7 +32,8 @@
 /* Parameters of pipelines without shards. */
 #define PIPELINE_PLAIN_PARAMS                                                                                               \
 	ORR_PARAM_CHOICE("cut", "time", "time|blocks", "minimise the longest stage, or equal numbers of blocks per stage"), \
-		ORR_PARAM_CHOICE("order", "pp-dp", "pp-dp|dp-pp", "order of GPUs, neighbours first: stages, or replicas of a stage")
+		ORR_PARAM_CHOICE(                                                                                           \
+			"order", "pp-dp", "pp-dp|dp-pp", "order of GPUs: neighbours are consecutive stages, or replicas of one stage")
 
 #define PIPELINE_STAGE_PARAMS                                                                                                              \
 	ORR_PARAM_LIST("stage_layers", "", "layers (or transformer blocks) of each stage, in model order; none: given by cut"),            \

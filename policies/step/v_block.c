@@ -431,5 +431,5 @@ static void *create_min(struct orr_step *s, const struct orr_args *args, struct 
 static const struct orr_param params[] = { ZB_PARAMS, ORR_PARAM_END };
 static const struct orr_step_ops half = ZB_OPS(create_half), min = ZB_OPS(create_min);
 
-ORR_POLICY_STEP(v_half, "pipeline there and back with half the activations of 1F1B (V-Half)", params, half);
-ORR_POLICY_STEP(v_min, "pipeline there and back with a third of the activations of 1F1B (V-Min)", params, min);
+ORR_POLICY_STEP(v_half, "V-shaped pipeline with half the activations of 1F1B (V-Half)", params, half);
+ORR_POLICY_STEP(v_min, "V-shaped pipeline with a third of the activations of 1F1B (V-Min)", params, min);

@@ -78,7 +78,7 @@ static void *create_given(struct orr_step *s, const struct orr_args *args, struc
 static const struct orr_param params[] = { ZB_PARAMS, ORR_PARAM_END };
 static const struct orr_param given_params[] = { ORR_PARAM_FILE("orders", "the ops of each stage in order: rows STAGE,F0 F1 B0 W0 .."),
 	ORR_PARAM_CHOICE("placement", "straight", "straight|v|both-ends",
-		"one part of the model per stage; two parts, there and back; or each part on two stages, for two directions"),
+		"one part of the model per stage; two parts, in a V; or each part on two stages, for two directions"),
 	ZB_PAIR_PARAM, ZB_PARAMS, ORR_PARAM_END };
 
 static const struct orr_step_ops h1 = ZB_OPS(create_h1), h2 = ZB_OPS(create_h2), given = ZB_OPS(create_given);

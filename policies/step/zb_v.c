@@ -322,4 +322,4 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 
 static const struct orr_step_ops ops = ZB_OPS(create);
 
-ORR_POLICY_STEP(zb_v, "zero-bubble pipeline with two parts per stage, there and back, by heuristic (ZB-V)", params, ops);
+ORR_POLICY_STEP(zb_v, "zero-bubble pipeline with two parts per stage, in a V, by heuristic (ZB-V)", params, ops);

@@ -234,4 +234,4 @@ static void describe(void *self, char *out, size_t size)
 
 static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
-ORR_POLICY_STEP(zero, "data parallel with divided state: ZeRO stages 1, 2 and 3", params, ops);
+ORR_POLICY_STEP(zero, "data parallel with sharded state: ZeRO stages 1, 2 and 3", params, ops);

@@ -513,7 +513,7 @@ void zb_describe(void *self, char *out, size_t size)
 	const struct zero_bubble *z = self;
 	size_t n = (size_t)snprintf(out, size, "pp=%u%s dp=%u, %u micro-batches of %g%s%s, layers", z->p,
 		z->plan.placement == ZB_STRAIGHT ? ""
-		: z->plan.placement == ZB_V      ? " there and back"
+		: z->plan.placement == ZB_V      ? " in a V"
 						 : " from both ends",
 		z->dp, z->m, z->micro, z->plan.choice[0] ? ", setting " : "", z->plan.choice);
 	for (uint32_t i = 0, run; i < z->parts && n + 24 < size; i += run) {

@@ -36,7 +36,7 @@ static void (*timed_out)(const char *text);
 static char *place; /* memory of the next watches, shared with another process; NULL: none */
 static bool is_placed[WATCH_PLACES];
 
-static_assert(sizeof(struct watch) <= WATCH_SIZE, "a watch has its place in shared memory");
+static_assert(sizeof(struct watch) <= WATCH_SIZE, "a watch fits into its slot of shared memory");
 
 static struct watch *placed(size_t i)
 {

@@ -28,13 +28,15 @@ const struct orr_param jobs_options[] = { ORR_PARAM_TIME("start_cost", "0", "tim
 	ORR_PARAM_CHOICE("type_order", "cluster", "cluster|fastest",
 		"order in which a starting job tries GPU types: the cluster's order, or the fastest for the job first"),
 	ORR_PARAM_INT("max_calls_per_instant", "1000", 1, 1e9, "limit on schedule() calls at one instant; above it the run fails"),
-	ORR_PARAM_INT(
-		"sharing_most", "8", 2, 1000, "with --sharing simulated: larger sets of jobs that share links use --sharing analytic"),
+	ORR_PARAM_INT("sharing_most", "8", 2, 1000,
+		"with --sharing simulated: largest simulated set of jobs that share links; larger sets use --sharing analytic"),
 	ORR_PARAM_REAL(
 		"sharing_tolerance", "0.01", 1e-9, 1, "rates of a simulated set are steady when their relative change is below this"),
-	ORR_PARAM_INT("sharing_iterations", "64", 4, 1e6, "limit on iterations of the slowest job; a simulated set then counts as steady"),
+	ORR_PARAM_INT("sharing_iterations", "64", 4, 1e6,
+		"limit on iterations of the slowest job; a simulated set that reaches it counts as steady"),
 	ORR_PARAM_INT("sharing_flows", "1000000", 1, 1e12,
-		"limit on messages; a simulated set then counts as steady, or uses --sharing analytic if fewer than two iterations are "
+		"limit on messages; a simulated set that reaches it counts as steady, or uses --sharing analytic if fewer than two "
+		"iterations are "
 		"complete"),
 	ORR_PARAM_CHOICE("dependencies", "off", "off|on",
 		"on: a job is submitted at the end of its preceding job plus the think time (SWF); off: as recorded"),

@@ -256,8 +256,8 @@ const struct orr_param boost_params[] = { ORR_PARAM_TEXT(
 						  "widths", "8|12|16|24", "hidden units of each sub-learner, in the order of training"),
 	ORR_PARAM_TEXT("sizes", "4|6|8|12", "pixels per side of the input of each sub-learner"),
 	ORR_PARAM_CHOICE("method", "boosting", "boosting|bagging|wide",
-		"boosting: one after another, each lowers the loss of the sum so far; bagging: independently; wide: one learner with the "
-		"same total number of weights"),
+		"boosting: trained one after another, each to lower the loss of the sum so far; bagging: trained independently; wide: one "
+		"learner with the same total number of weights"),
 	ORR_PARAM_REAL("supervised", "1", 0, 1e6, "boosting: weight of the loss of a sub-learner alone, relative to the loss of the sum"),
 	ORR_PARAM_BOOL("bootstrap", true, "bagging: each sub-learner is trained on images drawn with replacement"),
 	ORR_PARAM_INT("size", "12", 1, 256, "pixels per side of an image"), ORR_PARAM_INT("classes", "10", 2, 1000, "number of classes"),

@@ -370,7 +370,7 @@ static const struct world_flag flags[] = {
 	{ "format", "F", WORLD_FLAG_KEY, "format", NULL, NULL, put_formats },
 	{ "model", "LIST", WORLD_FLAG_LIST, "models", NULL, "served models: names, files (docs/served-model.schema.json), or networks\nsuch as vit:width=384,image=192" },
 	{ "map", "LIST", WORLD_FLAG_KEY, "trace_options.map", NULL,
-		"columns of any CSV or TSV, OURS=THEIRS,..: arrival=time,prompt_tokens=in\n(an unknown file is answered with the list to type)" },
+		"columns of any CSV or TSV, OURS=THEIRS,..: arrival=time,prompt_tokens=in\n(the error about an unknown file suggests a list)" },
 	{ "repair", NULL, WORLD_FLAG_KEY, "trace_options.repair", "all",
 		"leave wrong rows of the trace out and count them; without it they\nare errors" },
 	{ "resample", "BLOCK", WORLD_FLAG_KEY, "resample", NULL,

@@ -81,7 +81,7 @@ const struct orr_param serve_options[] = {
 		"computed"),
 	ORR_PARAM_CHOICE("kv_evict", "lru", "lru|fifo", "order in which blocks leave DRAM, SSD and pool"),
 	ORR_PARAM_CHOICE("kv_load", "cost", "cost|always|never",
-		"cached blocks below the GPUs' memory: loaded if that is faster than to compute them, always, or never"),
+		"cached blocks below the GPUs' memory: loaded if that is faster than computing them, always, or never"),
 	ORR_PARAM_BOOL("kv_prefetch", false,
 		"load cached blocks as soon as a request is routed, before the policy sees it; false: when it is admitted"),
 	ORR_PARAM_INT("draft_tokens", "0", 0, 64, "speculative decoding: draft tokens of a decode in each iteration; 0: off"),

@@ -52,9 +52,8 @@ enum spent {
 };
 
 enum { SLOTS = 16 };
-_Static_assert(
-	(int)SPENT_TRANSFER <= SLOTS && (int)SPENT_INPUT - (int)SPENT_TRANSFER <= SLOTS, "the classes of a phase have places of their own");
-_Static_assert((int)SPENT_CLASSES - (int)SPENT_INPUT <= SLOTS, "the classes of runs have places of their own too");
+_Static_assert((int)SPENT_TRANSFER <= SLOTS && (int)SPENT_INPUT - (int)SPENT_TRANSFER <= SLOTS, "each class of a phase has its own index");
+_Static_assert((int)SPENT_CLASSES - (int)SPENT_INPUT <= SLOTS, "each class of runs has its own index");
 enum { LINE_CLASSES = SPENT_TRANSFER - SPENT_UNROUTED, LINE_STEPS = 3 };
 _Static_assert(SPENT_PAUSED - SPENT_SWAP <= LINE_CLASSES, "a line holds the sums of all classes of decodes");
 _Static_assert(SPENT_CLASSES <= 64, "a word has a bit for each class");

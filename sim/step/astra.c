@@ -112,7 +112,7 @@ static int add_values(struct yaml *y, int key, const char *s, size_t n)
 	if (*s != '[')
 		return add_value(y, key, s, n);
 	if (s[n - 1] != ']')
-		return refuse(y, "a list that ends in the same line, [ .. ]", s, n);
+		return refuse(y, "a list that ends on the same line, [ .. ]", s, n);
 	const char *end = s + n - 1;
 	for (s++; s <= end;) {
 		const char *comma = memchr(s, ',', (size_t)(end - s));
@@ -143,7 +143,7 @@ static int take_key(struct yaml *y, const char *s, size_t n, int *key)
 			near ? ": did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 	}
 	if (y->has[*key])
-		return orr_fail(y->err, ORR_EINPUT, "%.300s:%u: \"%s\" a second time: expected each key once", y->name, y->line, name);
+		return orr_fail(y->err, ORR_EINPUT, "%.300s:%u: duplicate key \"%s\": expected it once", y->name, y->line, name);
 	y->has[*key] = true;
 	return add_values(y, *key, colon + 1, n - (size_t)(colon + 1 - s));
 }

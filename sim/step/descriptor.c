@@ -100,8 +100,7 @@ static int load(struct scenario *s, struct step_state *t, struct orr_error *err)
 	if (!(t->dnn = dnn_load(model, err)))
 		return ORR_EINPUT;
 	if (t->learn && t->dnn->has_attention && !strcmp(orr_arg_text(t->learn, "problem"), "gcn"))
-		return orr_fail(err, ORR_EINPUT,
-			"learn.problem=gcn: trains networks without attention, %.80s has it: expected a GCN, such as gcn_amazon", model);
+		return orr_fail(err, ORR_EINPUT, "learn.problem=gcn: %.80s has attention: expected a GCN, such as gcn_amazon", model);
 	rc = gpu_types_refuse_speeds(s->cluster, "step", err);
 	if (!rc)
 		rc = setting_resolve_hardware(s, &t->set, err);

@@ -375,8 +375,8 @@ static int check_network(const struct replay_config *c, struct orr_error *err)
 	const struct chakra *t = c->trace;
 	if (c->network->npus != t->n_ranks)
 		return orr_fail(err, ORR_EINPUT,
-			"%.250s: the trace has %u ranks, and npus_count of the network gives %u NPUs: expected as many", t->rank[0].path,
-			t->n_ranks, c->network->npus);
+			"%.250s: the trace has %u ranks, and npus_count of the network gives %u NPUs: expected equal numbers",
+			t->rank[0].path, t->n_ranks, c->network->npus);
 	if (c->network->n > 1)
 		return orr_fail(err, ORR_EINPUT, "npus_count: the network has %u dimensions: expected one", c->network->n);
 	if (c->is_aware && c->network->dim[0].topology == ASTRA_FULLY_CONNECTED && t->n_ranks > 16384)

@@ -29,7 +29,8 @@ static int refuse_keys(const struct scenario *s, struct orr_error *err)
 	for (const char *const *k = keys; *k; k++)
 		if (cJSON_GetObjectItemCaseSensitive(s->given, *k))
 			return orr_fail(err, ORR_EINPUT,
-				"scenario: $.%s: a training iteration has this key: expected \"graph\" (an execution trace), \"groups\", "
+				"scenario: $.%s: this key belongs to training iterations: expected \"graph\" (an execution trace), "
+				"\"groups\", "
 				"\"network\", \"system\" and \"policies\"",
 				*k);
 	if (world_extra(s->output, "export"))

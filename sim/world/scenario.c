@@ -17,8 +17,8 @@ const struct orr_param scenario_keys[] = { ORR_PARAM_INT("seed", "1", 0, 9e18, "
 		"add replications until the half-width of every interval is at most this share of its mean; 0: off"),
 	ORR_PARAM_TEXT("precision_of", "", "with until_precision: metrics separated by commas (default: the first primary column)"),
 	ORR_PARAM_CHOICE("compare", "all", "all|first|best",
-		"with replications: family of statements that hold together: about all pairs of policies, each policy and the first, or "
-		"each policy and the best"),
+		"with replications: statements whose p-values and intervals hold simultaneously: about all pairs of policies, each policy "
+		"and the first, or each policy and the best"),
 	ORR_PARAM_TEXT("equal_within", "",
 		"with replications: bound of a difference that counts as equal: 2%, 30s, a number, or METRIC=BOUND,.. (default: no test)"),
 	ORR_PARAM_REAL("policy_timeout", "60", 0.1, 1e9, "limit on the duration of one policy call, in seconds"), ORR_PARAM_END };

@@ -32,7 +32,7 @@ like "$(tail -n 1 drift.err)" '^4 anchors measured again [0-9]+ times: drift 1[0
 is "$(awk -F, -v d="$(value drift.device.json drift)" 'NR > 1 { bad += !($18 < $17 && $17 < $19 && $19 / $18 > 1 + d / 2) } END { print (NR > 50), bad }' drift.csv) $(ls drift.csv*)" \
   "1 0 drift.csv" "their intervals are as wide as the drift, and the file has been replaced"
 run --budget 20 --settings noise=0,hot_from=3,hot_to=9 -o hot.csv 2>hot.err
-is "$(tail -n 1 hot.err)" "throttled: thermal (hardware); batches measured while throttled are left out, with 0 points that have no other batch" "throttled for 6 s"
+is "$(tail -n 1 hot.err)" "throttled: thermal (hardware); batches measured while throttled are left out, and so are 0 points without other batches" "throttled for 6 s"
 is "$(awk -F, 'NR > 1 { f = $6 / 1e13; b = $7 / 5e11; t = $8 > 0 ? 5e-6 + $8 / 5e11 : 5e-6 + sqrt(f * f + b * b); bad += ($17 / (t * 1e6) - 1) ^ 2 > 1e-20 } END { print bad }' hot.csv)" 0 \
   "batches of these seconds are in no row"
 is "$(run --budget 0.5 --settings noise=0,t0=0.1 -o none.csv 2>&1 | tail -n 1; echo "${PIPESTATUS[0]}")" "orrery: calib run: nothing was measured within 0.5 s: expected a larger --budget

@@ -71,7 +71,7 @@ said=$(learn --set learn.target=0.5 --set learn.target_accuracy=0.5)
 is "$? $said" "2 orrery: learn.target_accuracy: expected no value, because learn.target is set too: expected only one of the two" "two targets"
 gat=(step gat:vertices=20000,edges=200000,widths=32-16-4 --cluster 2x1:c5n.2xlarge,1x1:c5.xlarge --policy dorylus --set policy.dorylus.lambdas=4 -q)
 said=$("$ORRERY" "${gat[@]}" --set learn.problem=gcn 2>&1)
-like "$? $said" "^2 orrery: learn.problem=gcn: trains networks without attention, gat:.* has it: expected a GCN, such as gcn_amazon$" "a GAT is not trained"
+like "$? $said" "^2 orrery: learn.problem=gcn: gat:.* has attention: expected a GCN, such as gcn_amazon$" "a GAT is not trained"
 said=$("$ORRERY" "${gat[@]}" --set learn.problem=logistic 2>&1)
 is "$? $said" "2 orrery: policy dorylus: learn.problem: the policy reports a gather over a graph: expected learn.problem=gcn" "nor on another problem"
 said=$("$ORRERY" step lenet5 --cluster 2x1:v100 --policy allreduce --set learn.problem=gcn -q --db o.db 2>&1)

@@ -53,8 +53,8 @@ fails() { # fails TEXT WHAT OPTION..
 }
 fails 'expected the network of the execution trace: --network FILE\.yml' "no network" --graph t --system sys.json
 fails 'expected the system of the execution trace: --system FILE\.json' "no system" --graph t --network net.yml
-fails '\$\.model: a training iteration has this key' "a model beside a trace" resnet50 --graph t --network net.yml --system sys.json
-fails '\$\.cluster: a training iteration has this key' "a cluster beside a trace" --graph t --network net.yml --system sys.json --cluster 2x1:v100
+fails '\$\.model: this key belongs to training iterations' "a model beside a trace" resnet50 --graph t --network net.yml --system sys.json
+fails '\$\.cluster: this key belongs to training iterations' "a cluster beside a trace" --graph t --network net.yml --system sys.json --cluster 2x1:v100
 fails 'policy allreduce: builds its own graph: expected congestion-unaware or congestion-aware' "a policy of iterations" \
   --graph t --network net.yml --system sys.json --policy allreduce
 fails 'congestion-aware: builds no graph: expected an execution trace' "a mode without a trace" lenet5 --cluster 2x1:v100 --policy congestion-aware

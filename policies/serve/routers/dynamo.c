@@ -10,10 +10,11 @@
 #include "dynamo_cost.h"
 #include "shares.h"
 
-static const struct orr_param params[] = {
-	ORR_PARAM_REAL("overlap_score_weight", "1", 0, 1e9, "weight of the blocks that must be computed"),
-	ORR_PARAM_REAL("temperature", "0", 0, 1e9, "0: the lowest cost; above: a replica drawn with probabilities by cost"), ORR_PARAM_END
-};
+static const struct orr_param params[] = { ORR_PARAM_REAL(
+						   "overlap_score_weight", "1", 0, 1e9, "weight of the blocks that must be computed"),
+	ORR_PARAM_REAL(
+		"temperature", "0", 0, 1e9, "0: the replica of lowest cost; above 0: a random replica, more probable the lower its cost"),
+	ORR_PARAM_END };
 
 /* A request on a replica. */
 struct active {

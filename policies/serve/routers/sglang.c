@@ -94,4 +94,4 @@ static void replica(void *self, struct orr_serve *w, uint32_t replica, enum orr_
 
 static const struct orr_router_ops ops = { .create = create, .destroy = destroy, .pick = pick, .replica = replica };
 
-ORR_ROUTER(sglang, "SGLang's cache-aware rule: a radix tree of its own choices, and load", params, ops);
+ORR_ROUTER(sglang, "SGLang's cache-aware rule: the longest prefix in radix trees of earlier prompts, or the load", params, ops);
