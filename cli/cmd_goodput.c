@@ -267,7 +267,7 @@ static int read_option(struct wish *w, int c, struct orr_error *err)
 	return ORR_OK;
 }
 
-/* Checks that the options given belong together. */
+/* Checks that the options given are compatible. */
 static int check_wish(const struct wish *w, struct orr_error *err)
 {
 	bool has_pair = w->sqr >= 0 || w->var >= 0, has_point = w->gpus >= 0 || w->nodes >= 0 || has_pair || w->noise_scale >= 0 ||

@@ -158,7 +158,7 @@ static const struct world *with_routers(const struct world *of)
 	return *w;
 }
 
-/* The verbs with --router. name: NULL if there is not one. */
+/* The verbs with --router. name: NULL if none is given. */
 static int run_router(const char *verb, const char *name, int n, const struct world *of, struct orr_error *err)
 {
 	const struct world *w = with_routers(of);

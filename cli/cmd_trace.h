@@ -49,7 +49,7 @@ int trace_options_add(struct trace_options *o, const char *text, struct orr_erro
 /* Adds "map=TEXT" of --map; the caller frees *kept with mem_free(). */
 int trace_options_map(struct trace_options *o, const char *text, char **kept, struct orr_error *err);
 
-/* Says on standard error how many rows were left out by options, and by --repair with the first message. */
+/* Prints to standard error the number of rows left out by options, and the number left out by --repair with the first message. */
 void trace_tell_left_out(const char *source, uint64_t left_out, uint64_t repaired, const char *first);
 
 #endif

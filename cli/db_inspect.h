@@ -7,7 +7,7 @@
 
 #include "results/store.h"
 
-/* Prints what the database contains; run > 0: what this run is. */
+/* Prints what the database contains; run > 0: the contents of this run. */
 int db_show(struct store *s, const char *file, int64_t run, struct orr_error *err);
 /* Prints all damage. Damage is an error. */
 int db_check(struct store *s, const char *file, struct orr_error *err);

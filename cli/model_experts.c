@@ -117,7 +117,7 @@ static int route(const struct dnn *d, const struct model_experts *o, struct rout
 	return rc;
 }
 
-/* Most bytes of a rank outside its node and inside it, sent or received. */
+/* Largest number of bytes that a rank sends or receives, outside its node and inside it. */
 static void busiest(const struct routing *r, enum orr_expert_mode mode, double bytes, double *outside, double *inside)
 {
 	uint32_t n = r->ranks;

@@ -15,7 +15,7 @@ struct model_experts {
 	uint64_t draws, seed;
 	bool as_json;
 };
-/* The options of the verb start with defaults; model_experts_option() returns false if the option is another one's. */
+/* Options of the verb, which start with their defaults. model_experts_option() returns false for an option that is not among them. */
 void model_experts_begin(struct model_experts *o);
 int model_experts_option(struct model_experts *o, int opt, const char *value, struct orr_error *err);
 int model_experts_show(const char *model, const struct model_experts *o, struct orr_error *err);

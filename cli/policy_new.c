@@ -104,7 +104,7 @@ static const struct embedded_file *template_of(const struct world *w, bool is_re
 	return NULL;
 }
 
-/* Refuses the names of built-in policies: NAME would mean that policy, ./NAME.so this one. */
+/* Refuses the name of a built-in policy: NAME would select the built-in policy, and only ./NAME.so the new one. */
 static int check_unused(const char *name, struct orr_error *err)
 {
 	char known[128], as_shown[128];

@@ -11,7 +11,7 @@
 /* Writes NAME.c and NAME_test.sh to the current folder and prints the next commands. Fails if one of the files exists, or with
  * is_reacting (--reacting) if the world has no such template. */
 int policy_new(const char *name, const struct world *w, bool is_reacting, bool is_python, struct orr_error *err);
-/* The same for a router of the world's second table. */
+/* Like policy_new(), for a router of the world's second table. */
 int policy_new_router(const char *name, const struct world_table *t, struct orr_error *err);
 /* Appends the compiler option that names the folder of the public headers: beside the program, in its sources, or where they were
  * installed. */

@@ -5,7 +5,7 @@ cat <<END
 # fish completion for orrery; $generated
 function __orrery_names
     set -l program (commandline -opc)[1]
-    # A name and its description. An empty one keeps fish from repeating that of the option.
+    # A name and its description. An empty description prevents fish from repeating the option's description.
     \$program \$argv 2>/dev/null | awk 'NR == 1 { at = index(\$0, "description") } NR > 1 { print \$1 "\t" (at ? substr(\$0, at) : "") }'
 end
 function __orrery_policies
@@ -34,7 +34,7 @@ end
 complete -c orrery -n __fish_use_subcommand -s V -l version -d 'the version' -f
 END
 lists=$(choices)
-# Prints the words with empty descriptions, so that fish does not repeat that of the option.
+# Prints the words with empty descriptions, so that fish does not repeat the option's description.
 undescribed() { printf '%s\\t ' $1; }
 for command in $commands; do
   doc=$(help_of | awk -v c="$command" '$1 == c { sub(/^ *[^ ]+ +/, ""); print; exit }')

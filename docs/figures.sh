@@ -11,7 +11,7 @@ into=${2:?usage: docs/figures.sh ORRERY DIR}
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-# Draws the README's figure, which is that of ./bootstrap.sh demo.
+# Draws the README's figure, the same as the figure of ./bootstrap.sh demo.
 "$orrery" jobs philly-like --cluster 48x8:v100 --policy fifo,srtf,las,easy-backfill --replications 50 --out "$tmp" >"$tmp/table.txt"
 mkdir -p "$into"
 cp "$tmp/jct-cdf.svg" "$into/jct-cdf.svg"

@@ -14,7 +14,7 @@ here=$(dirname "$0")
 version=$("$orrery" --version | cut -d" " -f 1,2)
 commands=$("$orrery" --help | awk '/^commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }')
 
-# The page of one command. Its one line is that of the list of commands.
+# The page of one command. Its summary is the command's line in the list of commands.
 if [ $# -gt 1 ]; then
   doc=$("$orrery" --help | awk -v c="$2" '/^commands:/ { on = 1; next } on && NF == 0 { exit }
     on && $1 == c { sub(/^ *[^ ]+ +/, ""); gsub(/\\/, "\\e"); gsub(/-/, "\\-"); print }')

@@ -3,7 +3,7 @@
  * compare.h - comparison of several policies over common replications: differences, equivalence, ranks
  *
  * Value k of each policy comes from replication k. All policies have the same replications (common random numbers), so a pair
- * of policies is compared by its differences in each replication. All statements about one metric hold together with a
+ * of policies is compared by its differences in each replication. All statements about one metric hold simultaneously with a
  * probability of at least the level:
  *  - p-values are adjusted by Holm's step-down procedure (Holm, A simple sequentially rejective multiple test procedure,
  *    Scandinavian Journal of Statistics 6, 1979);

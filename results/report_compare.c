@@ -96,7 +96,7 @@ static void put_pair(struct sbuf *out, const struct report_comparison *x, const 
 	sbuf_putc(out, '\n');
 }
 
-/* Appends the level at which several statements hold together. */
+/* Appends the level at which several statements hold simultaneously. */
 static void put_level(struct sbuf *out, const struct comparison *c, size_t n, const char *what)
 {
 	if (compare_is_possible(c) && n > 1)

@@ -231,8 +231,8 @@ static void divide_user(struct gavel_member *const *m, size_t n, double gpus, do
 		scratch_gpus[c[i].key] = c[i].gets;
 }
 
-/* Divides all GPUs equally among users, and each user's part equally among its jobs. A job without a user is a user of its own. The time of
- * a job is spread over the types in proportion to their GPUs. */
+/* Divides all GPUs equally among users, and each user's part equally among its jobs. A job without a user counts as a separate user. The
+ * time of a job is spread over the types in proportion to their GPUs. */
 static void equal_users(struct input *in)
 {
 	const struct gavel_problem *p = &in->problem;

@@ -9,7 +9,7 @@
  * The chosen GPUs are placed type by type: jobs whose option is unchanged remain; the others go, largest first, to the fullest node with
  * room. If more GPUs are used when all jobs of the type are placed again, largest first, they are: all find room if nodes are equal and
  * have a power of two GPUs. On other nodes, a job that finds no room continues with its former GPUs where these are free, or waits. The
- * rest of a request that no node can hold beside whole nodes is split among nodes. The program knows neither CPUs nor memory: a job for
+ * rest of a request that no node can hold beside whole nodes is split among nodes. The program considers neither CPUs nor memory: a job for
  * which they do not suffice there is placed by the run's rule, or on fewer GPUs.
  *
  * rules=own: costs are exact. rules=sia: costs are rounded to 2 decimals, as in the published code, where ties result.
@@ -423,7 +423,7 @@ static bool start_wanted(struct sia *s, struct orr_jobs *w, struct member *m)
 	return true;
 }
 
-/* The program knows neither CPUs nor memory. A job for whose size they do not suffice starts on half as many GPUs, and so on. */
+/* The program considers neither CPUs nor memory. A job for whose size they do not suffice starts on half as many GPUs, and so on. */
 static void start(struct sia *s, struct orr_jobs *w, struct member *m)
 {
 	struct orr_job_info job;

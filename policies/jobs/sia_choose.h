@@ -3,8 +3,8 @@
  * sia_choose.h - the integer program of Sia (Jayaram Subramanya et al., "Sia: Heterogeneity-aware, goodput-optimized ML-cluster
  * scheduling", SOSP 2023; rules of its published code, siasosp23/artifacts aaf7a0d)
  *
- * A job has options: GPUs of one type on some nodes. S is the goodput of an option over the least goodput of the job's options, times the
- * restart factor if the job has GPUs and the option is not its present one. With x in {0, 1}:
+ * A job has options: GPUs of one type on some nodes. S is the goodput of an option over the smallest goodput of the job's options, times
+ *the restart factor if the job has GPUs and the option is not its present one. With x in {0, 1}:
  *
  *	minimise  sum A x + lambda (jobs - sum x),  A = S^p        subject to  sum of x <= 1 per job, GPUs of a type <= those it has
  */

@@ -117,7 +117,7 @@ const struct orr_param serve_options[] = {
 	ORR_PARAM_BOOL("kv_overlap", false, "send each layer of a KV cache as soon as the last iteration of the prompt has computed it"),
 	ORR_PARAM_CHOICE("pipeline", "serial", "serial|micro-batches",
 		"language models with pp above 1: serial: one iteration passes all stages before the next starts; micro-batches: up to pp "
-		"micro-batches are in flight, each with members of its own"),
+		"micro-batches are in flight, each with its own members"),
 	ORR_PARAM_CHOICE("front", "none", "none|shared|per-replica",
 		"links of inputs and answers of table models: none, one link that all replicas share, or one for each replica"),
 	ORR_PARAM_REAL(

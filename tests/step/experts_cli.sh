@@ -8,8 +8,8 @@ cd "$work" || exit 1
 # Expected numbers: the hypergeometric law for 4 of 8 nodes (3.629, 7.359); FP8 with scales 7168 + 4 x 56 bytes.
 out=$("$orrery" model experts deepseek-v3 --ep 64)
 ok $? "model experts works"
-like "$out" '^nodes of a token, expected +3\.629' "nodes of a token"
-like "$out" '^GPUs of a token, expected +7\.359' "GPUs of a token"
+like "$out" '^expected nodes of a token +3\.629' "nodes of a token"
+like "$out" '^expected GPUs of a token +7\.359' "GPUs of a token"
 like "$out" '^token in FP8 with scales, bytes +7392$' "bytes of a token"
 json=$("$orrery" model experts deepseek-v3 --ep 32 --groups 4 --json)
 value() { printf '%s\n' "$json" | awk -F'[:,]' -v k="\"$1\"" '$1 ~ k { print $2 + 0; exit }'; }
