@@ -88,7 +88,7 @@ static void check_errors(void)
 			"top_k: expected at most 3" },
 		{ "moe:hidden=8,layers=2,heads=2,seq=4,vocab=50,experts=6,top_k=2,width=1,first_dense=2", "first_dense: expected less" },
 		{ "llama:hidden=8,layers=2,heads=2,seq=4,vocab=50,kv_rank=4", "kv_rank: expected also" },
-		{ "llama:hidden=8,layers=2,heads=2,seq=4,vocab=50,rope=4", "expected them with \"kv_rank\"" },
+		{ "llama:hidden=8,layers=2,heads=2,seq=4,vocab=50,rope=4", "expected them only together with \"kv_rank\"" },
 		{ "llama:hidden=8,layers=2,heads=2,seq=4,vocab=50,experts=4", "unknown dimension \"experts\"" } };
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		struct orr_error err = { 0 };
