@@ -167,6 +167,9 @@ static void files(void)
 	ok(v[0] == -1e29f && v[1] == 1e29f, "large values");
 	ok(!embed_shape_of(t), "a file has no shape");
 	embed_table_free(t);
+	t = embed_table_read("/nonexistent/embed.csv", &err);
+	ok(!t && strstr(err.text, "/nonexistent/embed.csv: ") && !strstr(err.text, "no rows"), "refused: %s", err.text);
+	refused(HEADER, "no rows: expected one row per feature");
 	refused(HEADER "a,x,1,1e30\n", ":2: vector: expected numbers from -1e30 to 1e30, separated by blanks");
 	refused(HEADER "a,x,1,-1e30\n", ":2: vector: expected numbers");
 	refused(HEADER "a,x,1,1 2\na,y,1,1 2 3\n", ":3: vector: expected 2 numbers from -1e30 to 1e30, as in the first row");
@@ -208,6 +211,7 @@ static void heads(void)
 		{ 3, 1, NAN, 4, 10 },    /* k = ceil(10 / 3) */
 		{ 2.5, 0.5, NAN, 4, 5 }, /* the quotient 10 / 2.5 is whole */
 		{ 20, 0.3, NAN, 1, 3 },  /* k is at least one vector */
+		{ 1e12, 1, NAN, 1, 10 }, /* even if 10 / 1e12 is 0 within rounding */
 		{ 1, 1, NAN, 10, 10 },   /* k is one vector per feature */
 		{ 2, 0.1, NAN, 5, 5 },   /* the head has at least k features */
 		{ 5, 0.21, NAN, 2, 3 },  /* ceil */
@@ -287,6 +291,17 @@ static void shared(void)
 	o = (struct embed_options){ .method = EMBED_HASHED, .reduction = 2 };
 	e = error_of(t, o);
 	near_to(e.plain, (1 + 9 + 0) / 3., 1e-12, "a hashed vector is the weighted mean of its features");
+	embed_table_free(t);
+	/* One vector for both: (0, 8) 3/4 + (4, 0) 1/4 = (1, 6). It is (1 + 4) / 2 off the first and (9 + 36) / 2 off the second. */
+	t = read_text(HEADER "f,a,3,0 8\nf,b,1,4 0\n");
+	c = compress(t, o);
+	e = embed_error(t, c);
+	near_to(e.plain, (2.5 + 22.5) / 2, 1e-12, "the mean of vectors of two values");
+	near_to(e.weighted, 0.75 * 2.5 + 0.25 * 22.5, 1e-12, "and its weighted error");
+	near_to(embed_code_bytes(c), 2 * 4, 0, "a hashed code stores 4 bytes per value of its vectors");
+	embed_decode(c, 0, 1, 1, 2, y);
+	ok(y[0] == 1 && y[1] == 6, "decoding gives the mean");
+	embed_code_free(c);
 	embed_table_free(t);
 	t = line(300);
 	o = (struct embed_options){

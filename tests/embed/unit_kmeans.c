@@ -136,6 +136,48 @@ static void start(void)
 	kmeans_rows_free(x);
 }
 
+/* Tests starting centres among so many rows that their weights are summed in several parts (of 1024 rows): three rows have the weights 1, 1
+ * and 2, the others 0. Then rows that are all equal, so that the distances of all candidates are 0. */
+static void many_rows(void)
+{
+	enum { N = 3000, RUNS = 2000 };
+	static const uint32_t row[] = { 5, 1500, 2500 };
+	static const double share[] = { 0.25, 0.25, 0.5 };
+	uint32_t stride = kmeans_stride(1), taken[3] = { 0 }, others = 0;
+	float *x = kmeans_rows_new(N, stride), *centroid = kmeans_rows_new(4, stride);
+	double *weight = mem_zalloc(N, sizeof *weight);
+	struct rng r;
+	rng_init(&r, 5, "test", 0);
+	for (uint32_t i = 0; i < N; i++)
+		x[(size_t)i * stride] = (float)i;
+	weight[5] = weight[1500] = 1;
+	weight[2500] = 2;
+	struct kmeans_points p = { x, N, 1, stride, weight };
+	struct kmeans_work work = { 0 };
+	for (uint32_t i = 0; i < RUNS; i++) {
+		kmeans_start(&p, 1, &r, centroid, &work);
+		others++;
+		for (int k = 0; k < 3; k++)
+			if (centroid[0] == (float)row[k]) {
+				taken[k]++;
+				others--;
+			}
+	}
+	ok(!others, "no row without weight is a starting centre");
+	for (int k = 0; k < 3; k++)
+		ok(fabs((double)taken[k] / RUNS - share[k]) < 4 * sqrt(share[k] * (1 - share[k]) / RUNS),
+			"row %u of %u is the first centre by its weight (%u of %u)", row[k], N, taken[k], RUNS);
+	for (uint32_t i = 0; i < N; i++)
+		x[(size_t)i * stride] = 7;
+	p.weight = NULL;
+	kmeans_start(&p, 4, &r, centroid, &work);
+	ok(centroid[0] == 7 && centroid[stride] == 7 && centroid[2 * stride] == 7 && centroid[3 * stride] == 7,
+		"equal rows give equal centroids");
+	mem_free(weight);
+	kmeans_rows_free(centroid);
+	kmeans_rows_free(x);
+}
+
 /* Tests that each iteration lowers the sum of squared distances, down to the planted optimum if the clusters are far apart. */
 static void run(void)
 {
@@ -205,6 +247,7 @@ int main(void)
 	ties();
 	means();
 	start();
+	many_rows();
 	run();
 	threads();
 	return done();

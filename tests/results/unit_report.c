@@ -218,6 +218,32 @@ static void tables(void)
 	result_free(runs[1]);
 }
 
+/* Tests the CSV table: every metric of the table with the ends of its interval, empty where there is none. A run after the last one asked
+ * for is not read. */
+static void csv_table(void)
+{
+	struct run_result *runs[3] = { three_jobs("a,b"), three_jobs("srtf"), NULL };
+	struct sbuf out = { 0 };
+	result_metric(runs[1], "wait_mean", 4, 3, 5);
+	runs[0]->metrics[3].value = NAN;
+	report_table(&out, (const struct run_result *const *)runs, 2, NULL, (struct report_style){ .format = GRID_CSV });
+	same_text(sbuf_text(&out),
+		"policy,jct_mean,jct_mean_ci_low,jct_mean_ci_high,jct_p50,jct_p50_ci_low,jct_p50_ci_high,wait_mean,wait_mean_ci_low,"
+		"wait_mean_ci_high,makespan,makespan_ci_low,makespan_ci_high,utilisation,utilisation_ci_low,utilisation_ci_high\n"
+		"\"a,b\",50,45,55,0.3333333333333333,,,,,,7250,,,,,\n"
+		"srtf,50,45,55,0.3333333333333333,,,4,3,5,7250,,,0.5,,\n",
+		"the table as CSV");
+	sbuf_clear(&out);
+	report_table(&out, (const struct run_result *const *)runs + 1, 1, NULL, (struct report_style){ .format = GRID_CSV });
+	ok(strstr(sbuf_text(&out), "\nsrtf,50,45,55,0.3333333333333333,,,4,3,5,7250,,,0.5,,\n"), "one run as CSV");
+	sbuf_clear(&out);
+	report_table(&out, (const struct run_result *const *)runs + 1, 1, NULL, (struct report_style){ 0 });
+	ok(strstr(sbuf_text(&out), "srtf"), "one run as text");
+	sbuf_free(&out);
+	result_free(runs[0]);
+	result_free(runs[1]);
+}
+
 /* Tests notes: a note of all runs is printed once; a note of some runs follows their names. The mark of a policy is excluded from the
  * notes. */
 static void notes(void)
@@ -389,6 +415,7 @@ int main(void)
 	file_names();
 	full_disk();
 	tables();
+	csv_table();
 	notes();
 	digits();
 	json();

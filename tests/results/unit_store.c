@@ -100,6 +100,58 @@ static void replacing(void)
 	result_free(other);
 }
 
+static int64_t number_in(const char *path, const char *query)
+{
+	struct orr_error err = { 0 };
+	int64_t n = -1;
+	struct store *s = store_open_readonly(path, &err);
+	if (!s || db_number(s, query, &n, "counting", &err))
+		printf("# %s\n", err.text);
+	store_close(s, &err);
+	return n;
+}
+
+/* Tests scenarios that differ in few values: they are stored as overrides of the first one, also after the file was opened again. A short
+ * scenario, whose overrides would be longer than half of it, is a base of its own. */
+static void shared_scenarios(void)
+{
+	static const char *const scenario[] = {
+		"{\"world\":\"jobs\",\"text\":\"long enough to be worth sharing\",\"o\":{\"a\":1},\"seed\":1}",
+		"{\"world\":\"jobs\",\"text\":\"long enough to be worth sharing\",\"o\":{\"a\":1},\"seed\":2}",
+		"{\"world\":\"jobs\",\"text\":\"long enough to be worth sharing\",\"o\":{},\"seed\":1}", "{\"world\":\"serve\"}",
+		"{\"world\":\"jobs\",\"text\":\"long enough to be worth sharing\",\"o\":{\"a\":1},\"seed\":1}"
+	};
+	enum { N = sizeof scenario / sizeof *scenario };
+	struct orr_error err = { 0 };
+	struct run_result *r[N], *back;
+	const char *path = in_dir("shared.db");
+	bool good = true;
+	for (int i = 0; i < N; i++) {
+		r[i] = sample((uint64_t)i + 1);
+		mem_free(r[i]->scenario);
+		r[i]->scenario = mem_strdup(scenario[i]);
+	}
+	for (int part = 0; part < 2; part++) {
+		struct store *s = store_open(path, NULL, &err);
+		for (int i = part ? 2 : 0; i < (part ? N : 2); i++)
+			good = s && !store_write(s, r[i], &err) && good;
+		store_close(s, &err);
+	}
+	ok(good, "scenarios are stored (%s)", err.text);
+	struct store *s = store_open_readonly(path, &err);
+	for (int i = 0; i < N; i++) {
+		good = s && !store_read_run(s, i + 1, &back, &err) && back && same_run(r[i], back);
+		ok(good, "run %d has its whole scenario (%s)", i + 1, err.text);
+		if (good)
+			result_free(back);
+		result_free(r[i]);
+	}
+	store_close(s, &err);
+	ok(number_in(path, "SELECT count(*) FROM scenarios") == 2 && number_in(path, "SELECT count(DISTINCT base) FROM runs") == 2,
+		"two bases");
+	ok(number_in(path, "SELECT sum(run) FROM runs WHERE overrides IS NOT NULL") == 2 + 3, "runs 2 and 3 are overrides");
+}
+
 static const char *digest_of(const char *path)
 {
 	static char hex[4][65];
@@ -476,6 +528,7 @@ int main(void)
 		return 1;
 	round_trip();
 	replacing();
+	shared_scenarios();
 	digests();
 	foreign_files();
 	locked_out();
