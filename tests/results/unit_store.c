@@ -60,6 +60,9 @@ static void round_trip(void)
 	const char *path = in_dir("trip.db");
 	struct store *s = store_open(path, NULL, &err);
 	struct run_result *r = sample_run("fifo", 300, 7), *none = sample_run("nothing", 0, 8), *back;
+	result_note(r, "assumption", "of all");
+	result_note(r, "choice", "left out");
+	result_note(r, "remark", "of one");
 	ok(s && !store_write(s, r, &err) && !store_write(s, none, &err), "runs are stored");
 	ok(!store_read(s, r->hash, "fifo", &back, &err) && back && same_run(r, back), "a run is read back unchanged");
 	result_free(back);
@@ -69,6 +72,13 @@ static void round_trip(void)
 	ok(!store_close(s, &err), "the store closes without an error");
 	s = store_open_readonly(path, &err);
 	ok(s && !store_read_run(s, 1, &back, &err) && back && same_run(r, back), "a run is read by its number");
+	result_free(back);
+	ok(s && !store_read_metrics(s, 1, &back, &err) && back && back->n_metrics == r->n_metrics && !back->n_jobs && !back->n_series &&
+			!strcmp(back->metrics[0].name, r->metrics[0].name) && back->metrics[0].value == r->metrics[0].value,
+		"metrics are read without the rows");
+	ok(back && back->n_events == 2 && !strcmp(back->events[0].kind, "assumption") && !strcmp(back->events[0].detail, "of all") &&
+			!strcmp(back->events[1].kind, "remark") && !strcmp(back->events[1].detail, "of one"),
+		"with the assumptions and remarks, and no other event");
 	result_free(back);
 	ok(s && store_write(s, r, &err) == ORR_EFAIL, "a store open for reading is not written");
 	store_close(s, &err);
