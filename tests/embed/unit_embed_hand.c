@@ -201,6 +201,18 @@ static struct embed_table *line(uint32_t n)
 	return t;
 }
 
+/* Returns a table of n features whose values are 0 and 100, each `turn` times in a row. */
+static struct embed_table *two_values(uint32_t n, uint32_t turn)
+{
+	char *text = mem_alloc(40u * n + 64), *at = text;
+	at += sprintf(at, HEADER);
+	for (uint32_t i = 0; i < n; i++)
+		at += sprintf(at, "f,n%u,1,%u\n", i, i / turn % 2 ? 100 : 0);
+	struct embed_table *t = read_text(text);
+	mem_free(text);
+	return t;
+}
+
 static void heads(void)
 {
 	struct embed_table *t = line(10);
@@ -303,6 +315,21 @@ static void shared(void)
 	ok(y[0] == 1 && y[1] == 6, "decoding gives the mean");
 	embed_code_free(c);
 	embed_table_free(t);
+	/* More features than one pass reads. The vector 0 is shared by the first 4200 features, 100 by the other 800; or by turns. */
+	for (int turns = 0; turns < 2; turns++) {
+		t = two_values(5000, turns ? 1 : 4200);
+		o = (struct embed_options){ .method = EMBED_SHARED,
+			.reduction = 2500,
+			.head_share = turns ? 0.5 : 1,
+			.head_mass = NAN,
+			.iterations = 2,
+			.id_bytes = 4,
+			.seed = 1 };
+		e = error_of(t, o);
+		ok(e.plain == 0 && e.weighted == 0, "5000 features, %s: each has its value",
+			turns ? "half of them in the head" : "all in the head");
+		embed_table_free(t);
+	}
 	t = line(300);
 	o = (struct embed_options){
 		.method = EMBED_SHARED, .reduction = 300. / 257, .head_share = 1, .head_mass = NAN, .iterations = 1, .id_bytes = 1
@@ -455,6 +482,15 @@ static void accuracy(void)
 	task.rate = 0;
 	a = tested(t, task, NULL);
 	near_to(a.log_loss, log(2), 1e-12, "a rate of 0 learns nothing");
+	embed_table_free(t);
+	/* Two equally frequent features, 1 and -1, have the scores gain and -gain in standard deviations, whatever the hidden weight, so
+	 * their labels are 1 with probability p = 1 / (1 + e^-2) and 1 - p. The area of a model that orders them is p^2 + p (1 - p) = p. */
+	t = read_text(HEADER "f,a,1,1\nf,b,1,-1\n");
+	for (uint64_t seed = 1; seed <= 3; seed++) {
+		task = (struct embed_task){ .train = 4000, .test = 4000, .epochs = 1, .batch = 32, .rate = 0.1, .gain = 2, .seed = seed };
+		a = tested(t, task, NULL);
+		ok(fabs(a.auc - 1 / (1 + exp(-2))) < 0.025, "labels by a gain of 2 standard deviations, seed %d (%.4f)", (int)seed, a.auc);
+	}
 	embed_table_free(t);
 	/* All scores are equal with one feature, so half of the labels are 1. One step of SGD on a sample with x = (1, 2) gives z =
 	 * rate (label - 1/2)(1 + 4 + 1). The test labels agree with that sample in half of all cases. So the loss is the mean of
