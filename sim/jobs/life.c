@@ -160,7 +160,13 @@ static void set_end(struct orr_jobs *w, struct job *job)
 	int64_t span = job->work.rate == 1 ? left : need < 9e18 ? (int64_t)need : INT64_MAX;
 	int64_t end = num_add_sat(job->work.progress_from, span);
 	job->end = (struct eng_event){ 0, 0 };
-	if (end > INT64_MAX / 2)
+	if (end > INT64_MAX / 2 && job->restarts)
+		world_fail(w, ORR_EINPUT, job,
+			"the job would end after 146 years, the end of the clock; it has lost work to node failures %u times: expected "
+			"checkpoints "
+			"(--set jobs.checkpoint=1h), fewer failures, --set jobs.on_failure=kill or --until",
+			job->restarts);
+	else if (end > INT64_MAX / 2)
 		world_fail(w, ORR_EINPUT, job, "the job would end after 146 years, the end of the clock: expected an earlier end");
 	else
 		job->end = eng_at(w->engine, end, PRIO_END, on_end, w, slot_of(w, job), 0);

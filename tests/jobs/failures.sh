@@ -53,4 +53,10 @@ done
 for p in srtf srtf-gpu muri; do
   is "$(ends "$p" "$down" "$three")" "150 240 80 1" "$p: the least remaining time, after the loss"
 done
+
+# A job of 60,000 h on two nodes that fail every 1,000 h never ends.
+printf 'submit_s,duration_s,gpus\n0,216000000,2\n' >endless.csv
+text=$("$ORRERY" jobs endless.csv --cluster 2x1 --policy fifo --set failures.mtbf=1000h --set failures.mttr=1h 2>&1)
+like "$? $text" '^2 .*146 years.* lost work to node failures [0-9]+ times: expected checkpoints \(--set jobs.checkpoint=1h\)' \
+  "a job that never ends: the cause and the remedy"
 tap_done
