@@ -412,8 +412,44 @@ static void check_network(void)
 	served_free(m);
 }
 
+/* ResNet-50 has 53 convolutions and a fully connected layer, so two GPUs per stage gather 54 outputs per batch, and once more after a
+ * hop. */
+static void check_table_network(void)
+{
+	struct served *m = served_load("resnet50:largest=512", &err);
+	struct device *d = device_load("a100", &err);
+	ok(m && d && m->n_batches == 512 && served_batch_for(m, 512) == 512 && !served_batch_for(m, 513), "a table of 512 batches");
+	static const char *const bad[] = { "resnet50:largest=513", "resnet50:largest=0", "resnet50:largest=", "resnet50:largest=1x" };
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		ok(!served_load(bad[i], &err) && strstr(err.text, "with a whole number from 1 to 512 at the end"), "refused: %s", bad[i]);
+	served_free(m);
+	m = served_load("resnet50:largest=2", &err);
+	const double g = 5e-3, h = 7e-3;
+	for (uint32_t tp = 1; tp <= 2; tp++)
+		for (uint32_t pp = 1; pp <= 2; pp++) {
+			struct fake_net none = { 0, 0, 0 }, some = { 1, g, h }, inside = { -1, -1, -1 };
+			const struct served_net nets[] = { { &none, fake_reduce, fake_hop }, { &some, fake_reduce, fake_hop },
+				{ &inside, fake_reduce, fake_hop } };
+			double s[4];
+			for (int i = 0; i < 4; i++) {
+				const struct served_place place = {
+					.device = d, .tp = tp, .pp = pp, .precision = PRECISION_FP16, .net = i < 3 ? &nets[i] : NULL
+				};
+				struct served *x = served_placed(m, &place, &err);
+				s[i] = x ? served_latency(x, 2, 0) : NAN;
+				served_free(x);
+			}
+			double gathers = tp > 1 ? 54 + (pp - 1) : 0;
+			near_to(s[1] - s[0], gathers * g + (pp - 1) * h, 1e-9, "all-gathers and hops of a batch");
+			near_to(s[2] / s[3], 1, 1e-12, "within a node the network does not matter");
+		}
+	device_free(d);
+	served_free(m);
+}
+
 int main(void)
 {
+	check_table_network();
 	check_products();
 	check_pointwise();
 	check_dimensions();

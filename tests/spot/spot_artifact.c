@@ -192,8 +192,40 @@ static void free_checkpoints(void)
 	}
 }
 
+/* ---- a run by hand ---- */
+
+/* 13 instances from 0 s on, of which one is removed at 50.5 s. Each change starts a rendezvous of 5 s; steps take 1 s, 10 samples at
+ * 10 samples/s. Steps end at 6, 7, .. 50 s; the one in flight at 50.5 s is lost. After the second rendezvous they end at 56.5, 57.5, ..
+ * 105.5 s. So 45 + 50 steps from 5 to 105.5 s are kept. The effective time includes the lost step and that in flight at the end. */
+static void by_hand(void)
+{
+	static const char job[] =
+		"{\"name\":\"j\",\"source\":\"a test\",\"samples_per_step\":10,\"steps\":1000,\"curves\":{\"oobleck\":{\"first\":1,"
+		"\"values\":[10,10,10,10,10,10,10,10,10,10,10,10,10]}},\"figures\":{\"oobleck.reconfigure_s\":5}}";
+	char lines[300] = "";
+	for (char c = 'a'; c <= 'm'; c++)
+		snprintf(lines + strlen(lines), sizeof lines - strlen(lines), "0,add,%c\n", c);
+	strcat(lines, "50500,remove,c\n");
+	struct spot_runs s;
+	struct run_result *r = NULL;
+	if (spot_runs_open(
+		    &s, NULL, lines, job, &orr_policy_spot_oobleck, "rules=artifact compat_timers=false steps_in_pause=false", "", &err)) {
+		s.config.until_ns = 105750000000;
+		r = spot_runs_run(&s, 0, &err);
+	}
+	spot_runs_close(&s);
+	ok(r != NULL, "a run of the artifact's rules (%s)", err.text);
+	near_to(spot_runs_metric(r, "artifact_samples_per_s"), 950 / 100.5, 1e-12,
+		"samples per second between the first and the last kept step");
+	near_to(spot_runs_metric(r, "artifact_effective_s"), 45 + 1 + 50 + 1, 1e-12, "effective time");
+	near_to(spot_runs_metric(r, "artifact_fallback_s"), 1, 1e-12, "a step is lost with the instance");
+	near_to(spot_runs_metric(r, "artifact_checkpoint_s"), 0, 1e-12, "no checkpoints");
+	result_free(r);
+}
+
 int main(void)
 {
+	by_hand();
 	FILE *f = fopen(trace_file("6h"), "r");
 	if (!f) {
 		skip("the Oobleck artifact's traces are missing (set ORRERY_DATA_PATH): its rules are not checked");

@@ -191,6 +191,12 @@ static void test_errors(void)
 		.set = { "interval=0" },
 		.until = ORR_NEVER };
 	ok(!run(&s) && strstr(err.text, "interval: expected at least 1s"), "an interval of 0 is an error");
+	s.set[0] = "interval=0.999s";
+	ok(!run(&s) && strstr(err.text, "interval: expected at least 1s"), "one below 1 s, too");
+	s.set[0] = "interval=1s";
+	struct run_result *r = run(&s);
+	ok(r != NULL, "an interval of 1 s is accepted");
+	result_free(r);
 }
 
 int main(void)

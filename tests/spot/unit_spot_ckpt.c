@@ -155,6 +155,9 @@ static const struct by_hand parallel[] = {
 	/* The notice comes at 5 s. Steps 3 and 4 are done by 8 s; then a new group starts. */
 	{ "a worker with notice leaves between steps", "0,add,a\n0,add,b\n9000,remove,b\n", PARALLEL, "cost=0 rebuild=3s", "notice=4s",
 		8 + 3 + 24, 16 + 24, 0, 3, "losses", 0 },
+	/* b has notice from 5 s on and would copy the state until 35 s. It is gone at 22 s, before it has joined. */
+	{ "an instance with notice that copies the state changes nothing", "0,add,a\n5000,add,b\n22000,remove,b\n", PARALLEL,
+		"cost=0 rebuild=3s copy=30", "notice=17s", 40, 40, 0, 0, "rebuilds", 0 },
 };
 
 /* ---- at random ---- */
