@@ -152,6 +152,9 @@ static void check_fusion(const struct device *dev, const struct dnn *d)
 	/* Attention has two products forward and five backward, because backward recomputes the scores (Dao 2023). */
 	near_to(1e6 * cost_layer_s(c, i, DNN_BACKWARD_DATA, b, 1, false), 1e6 * (3 * flops / peak + 2 * ramp + 2 * launch), 1e-6,
 		"fused attention: scores are computed again for backward");
+	find(d, "h1.attn_context", &i);
+	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, b, 1, false), 1e6 * (max(flops / peak + ramp, 2 * 2 * t * h / Bps) + launch), 1e-6,
+		"fused attention: scores are not read");
 	find(d, "h1.mlp_act", &i);
 	near_to(cost_layer_s(c, i, DNN_FORWARD, b, 1, false), 0, 0, "a fused activation costs nothing");
 	find(d, "h1.residual1", &i);
@@ -177,6 +180,32 @@ static void check_dropout(const struct device *dev)
 	find(d, "h1.residual1", &i);
 	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, 4, 2, false), 1e6 * (1024.0 * 512 * 4 * (3 * 2 + 1) / Bps + launch), 1e-6,
 		"dropout in an addition is part of its kernel: the mask alone");
+	cost_free(c);
+	dnn_free(d);
+}
+
+/* A product of routed experts: 64 pairs, k = 1024 inputs and n = 2 x 4096 outputs each, on a device that reads the weights of three of
+ * eight experts. */
+static void check_experts(const struct device *dev)
+{
+	struct orr_error err = { 0 };
+	struct dnn *d = dnn_load("moe:hidden=1024,layers=1,heads=8,seq=512,vocab=100,experts=8,top_k=2,width=4096", &err);
+	struct cost_options o = { .precision = PRECISION_FP16 };
+	struct cost *c = d ? cost_new(d, dev, &o, &err) : NULL;
+	uint32_t i;
+	if (!ok(c != NULL, "a model with experts %s", err.text))
+		return;
+	const double n = 8192, k = 1024;
+	find(d, "layer0.expert_gate_up", &i);
+	near_to(1e6 * cost_experts_s(c, i, DNN_FORWARD, 64, 3, 1), 1e6 * (2 * (64 * k + 64 * n + 3 * n * k) / Bps + launch), 1e-6,
+		"few pairs: the time to read the weights of three experts");
+	near_to(1e6 * cost_experts_s(c, i, DNN_FORWARD, 6400, 3, 1), 1e6 * (2 * 6400 * n * k / peak + ramp + launch), 1e-6,
+		"many pairs: the time of their FLOPs");
+	near_to(1e6 * cost_experts_s(c, i, DNN_FORWARD, 64, 3, 2), 1e6 * (2 * (64 * k + 64 * n / 2 + 3 * n * k / 2) / Bps + launch), 1e-6,
+		"two devices divide the columns");
+	near_to(cost_experts_s(c, i, DNN_FORWARD, 0, 3, 1), 0, 0, "no pairs take no time");
+	find(d, "layer0.attn_out", &i);
+	near_to(cost_experts_s(c, i, DNN_FORWARD, 64, 3, 1), 0, 0, "a layer without experts takes none");
 	cost_free(c);
 	dnn_free(d);
 }
@@ -276,6 +305,7 @@ int main(void)
 	check_layers(dev, d);
 	check_fusion(dev, d);
 	check_dropout(dev);
+	check_experts(dev);
 	check_convolutions(dev);
 	check_measured();
 	dnn_free(d);

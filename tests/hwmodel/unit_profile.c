@@ -151,6 +151,27 @@ static char *changed(const char *from, const char *to)
 	return sbuf_steal(&s);
 }
 
+/* A law may state its number of ranks alone. */
+static void check_ranks_alone(void)
+{
+	struct orr_error err = { 0 };
+	char *text = changed("\"ranks\": 8, \"nodes\": 1", "\"ranks\": 8"), *written = NULL;
+	struct profile *p = parse(text, &err), *again = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&written, &n);
+	if (p)
+		profile_write(p, f, &err);
+	fclose(f);
+	if (p)
+		again = profile_parse("again", written, n, &err);
+	ok(p && p->law[3].ranks == 8 && p->law[3].nodes == 0, "a law of a number of ranks, whatever the number of nodes %s", err.text);
+	ok(again && again->law[3].ranks == 8 && again->law[3].nodes == 0, "is written and read again");
+	free(written);
+	mem_free(text);
+	profile_free(p);
+	profile_free(again);
+}
+
 static void refused(const char *from, const char *to, const char *says)
 {
 	struct orr_error err = { 0 };
@@ -275,6 +296,7 @@ static void check_shipped(void)
 int main(void)
 {
 	check_profile();
+	check_ranks_alone();
 	check_refusals();
 	check_truncated();
 	check_shipped();
