@@ -140,6 +140,29 @@ static void check_sums(const struct device *dev)
 
 /* ---- kernels without a law, kernels outside the range ---- */
 
+/* A law of a class of filters excludes the law over all filters wherever it is in the list. */
+static void check_order(const struct device *dev)
+{
+	struct dnn *d = dnn_load("resnet50", &(struct orr_error){ 0 });
+	struct cost *sheet = costs(d, dev, (struct cost_options){ 0 });
+	uint32_t i = 0;
+	while (strcmp(d->layer[i].name, "layer1.0.conv1"))
+		i++;
+	for (int turn = 0; turn < 2; turn++) {
+		const char *const laws[] = { turn ? forward : pointwise, turn ? pointwise : forward };
+		struct profile *p = with(laws, 2);
+		p->law[!turn].held_out_median = 0.31;
+		struct cost *c = costs(d, dev, (struct cost_options){ .profile = p });
+		ok(cost_layer_s(c, i + 3, DNN_FORWARD, 8, 1, false) == cost_layer_s(sheet, i + 3, DNN_FORWARD, 8, 1, false) &&
+				cost_layer_s(c, i, DNN_FORWARD, 8, 1, false) != cost_layer_s(sheet, i, DNN_FORWARD, 8, 1, false),
+			"a 1x1 law %s the law over all filters: a 3x3 filter uses the roofline", turn ? "after" : "before");
+		cost_free(c);
+		profile_free(p);
+	}
+	cost_free(sheet);
+	dnn_free(d);
+}
+
 static void check_fallbacks(const struct device *dev)
 {
 	struct orr_error err = { 0 };
@@ -346,6 +369,7 @@ int main(void)
 	if (!ok(dev != NULL, "a device %s", err.text))
 		return done();
 	check_sums(dev);
+	check_order(dev);
 	check_fallbacks(dev);
 	check_transformer(dev);
 	check_interval(dev);

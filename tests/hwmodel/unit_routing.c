@@ -129,7 +129,8 @@ static void check_sets(struct orr_routing_terms t, const char *what)
 
 static void check_loads(void)
 {
-	static const double load[12] = { 5, 1, 2, 3, 1, 1, 4, 2, 2, 1, 3, 2 }, some[12] = { 1, 0, 2, 1, 1, 0, 3, 1, 1, 1, 1, 1 };
+	static const double load[12] = { 5, 1, 2, 3, 1, 1, 4, 2, 2, 1, 3, 2 }, some[12] = { 1, 0, 2, 1, 1, 0, 3, 1, 1, 1, 1, 1 },
+			    last[12] = { 4, 1, 2, 1, 3, 1, 3, 1, 2, 1, 1, 0 };
 	struct orr_routing_terms t = terms(12, 3, 1, 1, 6, 2);
 	check_sets(t, "equal loads");
 	t.skew = 1;
@@ -138,6 +139,8 @@ static void check_loads(void)
 	check_sets(t, "given loads");
 	t.load = some;
 	check_sets(t, "loads of 0");
+	t.load = last;
+	check_sets(t, "no load on the last expert");
 	t = terms(12, 3, 4, 2, 6, 2);
 	check_sets(t, "equal loads, 2 of 4 groups, that straddle GPUs");
 	t.skew = 0.7;

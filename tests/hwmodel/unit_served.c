@@ -34,11 +34,12 @@ static void check_catalogue(void)
 	uint32_t n = 0, bad = 0, tables = 0;
 	for (; served_catalogue(n); n++) {
 		struct served *m = load(served_catalogue(n));
-		bad += !m || strcmp(m->name, served_catalogue(n)) || strlen(m->source) < 10 || strlen(m->hash) != 64;
+		bad += !m || strcmp(m->name, served_catalogue(n)) || strlen(m->source) < 10 || !m->title || strlen(m->title) < 4 ||
+		       strlen(m->hash) != 64;
 		tables += m && m->kind == SERVED_TABLE;
 		served_free(m);
 	}
-	ok(n >= 20 && !bad && tables >= 16, "%u models are shipped, %u of them tables, and each names its source", n, tables);
+	ok(n >= 20 && !bad && tables >= 16, "%u models are shipped, %u of them tables, and each has a title and a source", n, tables);
 	struct orr_error err = { 0 };
 	ok(!served_load("irina-vgg61", &err) && strstr(err.text, "did you mean \"irina-vgg16\"?"),
 		"an unknown name: the message gives the nearest one");
@@ -328,6 +329,8 @@ static void check_refused(void)
 		"in.json: $.curves.prompt_s: expected a curve that is above 0 when its first segment is extended to 0 tokens");
 	refused(LLM "\"layers\":{\"dnn\":\"llama2_8b\"}}",
 		"in.json: $.layers.dnn: unknown model \"llama2_8b\": did you mean \"llama2_7b\"?");
+	refused(LLM "\"layers\":{\"dnn\":\"llama:hidden=96,layers=2,heads=5,head_dim=16,seq=64,vocab=100\"}}",
+		"in.json: $.layers.dnn: expected a transformer of equal blocks with a vocabulary, found llama:hidden=96");
 	refused(LLM "\"layers\":{\"dnn\":\"resnet50\"}}",
 		"in.json: $.layers.dnn: expected a transformer of equal blocks with a vocabulary, found resnet50");
 }
