@@ -247,8 +247,9 @@ hot_objects() {
   for file in las preemptive gpu_budget backfill srtf; do echo "policies/jobs/libpolicies_a-$file.o"; done
 }
 
-# Builds the program for the demonstration in half the time, in a folder of its own: only the code that takes the demonstration's time is
-# optimised, dependencies are not tracked, and GPUs cannot be measured. Results are the same bytes.
+# Builds the program for the demonstration in half the time, in a separate folder: only the code that takes the
+# demonstration's time is optimised, dependencies are not tracked, and GPUs cannot be measured. Results are the same
+# bytes.
 build_quickly() {
   hot=$(hot_objects)
   build=$build/quick

@@ -20,7 +20,7 @@ char *mem_strndup(const char *s, size_t n);
 void mem_free(void *p);
 /* Returns the number of blocks of orr_alloc() and orr_realloc() that this thread has taken and not freed. */
 int64_t mem_held_by_policies(void);
-/* Returns the bytes that the process has taken with malloc() and not freed; 0 if the C library does not tell. */
+/* Returns the bytes that the process has taken with malloc() and not freed; 0 if the C library does not report it. */
 int64_t mem_in_use(void);
 
 /* Sets the function that is called when memory runs out. The handler must not return. NULL: abort(). */

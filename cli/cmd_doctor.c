@@ -52,7 +52,7 @@ static struct finding *add(struct report *r, const char *what, const char *use)
 	return f;
 }
 
-/* ---- what is compiled in ---- */
+/* ---- compiled-in features ---- */
 
 static void find_threads(struct report *r)
 {

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The options that name a subject. table: rows whose names the option accepts beside numbers; NULL: numbers only. */
+/* The options that name a subject. table: rows whose names the option accepts in addition to numbers; NULL: numbers only. */
 static const struct entity {
 	const char *option, *name, *table;
 } entities[] = {

@@ -13,8 +13,7 @@
 int policy_new(const char *name, const struct world *w, bool is_reacting, bool is_python, struct orr_error *err);
 /* Like policy_new(), for a router of the world's second table. */
 int policy_new_router(const char *name, const struct world_table *t, struct orr_error *err);
-/* Appends the compiler option that names the folder of the public headers: beside the program, in its sources, or where they were
- * installed. */
+/* Appends the compiler option that names the folder of the public headers: next to the program, in its sources, or in the installation. */
 void policy_put_cflags(struct sbuf *out);
 
 #endif

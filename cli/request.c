@@ -56,7 +56,7 @@ static const struct common_flag {
 	{ "table", "FORMAT", OPT_TABLE, NULL, "form of the printed table: text, markdown, latex, csv or json (as --json)" },
 	{ "check", NULL, OPT_CHECK, NULL, "verify the conservation laws at run time" },
 	{ "in-process", NULL, OPT_IN_PROCESS, NULL,
-		"plugins run in the process of orrery, for a debugger; default: each run in a process of its own" },
+		"plugins run in the process of orrery, for a debugger; default: each run in a separate process" },
 	{ "policy-timeout", "S", OPT_KEY, "policy_timeout", "limit on the duration of one policy call, in s (default 60)" },
 };
 enum { COMMON = sizeof common_flags / sizeof *common_flags, MOST_FLAGS = 128 };

@@ -13,7 +13,7 @@
 enum { SERIES_OWN = 300 /* first option number of a command's own flags */ };
 
 struct series_flags {
-	const struct option *own; /* flags of the command beside those below; ends with a NULL name */
+	const struct option *own; /* flags of the command in addition to those below; ends with a NULL name */
 	/* Called with each of the command's own flags. value: NULL if the flag has no value. */
 	int (*take)(void *ctx, int opt, const char *value, struct orr_error *err);
 	void *ctx;

@@ -57,9 +57,9 @@ double cost_range_s(
  * and computes `pairs` (token, expert) pairs. 0: layer l is of no routed experts. */
 double cost_experts_s(const struct cost *c, uint32_t l, enum dnn_pass pass, double pairs, double experts, uint32_t shards);
 /*
- * Returns the seconds of an update of `params` parameters: bytes over memory bandwidth. state_bytes is the optimizer state per
- * parameter beside weight and gradient (12: Adam in mixed precision; 4: momentum; 0: plain SGD). The update reads and
- * writes the state and the weight, and reads the gradient.
+ * Returns the seconds of an update of `params` parameters: bytes over memory bandwidth. state_bytes is the optimizer state per parameter in
+ * addition to weight and gradient (12: Adam in mixed precision; 4: momentum; 0: plain SGD). The update reads and writes the state and the
+ * weight, and reads the gradient.
  */
 double cost_update_s(const struct cost *c, double params, double state_bytes);
 /* Returns the source of the times at this batch size. For a profile: its date, its error and the kernels for which it has no law;

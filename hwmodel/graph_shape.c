@@ -21,7 +21,7 @@ static double mean_degree(const struct graph_shape *g)
 	return g->edges / g->vertices;
 }
 
-/* Returns the least k with P(degree <= k) >= u. Searches from the normal approximation, which is returned for means above 1e6. */
+/* Returns the smallest k with P(degree <= k) >= u. Searches from the normal approximation, which is returned for means above 1e6. */
 static double poisson_quantile(double mean, double u)
 {
 	double k = fmax(0, floor(mean + sqrt(mean) * gsl_cdf_ugaussian_Pinv(u)));

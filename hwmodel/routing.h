@@ -4,8 +4,8 @@
  *
  * A token uses top_k of E experts, which lie in at most top_groups of `groups` equal groups (node-limited routing). Given are the
  * loads of the experts: the probability that a token uses expert e is top_k x its share of the load. Of all distributions of
- * sets of experts with these loads, the one with the most entropy is taken: a set has the product of the weights of its experts, and
- * every choice of groups that contains it counts once. Equal loads give the hypergeometric law.
+ * sets of experts with these loads, the distribution with the largest entropy is used: a set has the product of the weights of its experts,
+ * and every choice of groups that contains it counts once. Equal loads give the hypergeometric law.
  *
  * Experts, and redundant copies of hot ones, are on slots of the GPUs of an expert-parallel group. A token takes each copy of an expert
  * with equal probability. Formulas, sources: docs/models/step-experts.md.

@@ -2,7 +2,7 @@
 /*
  * Where experts and their copies are, and the messages that follow. Balanced placement is that of DeepSeek's expert-parallelism load
  * balancer (deepseek-ai/EPLB): the expert with the most load per copy gets the next copy; then experts are packed in order of load, each
- * on the GPU with the least load that has a free slot. If the nodes divide the groups, groups are packed on nodes first.
+ * on the GPU with the smallest load that has a free slot. If the nodes divide the groups, groups are packed on nodes first.
  */
 #include "hwmodel/routing_parts.h"
 

@@ -144,7 +144,7 @@ struct served *served_placed(const struct served *m, const struct served_place *
 
 /* ---- tables ---- */
 
-/* Position of a value among ascending sizes: between the indices `low` and `high`, at the fraction `part` of the way. */
+/* Position of a value among ascending sizes: between the indices `low` and `high`, at the fraction `part` of the interval. */
 struct spot {
 	uint32_t low, high;
 	double part;

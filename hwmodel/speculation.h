@@ -2,8 +2,8 @@
 /*
  * speculation.h - closed forms of speculative decoding
  *
- * A draft proposes g tokens; the target checks them in one pass, keeps the accepted ones up to the first that is not, and adds one of its
- * own. Draft token i is accepted with probability a_i if all before it are (Leviathan, Kalman, Matias, ICML 2023, arXiv 2211.17192). Rates
+ * A draft proposes g tokens; the target checks them in one pass, keeps the accepted ones before the first rejected one, and adds one token.
+ * Draft token i is accepted with probability a_i if all before it are (Leviathan, Kalman, Matias, ICML 2023, arXiv 2211.17192). Rates
  * beyond the last one given equal the last. docs/models/serve-speculation.md.
  */
 #ifndef ORR_HWMODEL_SPECULATION_H

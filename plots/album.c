@@ -179,7 +179,7 @@ static int make_folder(char *path, int mode)
 
 /* ---- files ---- */
 
-/* The drafts of an album: gnuplot writes them into a folder of their own, whose name no other process has. */
+/* The drafts of an album: gnuplot writes them into a separate folder, with a name that no other process uses. */
 struct drafts {
 	char *folder;
 	struct cleanup *kept_folder, **kept;

@@ -61,7 +61,7 @@ void chart_bounds_shown(const struct chart *c, bool *has_bounds, bool *has_misse
 #define CHART_BOUNDS_NAME "bounds"
 #define CHART_MISSED_NAME "none within bounds"
 
-/* Adds a figure of curves whose data blocks are in the script, drawn by a template of its own; panels draw many curves. Of the points only
+/* Adds a figure of curves whose data blocks are in the script, drawn by a separate template; panels draw many curves. Of the points only
  * the ranges matter. y_scale: factor of the values. */
 int chart_add_curves(struct album *a, const struct chart *c, const char *template, double y_scale, struct orr_error *err);
 /* Adds a figure whose data are in the script, as rows that need rows_in inches together, with margins on the left and below, in inches at 8

@@ -132,7 +132,7 @@ static void set_heights(struct grid *g, size_t panels, double fixed)
 							: highest_in;
 	g->panel = fmax(fmin(needed, fmin(highest_in, (most_page_in - around) / rows)), lowest_in);
 	g->height = fixed > 0 ? fixed : rows * g->panel + around;
-	if (g->height < rows * least_panel_in + around) /* many panels need a higher figure than was asked for */
+	if (g->height < rows * least_panel_in + around) /* many panels need a higher figure than requested */
 		g->height = rows * least_panel_in + around;
 }
 

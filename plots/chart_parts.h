@@ -39,7 +39,7 @@ size_t chart_number(double v, bool has_prefix, char text[CHART_NUMBER_BYTES]);
 bool chart_is_large(bool is_log, const double range[2]);
 /* Returns the distance of the numbers at a linear axis of y; 0: chosen by gnuplot. */
 double chart_y_step(const double range[2]);
-/* Returns the most characters of a number at the axis of y. */
+/* Returns the largest number of characters of a number at the y axis. */
 size_t chart_widest_tic(const struct chart *c);
 
 /* ---- panels ---- */

@@ -19,7 +19,7 @@
 
 #include <stddef.h>
 
-/* Least number of replications for an interval, and least number of values that differ from the most frequent value. With fewer, a
+/* Minimum number of replications for an interval, and minimum number of values that differ from the most frequent value. With fewer, a
  * rare event decides the mean. */
 enum { ESTIMATE_LEAST = 10, ESTIMATE_LEAST_OTHER = 5 };
 
@@ -36,7 +36,7 @@ enum estimate_range {
 /* Returns the range of the metric called name: a fraction, any real number, or (most metrics) ESTIMATE_NON_NEGATIVE. */
 enum estimate_range estimate_range_of(const char *name);
 
-/* Return the least number of replications for an interval of this metric, or of its ratio between two policies. Medians of completion
+/* Return the smallest number of replications for an interval of this metric, or of its ratio between two policies. Medians of completion
  * and waiting times, ratios of waits, 90 % quantiles of times to first tokens, and stranded GPUs need more than ESTIMATE_LEAST:
  * with fewer, less than 90 % of their intervals contained the mean (docs/models/statistics.md). */
 size_t estimate_least_of(const char *metric);

@@ -25,7 +25,7 @@ void lists_create(struct sbuf *sql, const struct row_table *t);
 /* Columns from this one on are texts; those before it are entity, subject, begin and end. */
 enum { LISTS_TEXTS_FROM = 4, LISTS_MOST_TEXTS = 4 };
 
-/* Appends the view of a table: a SELECT of run, position and the columns of the table. It needs only SQLite's own functions. */
+/* Appends the view of a table: a SELECT of run, position and the columns of the table. It needs only functions of SQLite. */
 void lists_view(struct sbuf *sql, const struct row_table *t);
 /* Sets *has to whether the file has the lists; a file of schema 6 or older has a table with the rows instead. */
 int lists_exist(const struct store *s, const struct row_table *t, int64_t *has, struct orr_error *err);
@@ -36,7 +36,7 @@ int lists_write(struct store *s, const struct row_table *t, const struct run_res
 
 /* ---- reading (lists_read.c) ---- */
 
-/* Adds what lists_select() needs to a connection. */
+/* Adds the functions that lists_select() needs to a connection. */
 int lists_add_reader(const struct store *s);
 /* Appends a SELECT as lists_view() has it, without a WHERE, for connections of orrery. The lists are `l`. */
 void lists_select(struct sbuf *sql, const struct row_table *t);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * recorded.h - waits that a trace records beside those of a run, over the jobs that completed and whose wait is recorded
+ * recorded.h - waits that a trace records, next to the waits of a run, over the jobs that completed and whose wait is recorded
  *
  * Quantiles interpolate linearly at index (n-1)p. The rank correlation is Spearman's, ties have their mean rank. Times in seconds.
  */

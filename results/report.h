@@ -20,14 +20,15 @@
 /* The printed table: its form, and its width for a terminal. */
 struct report_style {
 	enum grid_format format;
-	size_t width; /* most characters of a line of text if labels allow it (further columns go into another table); 0: no limit */
+	size_t width; /* maximum number of characters of a line of text if labels allow it (further columns go into another table); 0: no
+			 limit */
 };
 
 /* Appends the table, one line per run, then the paired differences of mean JCT to the first run, the comparisons x over replications
  * (NULL: none), and the choices of a step policy.
  * Assumptions and remarks follow: once if all runs have them, else after the names of the runs that have them. Columns without a
  * value in any run are left out. A column has one unit: beside each value in text, in the title in Markdown and LaTeX. CSV has the
- * metrics' names, the units of the database, and ends of intervals as columns of their own; CSV has no comparisons and remarks. Rows that
+ * metrics' names, the units of the database, and ends of intervals as separate columns; CSV has no comparisons and remarks. Rows that
  * the world's form lists follow the runs; in CSV they replace them. */
 void report_table(
 	struct sbuf *out, const struct run_result *const *runs, size_t n, const struct report_comparisons *x, struct report_style style);

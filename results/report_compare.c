@@ -117,7 +117,7 @@ static void put_against_first(struct sbuf *out, const struct report_comparison *
 	}
 }
 
-/* Most pairs of policies other than the first that are listed. */
+/* Largest number of listed pairs of policies without the first policy. */
 enum { MOST_PAIRS = 10 };
 
 /* Lists pairs of policies other than the first, if a bound of equality is given. */

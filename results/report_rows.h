@@ -7,7 +7,7 @@
 
 #include <cjson/cJSON.h>
 
-/* Most rows of all runs that text, Markdown and LaTeX list. */
+/* Maximum number of rows of all runs that text, Markdown and LaTeX list. */
 enum { REPORT_MOST_ROWS = 128 };
 
 /* Returns the table that the form of runs[0] lists, if any run has rows of it; else NULL. */

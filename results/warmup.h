@@ -26,7 +26,7 @@ size_t warmup_mser5(const double *v, size_t n, bool *is_determined);
 
 /* The first values of a run that are removed. */
 struct warmup_cut {
-	uint64_t first;     /* least index that is kept */
+	uint64_t first;     /* lowest index that is kept */
 	size_t removed;     /* number of values with a smaller index */
 	bool is_determined; /* false: nothing can be removed */
 };

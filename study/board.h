@@ -49,7 +49,7 @@ void board_put_sum(struct sbuf *out, const struct board_state *list, size_t n, d
 void board_put_parts(struct sbuf *out, const struct board_state *list, size_t n, double now);
 double board_now(void);
 
-/* Shows the sum on standard error from a thread of its own: on a terminal in place, else as a line after 1, 2, 4, .. 64 s and then each
+/* Shows the sum on standard error from a separate thread: on a terminal in place, else as a line after 1, 2, 4, .. 64 s and then each
  * 64 s. */
 struct board_watch;
 struct board_watch *board_watch_start(const char *db);

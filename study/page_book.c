@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A scenario book on the page: published values beside simulated ones, and the figures of the book. */
+/* A scenario book on the page: published and simulated values side by side, and the figures of the book. */
 #include "study/page_parts.h"
 
 #include "base/mem.h"

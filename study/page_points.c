@@ -49,7 +49,7 @@ static void close_view(struct metric_view *v)
 	mem_free(v->value);
 }
 
-/* Returns the axis for x: the numeric axis with most values, else the axis with most values. */
+/* Returns the axis for x: the numeric axis with the largest number of values, else any axis with the largest number. */
 static size_t choose_x(const struct page_set *s)
 {
 	size_t best = 0;

@@ -405,7 +405,7 @@ static void add_opened(struct study *t, struct scenario *s, const char *where)
 	t->part[t->n_parts++] = part;
 }
 
-/* Returns whether a run from this one on needs a process of its own. */
+/* Returns whether a run from this one on needs a separate process. */
 static bool has_isolated(const struct study *t, size_t first)
 {
 	for (size_t i = first; i < t->n_runs; i++)
@@ -414,7 +414,8 @@ static bool has_isolated(const struct study *t, size_t first)
 	return false;
 }
 
-/* Uses no threads if a plugin runs: its processes are copies of this one, and libgomp would wait there for threads that only we have. */
+/* Uses no threads if a plugin runs: its processes are copies of this one, and libgomp would wait in them for threads that exist only in
+ * this process. */
 static void hash_runs(struct study *t, size_t first)
 {
 	size_t n = has_isolated(t, first) ? 1 : t->n_runs - first;

@@ -17,7 +17,7 @@
 
 enum {
 	BLOCK = 256 * 1024,
-	LENGTH_BYTES = 5,      /* most bytes of the length of a record */
+	LENGTH_BYTES = 5,      /* maximum number of bytes of the length of a record */
 	FREE_BYTES = 64 << 20, /* decompressed bytes up to which any ratio is accepted */
 	MOST_RATIO = 200       /* of decompressed to stored bytes; traces have 5 to 20 */
 };
@@ -260,7 +260,7 @@ static bool take_ids(uint64_t **list, size_t *n, size_t *cap, const struct field
 	return true;
 }
 
-/* Returns NULL, or what is wrong. */
+/* Returns NULL, or a description of the fault. */
 static const char *take_node(struct chakra_file *f, const unsigned char *s, const unsigned char *end)
 {
 	static const char damaged[] = "a damaged field of a node: expected a protobuf message of Chakra's schema 1.0";

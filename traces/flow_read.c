@@ -178,7 +178,7 @@ static int read_score(struct reader *r, const cJSON *o, struct flow_op *op)
 	int rc = check_keys(r, o, keys);
 	if (!rc && item(o, "sgd")) {
 		snprintf(r->at + end, sizeof r->at - end, ".score.sgd");
-		rc = cJSON_GetArraySize(o) == 1 ? read_sgd(r, item(o, "sgd"), s) : wrong(r, NULL, "no other key beside \"sgd\"", o);
+		rc = cJSON_GetArraySize(o) == 1 ? read_sgd(r, item(o, "sgd"), s) : wrong(r, NULL, "no other key together with \"sgd\"", o);
 	} else if (!rc) {
 		rc = get_values(r, o, "values", -1e300, 1e300, &s->values) || get_choice(r, o, "law", "linear|quadratic|random", &law) ||
 				     get_real(r, o, "best", -1e6, 1e6, &s->best) || get_real(r, o, "slope", -1e300, 1e300, &s->slope) ||
@@ -258,7 +258,7 @@ static int refuse_keys(const struct reader *r, const cJSON *o, const char *kind)
 {
 	static const char *const work[] = { "work_s", "gpus", "scaling", "output_bytes", "limit_s", "score", "evaluate_s", NULL };
 	char expected[80];
-	snprintf(expected, sizeof expected, "no such key beside \"%s\"", kind);
+	snprintf(expected, sizeof expected, "no such key together with \"%s\"", kind);
 	for (size_t i = 0; work[i]; i++)
 		if (item(o, work[i]))
 			return wrong(r, work[i], expected, item(o, work[i]));

@@ -26,7 +26,7 @@ struct generator {
 	const char *const *names;
 	size_t plan_size, state_size; /* plan_size 0: no plan */
 	bool makes_prices;
-	bool is_alike; /* all rows request the same: only their times differ */
+	bool is_alike; /* all rows have equal requests; only their times differ */
 	/* Checks combinations of parameters; may be NULL. */
 	int (*check)(const struct orr_args *args, struct orr_error *err);
 	/* Returns whether the rows end even without n; NULL: they do not end. */

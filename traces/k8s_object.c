@@ -161,7 +161,7 @@ static void read_pod_times(struct reader *r, const cJSON *item, int64_t now_ns, 
 		o->restarts += cJSON_IsNumber(n) && n->valuedouble > 0;
 	}
 	bool is_over = !strcmp(o->status, "Succeeded") || !strcmp(o->status, "Failed");
-	if (o->start_ns < 0 && is_over) /* evicted: the states of its containers are gone */
+	if (o->start_ns < 0 && is_over) /* evicted: the states of its containers are no longer reported */
 		o->start_ns = moment(r, status, "startTime");
 	if (is_over && finished < 0)
 		finished = moment(r, items_get(item, "metadata"), "deletionTimestamp");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* k8s_object.h - what a trace needs of one pod (core/v1) or one job (batch/v1) of Kubernetes */
+/* k8s_object.h - the values of one pod (core/v1) or one job (batch/v1) of Kubernetes that a trace needs */
 #ifndef ORR_TRACES_K8S_OBJECT_H
 #define ORR_TRACES_K8S_OBJECT_H
 

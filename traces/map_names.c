@@ -181,7 +181,7 @@ static int best_column(const struct guess *g, int n, int field)
 static void put_map(const struct map_name *names, const struct guess *g, int n, bool is_jobs, struct sbuf *out)
 {
 	const char *comma = "";
-	/* GPUs, and one of two numbers of tokens, are asked for: without them a table would be read with wrong jobs. */
+	/* Requires GPUs, and one of two numbers of tokens: without them a table would be read with wrong jobs. */
 	int gpus = is_jobs ? MAP_GPUS : -1, prompt = is_jobs ? -1 : map_field_of(names, "prompt_tokens");
 	bool has_duration = best_column(g, n, MAP_DURATION) >= 0 || best_column(g, n, MAP_END) >= 0;
 	bool lacks = false;

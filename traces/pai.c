@@ -142,7 +142,7 @@ static void *open_pai(struct lines *in, const struct orr_args *args, struct orr_
 	return NULL;
 }
 
-/* Copies what the tasks say of the job. */
+/* Copies the values that the tasks state for the job. */
 static void set_tasks(struct pai *p, struct orr_trace_job *row, const struct gathered *j)
 {
 	double gpus = j->job.batch;

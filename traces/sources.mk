@@ -2,7 +2,7 @@
 liborrery_a_SOURCES += traces/civil.c traces/civil.h traces/chakra_wire.c traces/chakra_write.c traces/chakra_groups.c traces/chakra_rank.c traces/chakra_load.h traces/chakra.c traces/chakra.h traces/lines.c traces/lines.h traces/table.c traces/table.h \
 	traces/draw.c traces/draw.h traces/profile.c traces/profile.h traces/profile_rows.c traces/profile_rows.h \
 	traces/status.c traces/status.h traces/stamp.c traces/stamp.h traces/quantity.c traces/quantity.h
-# tables whose columns someone else has named
+# tables with column names of other programs
 liborrery_a_SOURCES += traces/map_names.c traces/map_names.h traces/mapped.c traces/mapped.h traces/gather.c traces/gather.h \
 	traces/items.c traces/items.h traces/k8s_object.c traces/k8s_object.h traces/k8s_events.c traces/k8s_events.h
 # one file per format, and the table of them

@@ -117,14 +117,14 @@ ORR_API uint32_t orr_job_most_gpus(const struct orr_jobs *w, orr_job j);
 #define ORR_MOST_SHARING 8
 /* Writes at most `most` of the jobs that share the GPUs of a running job; returns their number. */
 ORR_API size_t orr_job_mates(const struct orr_jobs *w, orr_job j, orr_job *mate, size_t most);
-/* Returns the rate of the job on this GPU type beside n other jobs, relative to its rate alone there; 0: they cannot share GPUs. */
+/* Returns the rate of the job when it shares GPUs of this type with n other jobs, relative to its rate alone; 0: they cannot share GPUs. */
 ORR_API double orr_job_rate_beside(struct orr_jobs *w, orr_job j, const orr_job *others, size_t n, uint32_t gpu_type);
 /* Returns whether orr_start_beside(w, j, other) would succeed now. */
 ORR_API bool orr_fits_beside(struct orr_jobs *w, orr_job j, orr_job other);
 /* Writes the seconds of the storage, GPU and network stages of an iteration; returns false if they are unknown. */
 ORR_API bool orr_job_stages(struct orr_jobs *w, orr_job j, double seconds[3]);
-/* Returns the seconds in which each of n jobs makes one iteration if their stages are interleaved on the same GPUs, whatever
- * --interference says; of one job, its iteration time alone. 0: unknown. */
+/* Returns the seconds in which each of n jobs makes one iteration if their stages are interleaved on the same GPUs, regardless of
+ * --interference; of one job, its iteration time alone. 0: unknown. */
 ORR_API double orr_interleaved_iteration_s(struct orr_jobs *w, const orr_job *jobs, size_t n);
 
 /* Iterate over live jobs in order of submission; return 0 at the end. */

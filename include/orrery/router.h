@@ -3,7 +3,7 @@
  * router.h - the interface between the serving world and a router (--router)
  *
  * A router chooses the replica of each new request. It is a table of functions (struct orr_router_ops) and an object that it
- * creates and frees in each run, beside the policy of the run (serve.h), which decides what the replica does with its requests.
+ * creates and frees in each run. It works with the policy of the run (serve.h), which decides what the replica does with its requests.
  * Runs execute in parallel threads: keep no state in static variables.
  *
  * The *candidates* of a request are the replicas that are up, do not drain, serve its model and are not for decoding alone.
@@ -43,7 +43,7 @@ ORR_API uint32_t orr_candidate_from(const struct orr_serve *w, uint32_t model, u
 ORR_API bool orr_is_candidate(const struct orr_serve *w, uint32_t model, uint32_t replica);
 /* Sets the load that orr_candidate_least() compares, in create() only; ORR_LOAD_REQUESTS if it is not called. */
 ORR_API void orr_router_load(struct orr_serve *w, enum orr_load load);
-/* Returns the candidate with the least load, the smallest number on ties. O(1); each change of a load costs O(log replicas). */
+/* Returns the candidate with the smallest load, the smallest number on ties. O(1); each change of a load costs O(log replicas). */
 ORR_API uint32_t orr_candidate_least(const struct orr_serve *w, uint32_t model);
 ORR_API uint64_t orr_replica_load(const struct orr_serve *w, uint32_t replica, enum orr_load load);
 /* Returns a uniform number in [0, n) from the router's random stream. A router that calls it declares ORR_DRAWS. */

@@ -178,7 +178,7 @@ struct orr_replica_info {
 	uint32_t model; /* number of the only model that the replica serves; UINT32_MAX: any model */
 	uint32_t gpus, node, gpu_type;
 	uint32_t runs;   /* number of running batches, or 1 while an iteration runs */
-	uint32_t queued; /* number of runs started with ORR_RUN_QUEUE whose input is on its way, or whose turn has not come */
+	uint32_t queued; /* number of runs started with ORR_RUN_QUEUE whose input is in transit, or whose turn has not come */
 	uint32_t routed; /* number of live requests routed to the replica */
 	uint32_t residents;
 	double memory_bytes, memory_free_bytes; /* memory of all its GPUs; free: without weights and without the running
@@ -239,7 +239,7 @@ enum orr_abort_how {
 	ORR_ABORT_SAVE     /* the run is suspended until orr_run_resume(); it keeps its memory, progress and requests */
 };
 /* Aborts a run. Takes effect at the next exit point (serve.exit); with an exit_interval of 0, within this call. run_end() is not
- * called. A run whose input is on its way, or that is queued, is cancelled at once. */
+ * called. A run whose input is in transit, or that is queued, is cancelled at once. */
 ORR_API void orr_run_abort(struct orr_serve *w, orr_run run, enum orr_abort_how how);
 ORR_API void orr_run_resume(struct orr_serve *w, orr_run run);
 /* Return whether memory allows ORR_ABORT_SAVE now; orr_run_resume() now. */
@@ -247,10 +247,10 @@ ORR_API bool orr_run_can_save(const struct orr_serve *w, orr_run run);
 ORR_API bool orr_run_can_resume(const struct orr_serve *w, orr_run run);
 
 enum orr_run_phase {
-	ORR_PHASE_SENDING,  /* the input is on its way */
+	ORR_PHASE_SENDING,  /* the input is in transit */
 	ORR_PHASE_QUEUED,   /* the input has arrived, and the run waits for its turn */
 	ORR_PHASE_RUNNING,  /* the run computes or is suspended */
-	ORR_PHASE_ANSWERING /* the answers are on their way, or have been received */
+	ORR_PHASE_ANSWERING /* the answers are in transit, or have been received */
 };
 struct orr_run_info {
 	uint32_t replica, model, samples, length;

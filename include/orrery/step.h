@@ -226,7 +226,7 @@ ORR_API void orr_step_lanes(struct orr_step *s, uint32_t lanes, uint32_t positio
 /* ---- functions and money ---- */
 
 /*
- * Functions are short-lived workers outside the cluster, billed by use. Each is an endpoint with a link of its own: a message between a
+ * Functions are short-lived workers outside the cluster, billed by use. Each is an endpoint with its own link: a message between a
  * function and a device takes this link and the NIC of the device's node. Compute and transfer ops use a function like a
  * device, between orr_invoke() and orr_returns().
  */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Dominant resource fairness (Ghodsi, Zaharia, Hindman, Konwinski, Shenker, Stoica: "Dominant Resource Fairness: Fair Allocation of
- * Multiple Resource Types", NSDI 2011), Algorithm 1: progressive filling. While there is room, the user with the least dominant share
+ * Multiple Resource Types", NSDI 2011), Algorithm 1: progressive filling. While there is room, the user with the smallest dominant share
  * starts its next job. Running jobs are never stopped.
  *
  * A user's dominant share is the largest of its shares of the cluster's GPUs, CPUs and memory; a resource that the cluster does not limit
  * is ignored. GPUs of all types have equal weight. The user of a job is the one that the trace states; if it states none, the job's queue;
- * if it states neither, the job is a user of its own. A user's jobs start in order of submission; among equal shares, the job submitted
- * first has precedence.
+ * if it states neither, the job counts as a separate user. A user's jobs start in order of submission; among equal shares, the job
+ * submitted first has precedence.
  *
- * when_full=wait: As in algorithm 1, all users wait if the next job of the user with the least share does not fit. With when_full=skip,
+ * when_full=wait: As in algorithm 1, all users wait if the next job of the user with the smallest share does not fit. With when_full=skip,
  * the next jobs of the other users are then tried in order of share.
  *
  * Users are in a hash table while they have jobs. The oldest waiting job of each user is in a queue whose key is the user's share, so a

@@ -360,4 +360,4 @@ static const struct orr_jobs_ops ops = {
 };
 
 ORR_POLICY_JOBS(
-	elasticflow, "ElasticFlow: elastic jobs with deadlines get the least GPUs that meet them; others are declined", params, ops);
+	elasticflow, "ElasticFlow: elastic jobs with deadlines get the fewest GPUs that meet them; others are declined", params, ops);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Packing and time slices of Gandiva (Xiao et al., "Gandiva: Introspective Cluster Scheduling for Deep Learning", OSDI 2018), as Gavel's
- * authors reduce it (stanford-futuredata/gavel c4fa400, gandiva.py): if the jobs ask for more GPUs than there are, jobs with equal numbers
- * of GPUs are paired at random on the same GPUs. Jobs and pairs have equal shares of the time. A pair is kept until a member ends or the
- * sum of its rates, relative to those alone, is below `pair_limit`.
+ * authors reduce it (stanford-futuredata/gavel c4fa400, gandiva.py): if the jobs request more GPUs than the cluster has, jobs with equal
+ * numbers of GPUs are paired at random on the same GPUs. Jobs and pairs have equal shares of the time. A pair is kept until a member ends
+ * or the sum of its rates, relative to those alone, is below `pair_limit`.
  *
  * rules=own: in each round those jobs and pairs run that ran in the fewest rounds; running ones first at ties. The limit holds on the type
  * on which a pair runs. rules=gavel: the published rounds (gandiva_published.c); the sum there is over all types and both members, so that

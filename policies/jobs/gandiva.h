@@ -39,7 +39,7 @@ struct gandiva_key {
 
 struct gandiva {
 	bool is_published, is_over_all; /* is_over_all: the limit of pairs refers to the sum over all types */
-	bool is_packing;                /* the jobs ask for more GPUs than there are, so pairs are used */
+	bool is_packing;                /* the jobs request more GPUs than the cluster has, so pairs are used */
 	double pair_limit;
 	uint32_t n_types;
 	struct gandiva_job *job;

@@ -2,7 +2,7 @@
 /*
  * Equal shares of the cluster (Chaudhary et al., "Balancing Efficiency and Fairness in Heterogeneous GPU Clusters for Deep Learning",
  * EuroSys 2020). rules=own: users have equal tickets, and the jobs of a user share its GPUs equally. rules=gavel: the reduction of the
- * published simulators, N / n of the time for each of n jobs, whatever its GPUs. Trading between users is not modelled. The rounds are
+ * published simulators, N / n of the time for each of n jobs, regardless of its GPUs. Trading between users is not modelled. The rounds are
  * those of gavel.c.
  */
 #include "gavel.h"

@@ -229,7 +229,7 @@ static bool count_round(struct gavel *g)
 	return any;
 }
 
-/* Jobs on GPUs are found without a look at each. */
+/* Finds the jobs on GPUs without visiting all jobs. */
 static bool any_runs(const struct gavel *g, struct orr_jobs *w)
 {
 	bool runs = orr_free_gpus(w) < orr_total_gpus(w);

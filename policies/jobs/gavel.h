@@ -118,7 +118,7 @@ struct gavel {
 	bool has_had_round;
 };
 
-/* ---- policies of Gavel's rounds: gavel.c, and a file each for the allocations with a name of their own ---- */
+/* ---- policies of Gavel's rounds: gavel.c, and one file for each allocation that has its own policy ---- */
 
 #define GAVEL_ROUND_PARAMS                                                                                                            \
 	ORR_PARAM_TIME("round", "360s", "length of a round"),                                                                         \

@@ -171,8 +171,8 @@ static void note_isolated(struct input *in)
 
 /* ---- equal shares ---- */
 
-/* Gives each job N / n of the time of each type, whatever its GPUs, scaled down to at most all of its time (Gandiva_fair as the published
- * simulators reduce it). */
+/* Gives each job N / n of the time of each type, regardless of its GPUs, scaled down to at most all of its time (Gandiva_fair as the
+ * published simulators reduce it). */
 static void equal_time(struct input *in)
 {
 	const struct gavel_problem *p = &in->problem;
@@ -184,7 +184,7 @@ static void equal_time(struct input *in)
 			in->x[j * p->n_types + t] = p->gpus_of_type[t] / (double)p->n_jobs / fmax(1, all);
 }
 
-/* One claim on a divisible quantity, and what it gets. */
+/* One claim on a divisible quantity, and its part. */
 struct claim {
 	double most, gets;
 	size_t key; /* user, then member */

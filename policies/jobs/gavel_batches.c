@@ -10,7 +10,7 @@ enum { STATIC, ACCORDION, GNS, N_MODES };
 enum { LM, RECOMMENDATION, RESNET18, RESNET50, TRANSFORMER, N_MODELS };
 enum { MOST_FAILURES = 5, RESTART_S = 20, LONG_S = 115 };
 
-/* Samples of an epoch, least and greatest batch, as the published code has them. */
+/* Samples of an epoch, smallest and largest batch, as in the published code. */
 static const struct {
 	const char *name;
 	double samples, least, most;
@@ -212,7 +212,7 @@ static bool is_critical(const struct gavel_batch_state *s, double epoch)
 	}
 }
 
-/* Returns the batch that the gradient noise scale asks for in an epoch: of the last row that has begun. */
+/* Returns the batch that the gradient noise scale requests in an epoch: that of the last row that has begun. */
 static double scheduled(const struct gavel_batches *b, const struct gavel_batch_state *s, double epoch)
 {
 	double batch = s->first_batch, from = -1;

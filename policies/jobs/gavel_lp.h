@@ -18,7 +18,7 @@
  *	            rho is Themis' (Mahajan et al., NSDI 2020); `isolated` is the time that
  *	            the steps done so far would have taken on an equal share
  *	min-duration max min_m  thr(m, X) / left                                     (makespan; its inverse is the makespan)
- *	water-filling as max-min; then, with the jobs that cannot get more kept at their value, the least of the others is maximised, and
+ *	water-filling as max-min; then, with the jobs that cannot get more kept at their value, the smallest of the others is maximised, and
  *	            so on, until no job can get more: the lexicographic max-min
  *
  * Ties: of all optima, the one with the highest throughput of job 0, then of job 1, and so on; then the one with the most time on

@@ -6,8 +6,8 @@
  *
  * 1. Jobs in ascending order of remaining time x GPUs (`order`; ties: order of submission) are offered GPUs, each together with the next
  * jobs of its size as if they were one group of `pack` jobs; the jobs of these groups are the candidates.
- * 2. If the candidates ask for more GPUs than there are, groups of equal size are merged by matchings of the greatest total weight, up
- *    to four times, the largest sizes first. The weight is the use of the resources: sum of all stages / (4 x period).
+ * 2. If the candidates request more GPUs than the cluster has, groups of equal size are merged by matchings of the greatest total weight,
+ * up to four times, the largest sizes first. The weight is the use of the resources: sum of all stages / (4 x period).
  * 3. Groups slower than their members one after the other are dissolved.
  * 4. Groups start by size, the largest first; with rules=own, in the order of their first members.
  *
@@ -147,7 +147,7 @@ static void list_add(struct muri_list *list, struct muri_job *x)
 	list->v[list->n++] = (struct muri_group){ .member = { x }, .n = 1, .gpus = x->gpus };
 }
 
-/* Lists the candidates, in order, each as a group of its own. */
+/* Lists the candidates, in order, each as a separate group. */
 static void find_candidates(struct muri *m, struct orr_jobs *w)
 {
 	uint32_t free = orr_total_gpus(w);

@@ -33,7 +33,7 @@ struct muri_list {
 
 /* muri_groups.c */
 
-/* Merges groups until the GPUs that they ask for fit `total`, by matchings of the greatest weight among groups of equal size, or until no
+/* Merges groups until the GPUs that they request fit `total`, by matchings of the greatest weight among groups of equal size, or until no
  * groups can be merged. pack: largest number of jobs in a group. window: largest number of groups in one matching. */
 void muri_merge(struct orr_jobs *w, struct muri_list *list, uint64_t total, uint32_t pack, uint32_t window);
 /* Dissolves groups whose jobs would be faster one after the other. */

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Rounds of matching: the reference has as many as jobs fit in a group. */
+/* Number of rounds of matching: the largest number of jobs in a group, as in the reference. */
 enum { ROUNDS = 4 };
 static const double scale = (double)(INT64_C(1) << 40);
 

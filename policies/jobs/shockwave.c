@@ -253,7 +253,7 @@ static void apply(struct shockwave *s, struct orr_jobs *w)
 				orr_try_start(w, s->member[i].job);
 }
 
-/* Jobs on GPUs are found without a look at each. */
+/* Finds the jobs on GPUs without visiting all jobs. */
 static bool any_runs(const struct shockwave *s, struct orr_jobs *w)
 {
 	bool runs = orr_free_gpus(w) < orr_total_gpus(w);

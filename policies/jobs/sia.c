@@ -6,11 +6,11 @@
  * A job's options on a type are 1, 2, 4, .. GPUs of one node, and then whole nodes. It starts on one GPU and at most doubles its largest
  * number so far. A job that does not adapt has the sizes that it offers. A job that has started less than `restart` ago keeps its GPUs.
  *
- * The chosen GPUs are placed type by type: jobs whose option is unchanged remain; the others go, largest first, to the fullest node with
- * room. If more GPUs are used when all jobs of the type are placed again, largest first, they are: all find room if nodes are equal and
- * have a power of two GPUs. On other nodes, a job that finds no room continues with its former GPUs where these are free, or waits. The
- * rest of a request that no node can hold beside whole nodes is split among nodes. The program considers neither CPUs nor memory: a job for
- * which they do not suffice there is placed by the run's rule, or on fewer GPUs.
+ * The chosen GPUs are placed type by type: jobs whose option is unchanged keep their GPUs; the others are placed, largest first, on the
+ * fullest node with room. If this uses more GPUs, all jobs of the type are placed again, largest first. Then all find room if nodes are
+ * equal and have a power of two GPUs. On other nodes, a job that finds no room continues with its former GPUs where these are free, or
+ * waits. The rest of a request that no node can hold beside whole nodes is split among nodes. The program considers neither CPUs nor
+ * memory: a job for which they do not suffice there is placed by the run's rule, or on fewer GPUs.
  *
  * rules=own: costs are exact. rules=sia: costs are rounded to 2 decimals, as in the published code, where ties result.
  */
@@ -47,7 +47,7 @@ struct member {
 	struct sia_option option; /* present: type, GPUs; gpus 0: none */
 	struct sia_option wanted;
 	struct sia_option before; /* until this decision */
-	uint32_t *size;           /* the sizes up to `known` that a job offers which is elastic and does not adapt, ascending */
+	uint32_t *size;           /* elastic job that does not adapt: the sizes up to `known` that it offers, ascending */
 	size_t n_sizes, cap_sizes;
 	uint32_t known;
 };
@@ -335,7 +335,7 @@ static void stop(struct orr_jobs *w, struct member *m)
 	m->option.gpus = 0;
 }
 
-/* Returns whether no node can hold what is left of a request when it has all the largest nodes. */
+/* Returns whether no node can hold the rest of a request that has all the largest nodes. */
 static bool must_split(const struct type *type, uint32_t gpus)
 {
 	uint64_t whole = (uint64_t)type->nodes * type->node_gpus;
@@ -378,7 +378,7 @@ static size_t find_room(struct sia *s, const struct type *type, uint32_t gpus)
 	return 0;
 }
 
-/* As find_room(), for a job that needs CPUs or memory too: uses the GPUs of a node for which these are free. */
+/* Like find_room(), for a job that also needs CPUs or memory: uses the GPUs of a node for which these are free. */
 static size_t find_room_for(struct sia *s, struct orr_jobs *w, const struct member *m)
 {
 	const struct type *type = &s->type[m->wanted.type];
@@ -472,7 +472,7 @@ static size_t list_members(const struct sia *s, uint32_t t, bool all, struct ord
 	return n;
 }
 
-/* Returns the GPUs for which those of list_members() would find room. */
+/* Returns the number of GPUs that the members of list_members() would get. */
 static uint64_t room_for(struct sia *s, struct orr_jobs *w, uint32_t t, bool all, struct order *order)
 {
 	uint64_t gpus = 0;
@@ -521,7 +521,7 @@ static void place(struct sia *s, struct orr_jobs *w)
 		make_room(s, w, t, order);
 		start_all(s, w, t, order);
 	}
-	for (size_t i = 0; i < s->n; i++) /* the program wants what the nodes cannot hold */
+	for (size_t i = 0; i < s->n; i++) /* the program chose more than the nodes can hold */
 		if (s->member[i].wanted.gpus && !s->member[i].option.gpus)
 			s->member[i].wanted = s->member[i].before;
 	for (uint32_t t = 0; t < s->n_types; t++)

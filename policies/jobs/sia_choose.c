@@ -5,7 +5,7 @@
 #include <math.h>
 
 static const double NOT_ALLOWED = 1e-4, MOST_COST = 3000;
-/* Ties are broken by a cost per GPU that is small beside the steps of rounded costs (0.01). */
+/* Ties are broken by a cost per GPU that is small compared with the steps of rounded costs (0.01). */
 static const double TIE_SHARE = 0.004, OWN_TIE_SHARE = 1e-6;
 
 void sia_normalise(const struct sia_problem *p, struct sia_job *job)

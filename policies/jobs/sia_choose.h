@@ -38,7 +38,7 @@ struct sia_problem {
 	bool is_rounded; /* rules=sia: A in float32, rounded to 2 decimals, at most 3000; an option that is not allowed has S = 1e-4 */
 };
 
-/* Divides the goodputs of a job's options by the least of those that are allowed. */
+/* Divides the goodputs of a job's options by the smallest of those that are allowed. */
 void sia_normalise(const struct sia_problem *p, struct sia_job *job);
 /* Sets the costs of a job's options. */
 void sia_costs(const struct sia_problem *p, struct sia_job *job);

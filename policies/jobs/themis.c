@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Finish-time fairness as Gavel reduces Themis: the allocation with the least largest finish-time ratio rho, by linear programs (Mahajan et
- * al., "Themis: Fair and Efficient GPU Cluster Scheduling", NSDI 2020, defines rho; Narayanan et al., OSDI 2020, section 4.2). Themis'
+ * Finish-time fairness as Gavel reduces Themis: the allocation with the smallest maximum finish-time ratio rho, by linear programs (Mahajan
+ * et al., "Themis: Fair and Efficient GPU Cluster Scheduling", NSDI 2020, defines rho; Narayanan et al., OSDI 2020, section 4.2). Themis'
  * auction and leases are not modelled. The rounds are those of gavel.c.
  */
 #include "gavel.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* time_left.h - the time that a job still needs, as its iterations or an estimate of its run time tell */
+/* time_left.h - the time that a job still needs, from its iterations or an estimate of its run time */
 #ifndef ORR_POLICIES_TIME_LEFT_H
 #define ORR_POLICIES_TIME_LEFT_H
 

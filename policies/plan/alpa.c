@@ -5,7 +5,7 @@
  *
  *	T = min over cuts and submeshes of sum of t_i + (M - 1) max of t_i
  *
- * For every candidate t_max of the largest t, F(j, n) is the least sum of t over stages that cover pieces j.. with n GPUs and
+ * For every candidate t_max of the largest t, F(j, n) is the smallest sum of t over stages that cover pieces j.. with n GPUs and
  * have no t above t_max. Candidates above the best T / M are left out. A submesh is a power of two of the GPUs of one node, or
  * whole nodes. t of a stage is the time of a micro-batch with the best degrees (data parallel, shards) on its submesh, plus 1/M
  * of the time of its gradients' all-reduce. Shards stay within a node. Alpa's intra-operator pass (an integer program) is not

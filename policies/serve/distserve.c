@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * DistServe: prefill and decode on instances of their own (Zhong et al., "DistServe: Disaggregating Prefill and Decoding for
+ * DistServe: prefill and decode on separate instances (Zhong et al., "DistServe: Disaggregating Prefill and Decoding for
  * Goodput-optimized Large Language Model Serving", OSDI 2024), in the version of its simulator (LLMServe/DistServe 82831f1,
  * simdistserve).
  *
@@ -63,7 +63,7 @@ static uint32_t pick_prefill(const struct distserve *d, const struct orr_serve *
 	return best;
 }
 
-/* Returns the decode instance with the fewest decodes, waiting for its first worker or on their way. */
+/* Returns the decode instance with the fewest decodes, waiting for its first worker or in transit. */
 static uint32_t pick_decode(const struct distserve *d, const struct orr_serve *w, orr_req r)
 {
 	uint32_t best = ORR_NO_REPLICA;
@@ -138,7 +138,7 @@ static void sort_returned(struct distserve *d, struct orr_serve *w, uint32_t rep
 		orr_fifo_push(w, &x->worker[0].decodes, r);
 }
 
-/* ---- what a worker takes ---- */
+/* ---- batches of a worker ---- */
 
 /* Lists prompts for the first stage from the head of the queue; returns their number. */
 static uint32_t take_prompts(struct distserve *d, struct orr_serve *w, uint32_t replica)

@@ -55,7 +55,7 @@ struct irina_gpus {
 
 void irina_begin(struct irina_gpus *s, struct orr_serve *w);
 void irina_end(struct irina_gpus *s);
-/* Returns whether every model is loaded wherever it may run. */
+/* Returns whether every model is loaded on every GPU on which it may run. */
 bool irina_all_loaded(const struct irina_gpus *s, const struct orr_serve *w);
 
 /* Makes a task of one request; NULL: the request was refused. */
@@ -69,7 +69,7 @@ double irina_last_end(const struct orr_serve *w, const struct irina_gpu *g);
 
 void irina_push_back(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, struct task *t);
 void irina_push_front(struct irina_gpus *s, uint32_t gpu, struct task *t);
-/* Returns by how much later the last run may end, by the projection, before a waiting task becomes late that is now in time.
+/* Returns the largest delay of the end of the last run with which, by the projection, every waiting task that is now in time stays in time.
  * Requires keeps_heaps. */
 double irina_spare(const struct orr_serve *w, struct irina_gpu *g);
 /* Aborts a running task and returns it; it is then on no list. */

@@ -574,7 +574,8 @@ static void schedule(void *self, struct orr_serve *w, uint32_t server)
 
 /* ---- routing ---- */
 
-/* A replica whose cache can never hold the request is chosen for no decode, and for a prompt only if there is no other. */
+/* A replica whose cache can never hold the request is never chosen for a decode, and chosen for a prompt only if no other replica exists.
+ */
 static uint32_t least_loaded(const struct splitwise *s, const struct orr_serve *w, orr_req r, bool is_decode)
 {
 	uint32_t best = ORR_NO_REPLICA;

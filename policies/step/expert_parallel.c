@@ -203,7 +203,7 @@ static orr_op kernel(const struct parallel *p, struct orr_step *s, enum kernel k
 	return op;
 }
 
-/* The backward of a combine goes the ways of a dispatch, and the other way round. */
+/* The backward pass of a combine sends the messages of a dispatch, and vice versa. */
 static orr_op transfer(const struct parallel *p, struct orr_step *s, enum send i, orr_op after, orr_op and_after)
 {
 	static const char *const names[] = { "dispatch F", "combine F", "dispatch B", "combine B" };

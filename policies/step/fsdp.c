@@ -15,7 +15,7 @@
  * backward_prefetch=post the next gather is issued between a backward pass and its reduce-scatter, with none after both.
  *
  * shard below the number of GPUs is hybrid sharding: groups of `shard` GPUs each hold the model, and an all-reduce of the shards
- * of the gradients over the groups follows each reduce-scatter, on a communicator of its own.
+ * of the gradients over the groups follows each reduce-scatter, on a separate communicator.
  */
 #include "replicas.h"
 

@@ -39,7 +39,7 @@ uint32_t pipe_slowest_gpu(const struct pipeline *p, const struct orr_step *s, ui
 /* Routes tokens, and replaces the times of the parts by those of their segments. */
 int pipe_measure_experts(
 	struct pipeline *p, struct orr_step *s, const struct orr_args *args, const struct orr_step_facts *f, struct orr_error *err);
-/* Returns the parameters of a stage on a lane, and in *experts those of routed experts, which ep lanes divide. */
+/* Returns the parameters of a stage on a lane. *experts receives the parameters of routed experts, which ep lanes divide. */
 double pipe_params_of(const struct pipeline *p, uint32_t stage, uint32_t lane, double *experts);
 /* Makes the collectives of keys and values over the GPUs that share sequences, one for each attention. */
 orr_op pipe_among_context(

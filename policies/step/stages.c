@@ -44,7 +44,7 @@ static double work_s(const struct orr_step *s, const struct stage_terms *t, uint
 }
 
 /*
- * Computes best[k][j], the least possible length of the longest of stages 0..k on pieces 0..j-1; from[k][j] is the start of
+ * Computes best[k][j], the smallest possible length of the longest of stages 0..k on pieces 0..j-1; from[k][j] is the start of
  * stage k then. It is the minimum over i of max(best[k-1][i], sum of pieces i..j-1). The first term increases with i and the
  * second decreases, so the minimum is at their crossing. sum: prefix sums on the stage's device.
  */

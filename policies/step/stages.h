@@ -60,7 +60,7 @@ void stage_measure(
 	const struct orr_step *s, const struct stage_terms *t, uint32_t device, uint32_t first, uint32_t layers, struct stage *out);
 
 /* Returns the parameters of the embedding's table if the output layer uses it. A shared output layer is a product after the blocks
- * without parameters of its own; the first and the last stage both hold the table and sum its gradients. 0: not shared. */
+ * without its own parameters; the first and the last stage both hold the table and sum its gradients. 0: not shared. */
 double stage_tied_params(const struct orr_step *s);
 
 /* Declares the memory of weights, gradients and optimizer state for `params` parameters. The state is sharded over state_shards

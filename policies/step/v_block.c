@@ -9,10 +9,10 @@
  *	V-Min    s, 2p-s-1, 2p+g+s, 4p+g-s-1           g = 2 if 3 divides p, else 0
  *	V-Half   2s, 3p-s-2, 3p+g+2s-1, 6p+g-s-2       g = 3 if p is even, else 0
  *
- * and the W's in the two free slots. Repeating it gives the order of F and B, and the limit on activations: the most that a stage
- * of the repeated block holds. The order is then squeezed: an op starts as early as possible; while the next op of the order
- * waits for its input, a later F or B whose input is there may go first, if it fits under the limit at every point that it skips;
- * W's fill other waits, or make room. Of the settings below the one with the least makespan is kept, the first of equals.
+ * and the W's in the two free slots. Repeating it gives the order of F and B, and the limit on activations: the largest number that a stage
+ * of the repeated block holds. The order is then squeezed: an op starts as early as possible; while the next op of the order waits for its
+ * input, a later F or B whose input has arrived may go first, if it fits under the limit at every point that it skips; W's fill other
+ * waits, or make room. Of the settings below the one with the smallest makespan is kept, the first of equals.
  *
  * The order of the blocks and the limit are the paper's. The rules of squeezing are ours; the authors' code has other rules
  * (docs/models/step-zero-bubble.md compares).
@@ -31,13 +31,14 @@ struct item {
 	uint8_t k;   /* enum slot */
 	bool is_done;
 	uint32_t micro;
-	int32_t level; /* activations after the item if every W follows its backward at once; of pulled items, wherever they are now */
+	int32_t level; /* activations after the item if every W follows its backward at once; of pulled items, regardless of their present
+			  position */
 };
 
 /* When a W may delay the next op: never; always; if at least half of it fits into the wait; if another stage has waited more. */
 enum delay { DELAY_NEVER, DELAY_ALWAYS, DELAY_HALF, DELAY_BALANCED, DELAYS };
 /*
- * Which later ops may go first: none; any, if the arrival of the next op's input is known; any; any forward, but no backward.
+ * Rule for later ops that go first: none; any, if the arrival of the next op's input is known; any; any forward, but no backward.
  */
 enum pull { PULL_NONE, PULL_KNOWN, PULL_ANY, PULL_FORWARD, PULLS };
 /* Part of a pulled op that has to fit into the wait, in halves. */
@@ -102,7 +103,7 @@ static int32_t between(uint32_t from, uint32_t to, uint32_t at)
 	return begun - ended;
 }
 
-/* Returns the most activations that stage s of the repeated block holds, with the W's in the better of two ways. */
+/* Returns the largest number of activations that stage s of the repeated block holds, with the better of two positions of the W's. */
 static int32_t block_peak(slots_of slots, uint32_t p, uint32_t s)
 {
 	uint32_t x[SLOTS], free_slot[PERIOD], n = 0;

@@ -5,7 +5,7 @@
  * Chunk 0 goes down the stages, chunk 1 comes back, so the loss is on stage 0. Limit: the activations of 1F1B (2p of half the
  * size). Warm-up forwards, then 2m rounds of one backward and one forward per stage; W's, first in, first out over both chunks, fill
  * the waits. Four settings (fill before B, fill before F), each repeated with the waits of the last result as allowances until it
- * gets no better. The result with the least largest wait is kept, the first of equals.
+ * gets no better. The result with the smallest maximum wait is kept, the first of equals.
  *
  * Slots: F and f are the forwards of chunks 0 and 1. Of backwards, B is that of chunk 1, which comes first, b that of chunk 0.
  */

@@ -8,7 +8,7 @@
 
 /* ---- count ---- */
 
-/* Places on the shared GPU, on any node, with the least sufficient room; else on a new GPU. */
+/* Places on the shared GPU, on any node, with the smallest sufficient room; else on a new GPU. */
 static bool share_anywhere(struct pool *p, const struct pool_request *r, uint32_t type)
 {
 	for (uint32_t n = bitset_next(&p->any_open[type], 0); n != BITSET_END; n = bitset_next(&p->any_open[type], n + 1)) {

@@ -16,7 +16,7 @@
  *                of Fragmentation", USENIX ATC 2023, section 4); larger jobs as
  *                consolidate
  *
- * A request for a part of a GPU takes the shared GPU with the least sufficient room on the chosen node. If there is none, it
+ * A request for a part of a GPU takes the shared GPU with the smallest sufficient room on the chosen node. If there is none, it
  * opens a whole GPU.
  */
 #ifndef ORR_CLUSTER_PLACEMENT_H

@@ -37,7 +37,7 @@ struct pool_alloc {
 	uint32_t n, type; /* type CLUSTER_NO_TYPE: CPUs only */
 	int64_t cpu_milli, mem_mib;
 	uint32_t gpus;
-	bool is_beside; /* the GPUs belong to another allocation of the same pieces; this one has CPUs and memory of its own */
+	bool is_beside;               /* the GPUs belong to another allocation of the same pieces; this one has its own CPUs and memory */
 	struct pool_piece one, *many; /* n is 1: `one`; larger: `many` */
 };
 

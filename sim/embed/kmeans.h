@@ -9,7 +9,7 @@
  * centroid without vectors does not move. With weights, means and the initialisation are weighted.
  *
  * No distance is pruned, so the number of multiply-adds is a formula: n k dim per assignment. The nearest centroid is the one
- * with the least |c|^2 / 2 - x . c in single precision, summed over the dimensions in order; ties go to the first. Results are
+ * with the smallest |c|^2 / 2 - x . c in single precision, summed over the dimensions in order; ties go to the first. Results are
  * the same bits for any number of threads and any processor.
  *
  * Vectors are rows of `stride` floats, a multiple of SIMD_LANES; those after dim are 0. Rows are aligned to 64 bytes.

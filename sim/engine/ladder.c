@@ -9,7 +9,7 @@ enum {
 	CHUNK_BLOCKS = 255, /* blocks per chunk, with room to align: 64 KiB */
 	SHORT_BLOCKS = 2,   /* a bucket of at most this size is sorted instead of divided */
 	PER_BUCKET = 8,     /* target number of entries per bucket of a finer rung */
-	FEW_BUCKETS = 1024, /* a rung may have this many buckets, whatever the number of entries */
+	FEW_BUCKETS = 1024, /* a rung may have this many buckets, regardless of the number of entries */
 	PER_BIG_BUCKET =
 		16, /* target number of entries per bucket if a rung has more than FEW_BUCKETS buckets: half-full blocks waste memory */
 	MAX_BUCKETS = 8192 /* limit on buckets that keeps the tails of all lists in the L2 cache */

@@ -29,7 +29,7 @@ uint64_t watch_enter(struct watch *x, const char *what, int64_t now_ns, uint64_t
 void watch_job(struct watch *x, uint64_t number); /* sets the number that the callback now handles */
 void watch_again(struct watch *x);                /* starts the time limit again, within a callback */
 /* Leaves the callback. If another one is still open, the policy has left it by longjmp() or an exception, and the state of the run is
- * lost: a process of its own ends by abort(). */
+ * lost: a separate process ends by abort(). */
 void watch_leave(struct watch *x, uint64_t call);
 
 /*

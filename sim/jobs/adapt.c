@@ -30,7 +30,7 @@ struct noise_rows {
 /* Rows of one epoch of an application: row[first .. first + n), in order of batch. */
 struct epoch {
 	size_t first, n;
-	double progress; /* progress at the end of the epoch: the least over batches */
+	double progress; /* progress at the end of the epoch: the smallest over batches */
 };
 
 struct step_time {
@@ -258,7 +258,7 @@ static struct goodput_noise noise_at(const struct adapt *a, uint32_t app, uint32
 	return (struct goodput_noise){ r[i - 1].sqr + part * (r[i].sqr - r[i - 1].sqr), r[i - 1].var + part * (r[i].var - r[i - 1].var) };
 }
 
-/* A way to run: GPUs by node, samples per GPU and pass, passes before the last. */
+/* A choice of placement and batch: GPUs by node, samples per GPU and pass, passes before the last. */
 struct way {
 	const struct goodput_model *model; /* of the GPU type */
 	const char *placement;             /* NULL: the fitted model */
@@ -502,7 +502,7 @@ double adapt_rate(struct orr_jobs *w, struct job *job)
 	for (uint32_t i = 0; i < job->alloc.n; i++)
 		gpus += pool_pieces(&job->alloc)[i].gpus;
 	struct way x = { .model = model_on(w, k->app, job->alloc.type), .nodes = job->alloc.n, .gpus = gpus };
-	if (!(choose_batch(w, job, epoch, &x) > 0)) /* the requested size, whatever the limits */
+	if (!(choose_batch(w, job, epoch, &x) > 0)) /* the requested size, regardless of the limits */
 		x.atomic = fmax(1, x.atomic);
 	put_placement(job, placement);
 	x.placement = w->config->adapt->times.n ? placement : NULL;

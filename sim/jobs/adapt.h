@@ -54,7 +54,7 @@ double adapt_goodput(const struct orr_jobs *w, const struct job *job, uint32_t g
 /* Returns the speed of the requested GPUs, if they were of this type, over their speed on the type of the application's first row; 0: the
  * application has no row for the type, so the world's rate of the type holds. */
 double adapt_type_rate(const struct orr_jobs *w, const struct job *job, uint32_t gpu_type);
-/* Returns the most GPUs that the job can use: max_batch_size / min_local_bsz. */
+/* Returns the largest number of GPUs that the job can use: max_batch_size / min_local_bsz. */
 uint32_t adapt_most_gpus(const struct orr_jobs *w, const struct job *job);
 /* Returns the time at which the present epoch of a running job ends, ns, and the work that is then left. */
 int64_t adapt_epoch_end(const struct orr_jobs *w, const struct job *job, int64_t *left);

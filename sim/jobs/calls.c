@@ -165,7 +165,7 @@ bool calls_schedule(struct orr_jobs *w)
 		quota_sort(w);
 	for (uint32_t i = 0; i < p->n && !w->is_over; i++)
 		schedule(w, w->quotas ? w->quotas->order[i] : i, has_capacity);
-	/* GPUs that one partition released may be of use to those before it. */
+	/* GPUs that one partition released may be useful to the partitions before it. */
 	p->is_due |= p->n > 1 && w->slots.given != given && p->calls_now == 1;
 	if (w->config->check)
 		check_state(w);

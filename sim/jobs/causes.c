@@ -62,7 +62,7 @@ struct reason {
 	const char *text;
 };
 
-/* What a policy states; each partition has a policy of its own. */
+/* What a policy states; each partition has its own policy. */
 struct stance {
 	struct reason *reason;
 	uint32_t n_reasons, cap_reasons;

@@ -75,7 +75,7 @@ void check_state(struct orr_jobs *w)
 		world_fail(w, ORR_EFAIL, NULL, "conservation: %s", wrong);
 }
 
-/* A completed job has done exactly the requested work, in ns, whatever its rates were. If its rate was always 1, its run time is that work
+/* A completed job has done exactly the requested work, in ns, regardless of its rates. If its rate was always 1, its run time is that work
  * plus its start costs. */
 static void check_work(struct orr_jobs *w, const struct job *job)
 {

@@ -384,7 +384,7 @@ static void reused_jobs(struct scenario *s, size_t i, const struct run_result *r
 		mem_free(blocks);
 }
 
-/* Prints the counts over all policies, because they share the cached rates. Runs in processes of their own have rates of their own. */
+/* Prints the counts over all policies, because they share the cached rates. Runs in separate processes have their own rates. */
 static void say_step_runs(const struct scenario *s)
 {
 	const struct jobs_state *t = s->state;

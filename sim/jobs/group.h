@@ -20,7 +20,7 @@ void group_leave(struct orr_jobs *w, struct job *job);
 double group_factor(struct orr_jobs *w, struct job *job);
 /* Books the GPU time of a running job up to now. */
 void group_book(struct orr_jobs *w, struct job *job);
-/* Returns what is wrong with the group of a running job, or NULL. */
+/* Returns a description of the error in the group of a running job, or NULL. */
 const char *group_check(const struct orr_jobs *w, struct job *job);
 
 #endif

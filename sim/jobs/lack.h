@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * lack.h - what the request of a waiting job lacks at present, for the parts of waits (causes.c)
+ * lack.h - the resources that the request of a waiting job lacks at present, for the parts of waits (causes.c)
  */
 #ifndef ORR_JOBS_LACK_H
 #define ORR_JOBS_LACK_H

@@ -127,7 +127,7 @@ static void say_partitions(struct orr_jobs *w)
 	if (q && q->set->n > SHOWN)
 		sbuf_printf(&b, " and %u more partitions", q->set->n - SHOWN);
 	if (q)
-		sbuf_printf(&b, "; each partition has a policy of its own; %s",
+		sbuf_printf(&b, "; each partition has its own policy; %s",
 			!q->borrows                   ? "no borrowing"
 			: q->reclaim == QUOTA_PREEMPT ? "idle quota is lent, and borrowing jobs are stopped for jobs within their quota"
 						      : "idle quota is lent, and jobs within their quota wait for borrowing jobs");

@@ -6,7 +6,7 @@
  * equal calls give equal trees. Order: (key, tie, job number). A walk merges the shapes by a heap of their next jobs. Nodes are
  * pooled; a job's node is found through its slot.
  *
- * Invariant: `least` of a node is the least `second` in its subtree, including the node. So the next job of a shape with second
+ * Invariant: `least` of a node is the smallest `second` in its subtree, including the node. So the next job of a shape with second
  * <= bound is found in O(log n) (a priority search tree: McCreight, SIAM J. Computing 14(2), 1985, on a treap).
  */
 #include "jobs/world.h"
@@ -65,7 +65,7 @@ static bool is_before(const struct node *a, const struct node *b)
 
 struct orr_queue *orr_queue_new(const struct orr_jobs *w)
 {
-	struct orr_queue *q = orr_alloc(1, sizeof *q); /* counted: a policy that does not free it is told */
+	struct orr_queue *q = orr_alloc(1, sizeof *q); /* counted: a policy that does not free it gets an error */
 	q->world = w;
 	q->free_node = NONE;
 	q->random = UINT64_C(0x9e3779b97f4a7c15);

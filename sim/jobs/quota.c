@@ -226,7 +226,7 @@ void quota_waits(struct orr_jobs *w, const struct job *job)
 		change(w, job, 0, own_request(w, job));
 }
 
-/* ---- what a partition may use ---- */
+/* ---- GPUs that a partition may use ---- */
 
 static int64_t allowance(const struct quotas *q, uint32_t partition)
 {

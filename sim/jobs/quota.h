@@ -2,7 +2,7 @@
 /*
  * quota.h - quotas of partitions: what each partition uses, and the part of the cluster that its policy sees
  *
- * Each partition has a policy object of its own, which sees the jobs of the partition only. To this object the cluster has A GPUs:
+ * Each partition has its own policy object, which sees the jobs of the partition only. To this object the cluster has A GPUs:
  *
  *	without borrowing:  A = quota
  *	with borrowing:     A = max(used, sum of all quotas - sum over the others of (used + requested))

@@ -15,8 +15,8 @@ const struct quota_view *quota_view_sums(struct orr_jobs *w);
 /* As above, with the nodes. Time: nodes, and running jobs of the partition, once per change. */
 const struct quota_view *quota_view_nodes(struct orr_jobs *w);
 
-/* Compares the sums of one partition, each time another one, with those over all nodes; its GPUs by node and the jobs that may be stopped
- * with a search of all running jobs. Returns what is wrong, or NULL. */
+/* Compares the sums of one partition, a different one in each call, with the sums over all nodes; its GPUs by node and the jobs that may be
+ * stopped with a search of all running jobs. Returns a description of the difference, or NULL. */
 const char *quota_view_check(struct orr_jobs *w);
 
 #endif

@@ -43,7 +43,7 @@ uint32_t rates_order(const struct orr_jobs *w, const struct job *job, uint32_t t
 double throughput_on_type(const struct orr_jobs *w, const struct job *job, uint32_t type);
 /* Returns the speed on this number of GPUs, relative to the requested number; 0 if the job does not offer this size. */
 double rate_at_size(struct orr_jobs *w, const struct job *job, uint32_t gpus);
-/* Returns the most GPUs of one job by the limit of its user (limits.h); UINT32_MAX: no limit. */
+/* Returns the largest number of GPUs of one job by the limit of its user (limits.h); UINT32_MAX: no limit. */
 uint32_t rates_gpu_limit(const struct orr_jobs *w, const struct job *job);
 /* Returns the largest number of GPUs that an elastic job offers; 0 if the job is not elastic. */
 uint32_t rates_most_gpus(const struct orr_jobs *w, const struct job *job);

@@ -108,7 +108,7 @@ static bool runs_as_listed(const struct wish *x, const struct job *job)
 	return job->state == ORR_JOB_RUNNING && job->held == x->gpus && (x->type == ORR_ANY_TYPE || job->alloc.type == x->type);
 }
 
-/* Finds the running group with the most members of the wish. The others of this group are stopped. */
+/* Finds the running group with the largest number of members of the wish. The others of this group are stopped. */
 static void find_anchor(struct orr_round *r, struct wish *x)
 {
 	uint32_t most = 0;

@@ -41,7 +41,7 @@ struct jobs_state {
 	struct jobs_config config;
 	struct jobs_blocks **blocks; /* blocks by policy, if there are several policies; NULL: the run has none */
 	size_t n_blocks;
-	_Atomic(uint64_t) step_count[STEP_COUNTS]; /* step times simulated for runs in processes of their own (descriptor.c) */
+	_Atomic(uint64_t) step_count[STEP_COUNTS]; /* step times simulated for runs in separate processes (descriptor.c) */
 	atomic_uint *used;                         /* inputs used, by policy: enum jobs_use */
 };
 

@@ -152,7 +152,7 @@ static bool is_bottleneck(const struct state *s, uint32_t link, const double *le
 	return is_one;
 }
 
-/* Fixes the jobs of every bottleneck link, or else the job with the least part; returns false if none is left. Demands only
+/* Fixes the jobs of every bottleneck link, or, without one, the job with the smallest part; returns false if none is left. Demands only
  * decrease, so the parts of the other jobs do not decrease. */
 static bool fix_some(struct state *s, double *least, uint8_t *is_next)
 {

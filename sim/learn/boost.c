@@ -268,7 +268,7 @@ const struct orr_param boost_params[] = { ORR_PARAM_TEXT(
 	ORR_PARAM_REAL("lr", "0.05", 0, 1e6, "initial learning rate; it falls linearly to 0"),
 	ORR_PARAM_REAL("momentum", "0.9", 0, 0.999999, "heavy-ball momentum"),
 	ORR_PARAM_INT("seed", "1", 0, 9e15, "seed of the first ensemble and its images"),
-	ORR_PARAM_INT("seeds", "10", 1, 10000, "ensembles, each with images of its own; accuracies are means"), ORR_PARAM_END };
+	ORR_PARAM_INT("seeds", "10", 1, 10000, "ensembles, each with its own images; accuracies are means"), ORR_PARAM_END };
 
 /* Reads "8|12|16"; returns the number of values, 0 on error. */
 static uint32_t read_list(const struct orr_args *a, const char *name, double most, uint32_t *out, struct orr_error *err)

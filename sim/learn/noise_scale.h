@@ -27,7 +27,7 @@ struct noise_run {
 struct noise_scale {
 	struct learn_config config; /* batch: M0; target, lr; problems with data */
 	double max_samples;
-	double every; /* least number of steps of M0 between two evaluations of loss and phi; later, 2 % of the steps so far */
+	double every; /* minimum number of steps of M0 between two evaluations of loss and phi; later, 2 % of the steps so far */
 };
 
 struct problem;
@@ -36,7 +36,7 @@ struct problem;
  */
 int noise_scale_run(const struct noise_scale *c, const struct problem *p, double batch, uint64_t seed, struct noise_run *out,
 	const double *batches, double *predicted, size_t n_batches, struct orr_error *err);
-/* Makes the problem, or says what the measurement needs. The caller frees it by problem_free(). */
+/* Makes the problem, or returns an error that states what the measurement needs. The caller frees it by problem_free(). */
 struct problem *noise_scale_problem(const struct noise_scale *c, struct orr_error *err);
 
 #endif

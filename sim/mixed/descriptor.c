@@ -5,7 +5,7 @@
  *	{ "world": "mixed",
  *	  "cluster", "placement": "consolidate",
  *	  "jobs":  {..a scenario of the jobs world without world, cluster, placement, policies, failures, seed, until..},
- *	  "serve": {..likewise of the serving world..},
+ *	  "serve": {..the same for the serving world..},
  *	  "policies": ["fifo+vllm", {"policy": "fifo", "serve": "vllm", "label", "set": {..}, "serve_set": {..}}],
  *	  "first": "nobody" or "serve",     (the world that may reclaim GPUs)
  *	  "failures": {"trace", "mtbf", "mttr", "types"}, "prices": "auto", "seed", "until", "record", "policy_timeout" }
@@ -355,7 +355,7 @@ static int run_mixed(
 	return rc;
 }
 
-/* ---- runs in processes of their own ---- */
+/* ---- runs in separate processes ---- */
 
 /* Lists the parts. */
 static size_t parts_of(const struct scenario *s, struct scenario **part)

@@ -216,8 +216,8 @@ uint32_t multi_ring_late_rounds(const struct coll_shape *s)
 	return coll_rings(s) > 1 && islands < s->n ? islands : s->n - 1;
 }
 
-/* Adds a stage of n - 1 rounds. A piece crosses the network at most once per island, so as many rounds have the latency of the network;
- * in the others, messages between islands follow the ones before them. */
+/* Adds a stage of n - 1 rounds. A piece crosses the network at most once per island, so at most one round per island has the latency of the
+ * network; in the others, messages between islands follow the ones before them. */
 static void multi_ring_stage(struct coll_plan *p, const struct coll_shape *s, bool is_scatter)
 {
 	uint32_t late = multi_ring_late_rounds(s);

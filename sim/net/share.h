@@ -5,7 +5,7 @@
  * Max-min fair flows that cross the same link, and no other one, have equal rates: capacity / n (processor sharing; Kleinrock, Queueing
  * Systems II, 4.4). Virtual clock (Parekh and Gallager, IEEE/ACM Transactions on Networking 1(3), 1993): v is the number of bytes that a
  * flow has drained if it started when the link was last empty; dv/dt = capacity / n. A flow of b bytes that starts at v = s has drained at
- * v = s + b, whatever flows start or end before. Its bytes are received one latency later.
+ * v = s + b, regardless of flows that start or end before. Its bytes are received one latency later.
  *
  * Flows end at the same times as in flow.h on one link, where the latency comes first. There is one difference: when a flow is cancelled,
  * the other flows of flow.h speed up one latency earlier.

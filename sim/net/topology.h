@@ -93,7 +93,7 @@ uint32_t topo_route(const struct topo *t, uint32_t src, uint32_t dst, uint64_t k
  * has none. */
 uint32_t topo_nic(const struct topo *t, uint32_t endpoint, bool out);
 
-/* Return nominal values of the route: the least capacity; the sum of latencies. */
+/* Return nominal values of the route: the smallest capacity; the sum of latencies. */
 double topo_bandwidth(const struct topo *t, uint32_t src, uint32_t dst);
 double topo_latency(const struct topo *t, uint32_t src, uint32_t dst);
 

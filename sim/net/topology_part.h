@@ -28,7 +28,7 @@ void topo_part_init(
 void topo_part_free(struct topo_part *p);
 
 /*
- * Returns the part as a topology of its own, whose link i is link[i] of the whole. Capacities are divided by stretch, except
+ * Returns the part as a separate topology, whose link i is link[i] of the whole. Capacities are divided by stretch, except
  * those of links that serve a single GPU. The whole must outlive the part.
  */
 struct topo *topo_part_view(const struct topo *whole, const struct topo_part *p, const uint32_t *link, uint32_t n_links, double stretch);

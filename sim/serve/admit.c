@@ -97,7 +97,7 @@ enum req_reason request_refusal(const struct orr_serve *w, const struct req *q)
 
 /* ---- deadlines ---- */
 
-/* Returns the least latency of a batch over the devices that may run it; INFINITY: the table lacks it. */
+/* Returns the smallest latency of a batch over the devices that may run it; INFINITY: the table lacks it. */
 static double fastest(const struct orr_serve *w, uint32_t model, uint32_t samples, uint32_t length)
 {
 	const struct serve_config *c = w->config;

@@ -40,7 +40,7 @@ void answers_free(struct orr_serve *w)
 	mem_free(w->answer);
 }
 
-/* ---- what policies ask ---- */
+/* ---- queries of policies ---- */
 
 uint32_t orr_req_answers(const struct orr_serve *w, orr_req r)
 {

@@ -268,7 +268,7 @@ orr_run orr_run_start(struct orr_serve *w, uint32_t replica, const struct orr_ba
 	return run_handle(w, run_slot(w, x));
 }
 
-/* ---- what policies ask ---- */
+/* ---- queries of policies ---- */
 
 static bool can_ask(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b)
 {

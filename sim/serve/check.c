@@ -248,14 +248,14 @@ void check_serve_instant(struct orr_serve *w)
 	check_serve_state(w);
 }
 
-/* Bytes of KV caches that were sent have been received, dropped with a replica, or are on their way. */
+/* Bytes of KV caches that were sent have been received, dropped with a replica, or are in transit. */
 static const char *wrong_transfers(const struct orr_serve *w)
 {
 	const struct serve_metrics *m = w->metrics;
 	double ended = m->kv_received + m->kv_dropped, rounding = ROUNDING * m->kv_sent + 1;
 	if (fabs(m->kv_sent - ended - m->kv_moving) > rounding)
-		return "bytes of KV caches that were sent are neither received, dropped nor on their way";
-	return !w->live && fabs(m->kv_moving) > rounding ? "bytes of KV caches are on their way, but no request is live" : NULL;
+		return "bytes of KV caches that were sent are neither received, dropped nor in transit";
+	return !w->live && fabs(m->kv_moving) > rounding ? "bytes of KV caches are in transit, but no request is live" : NULL;
 }
 
 /* Little's law, exact if the run ends empty: the time integral of requests in the system is the sum of their times. */

@@ -163,7 +163,7 @@ const char *front_verify(const struct orr_serve *w)
 		return wrong;
 	double sent = f->sent_in + f->sent_out, known = f->received_in + f->received_out + f->lost + on_their_way(w);
 	return fabs(sent - known) > rounding * (sent + 1)
-		       ? "the bytes sent over links of the front are neither received, lost nor on their way"
+		       ? "the bytes sent over links of the front are neither received, lost nor in transit"
 		       : NULL;
 }
 

@@ -259,7 +259,7 @@ const char *kv_check(const struct orr_serve *w, const struct lane *l, uint64_t m
 	return unused > l->avail ? "the prefix cache keeps blocks that are not free" : NULL;
 }
 
-/* ---- what policies ask ---- */
+/* ---- queries of policies ---- */
 
 uint32_t orr_kv_block_tokens(const struct orr_serve *w, uint32_t replica)
 {

@@ -355,7 +355,7 @@ void orr_resume(struct orr_serve *w, orr_req r)
 	}
 }
 
-/* ---- what policies ask ---- */
+/* ---- queries of policies ---- */
 
 bool orr_is_decoding(const struct orr_serve *w, orr_req r)
 {

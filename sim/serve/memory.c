@@ -267,7 +267,7 @@ bool memory_fits(const struct orr_serve *w, uint32_t replica, const struct memor
 	return fits;
 }
 
-/* ---- the least delay ---- */
+/* ---- the smallest delay ---- */
 
 struct times {
 	double *t;
@@ -288,7 +288,7 @@ static int by_time(const void *a, const void *b)
 }
 
 /*
- * Returns the least delay. Memory is freed only at changes of other runs, so the least delay is 0, the time of a change, or the
+ * Returns the smallest delay. Memory is freed only at changes of other runs, so the smallest delay is 0, the time of a change, or the
  * delay that moves the new run's peak to a change. (With interference the new run shifts later changes: the delay returned
  * fits, but a shorter one might too.)
  */

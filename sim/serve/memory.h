@@ -21,7 +21,7 @@ struct memory_extra {
 double memory_in_use(const struct orr_serve *w, uint32_t replica);
 /* Returns whether the current runs and x fit in memory from now to their ends. x NULL: only the current runs. */
 bool memory_fits(const struct orr_serve *w, uint32_t replica, const struct memory_extra *x);
-/* Returns the least delay at which the run fits; INFINITY: never. */
+/* Returns the smallest delay at which the run fits; INFINITY: never. */
 double memory_fits_after(const struct orr_serve *w, uint32_t replica, struct memory_extra x);
 /* Computes the progress per second of n runs on one replica, given their models (serve.interference). */
 void interference_rates(const struct orr_serve *w, const uint32_t *model, uint32_t n, double *rate);

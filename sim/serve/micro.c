@@ -402,7 +402,7 @@ uint32_t orr_req_stage(const struct orr_serve *w, orr_req r)
 	return q ? q->stage : 0;
 }
 
-/* ---- what policies ask ---- */
+/* ---- queries of policies ---- */
 
 uint32_t orr_micro_stages(const struct orr_serve *w, uint32_t replica)
 {

@@ -56,7 +56,7 @@ const struct orr_param serve_options[] = {
 	ORR_PARAM_INT("weight_group", "128", 0, 1e6, "weights=int4: weights that share a scale and a zero point; 0: none"),
 	ORR_PARAM_REAL("weight_group_bits", "20", 0, 1024, "weights=int4: bits of scale and zero point of a group"),
 	ORR_PARAM_BOOL("quantised_head", false, "the output layer has the format of the weights too"),
-	ORR_PARAM_TIME("host", "0", "time of the host per iteration of a language model by layers, beside that of its file"),
+	ORR_PARAM_TIME("host", "0", "time of the host per iteration of a language model by layers, added to the time in its file"),
 	ORR_PARAM_TIME("host_per_request", "0", "time of the host per request of an iteration"),
 	ORR_PARAM_REAL(
 		"host_gpu_share", "0", 0, 1, "share of an iteration in which the GPU works; the host takes the rest; 0: the engine's"),
@@ -97,14 +97,14 @@ const struct orr_param serve_options[] = {
 	ORR_PARAM_REAL("kv_Bps", "25e9", 1, 1e18, "bytes per second of a KV transfer without a network"),
 	ORR_PARAM_TIME("kv_latency", "0", "latency of a KV transfer; with a network, added to the latencies of its links"),
 	ORR_PARAM_CHOICE("decode_router", "fewest-requests", "fewest-requests|fewest-waiting|round-robin|shortest-iteration",
-		"rule that chooses the decode replica at the end of a prompt, for policies without roles of their own; both numbers "
+		"rule that chooses the decode replica at the end of a prompt, for policies without their own roles; both numbers "
 		"include "
-		"requests on their way; shortest-iteration: least predicted time of an iteration of all its decodes and the request"),
+		"requests in transit; shortest-iteration: least predicted time of an iteration of all its decodes and the request"),
 	ORR_PARAM_CHOICE("decode_admission", "queue", "queue|reserve",
 		"queue: a KV cache is sent at once and waits for blocks at the decode replica; reserve: it waits on the prefill replica "
 		"until a decode replica has blocks for it"),
 	ORR_PARAM_CHOICE("roles", "fixed", "fixed|adaptive",
-		"adaptive: replicas change between the roles prefill and decode by their load, for policies without roles of their own"),
+		"adaptive: replicas change between the roles prefill and decode by their load, for policies without their own roles"),
 	ORR_PARAM_TIME("role_interval", "10s", "with roles=adaptive: time between two decisions"),
 	ORR_PARAM_REAL("role_waiting", "4", 0, 1e9,
 		"with roles=adaptive: a role gets another replica if it has at least this many waiting requests per replica"),

@@ -3,7 +3,7 @@
  * replica.h - a replica, its load, and the groups that requests are routed to (load.c)
  *
  * Invariants: a replica is a member of its group exactly when new requests may go to it (up, not draining, not for decoding
- * alone). The members of a group are sorted by number. In a group's tree, tree[1] is the index of the member with the least
+ * alone). The members of a group are sorted by number. In a group's tree, tree[1] is the index of the member with the smallest
  * load (the first on ties), and tree[i] is the better of tree[2i] and tree[2i+1].
  */
 #ifndef ORR_SERVE_REPLICA_H
@@ -82,7 +82,7 @@ uint32_t group_nth(const struct orr_serve *w, uint32_t model, uint64_t i);
 
 /* Returns the load that the trees compare (orr_router_load()). */
 uint64_t replica_load(const struct orr_serve *w, uint32_t replica);
-/* Returns the candidate with the least load; NONE: no candidate. */
+/* Returns the candidate with the smallest load; NONE: no candidate. */
 uint32_t group_least(const struct orr_serve *w, uint32_t model);
 /* Finds the winners of all trees again, for another load. */
 void groups_compare(struct orr_serve *w);

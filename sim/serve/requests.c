@@ -327,7 +327,7 @@ void req_release_ended(struct orr_serve *w)
 	w->first_ended = w->last_ended = w->ended_told = NONE;
 }
 
-/* ---- what actions begin with ---- */
+/* ---- checks before actions ---- */
 
 static const char *const state_text[] = { "waits", "is in a run", "is resident", "is moving", "has ended" };
 

@@ -34,7 +34,7 @@ struct req {
 	bool is_known;    /* arrive() has been called */
 	bool has_come;    /* autoscaling by rate has counted the request before it was routed */
 	bool is_arriving; /* arrive() is due */
-	bool is_copying;  /* blocks of its prompt are on their way (copy.c); the policy cannot start it */
+	bool is_copying;  /* blocks of its prompt are in transit (copy.c); the policy cannot start it */
 	uint64_t number, session, mark;
 	double arrival_s, deadline_s, first_start_s, first_token_s, last_token_s;
 	uint32_t id, model, replica, samples, priority;

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* ---- what routers see ---- */
+/* ---- queries of routers ---- */
 
 uint32_t orr_candidates(const struct orr_serve *w, uint32_t model)
 {

@@ -6,7 +6,7 @@
  * Invariants: a running run has exactly one pending event: its end or, if it is leaving, the earlier exit point. A run whose input
  * or answers are being sent has a flow on a link of the front (front.h). A run is in one list of its replica: `queued` (sent or
  * waiting for its turn, started with ORR_RUN_QUEUE), or the list of runs that hold the replica, of which n_runs counts those that
- * compute and n_reserved those whose input is in flight. Runs in later pipeline stages (RUN_LATER) are in a list of their own and
+ * compute and n_reserved those whose input is in flight. Runs in later pipeline stages (RUN_LATER) are in a separate list and
  * have one pending event; they hold neither the replica nor memory. Runs whose answers are being sent are in no list. Each request
  * has a list of its runs: req.first_in is the slot of one, and next_in[i] of a run that of the next run of its member i.
  */

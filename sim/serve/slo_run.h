@@ -38,7 +38,7 @@ struct slo_search {
 };
 
 /*
- * Does a search for each policy of the scenario, in parallel; those of plugins run in processes of their own. search: reads a struct
+ * Does a search for each policy of the scenario, in parallel; those of plugins run in separate processes. search: reads a struct
  * slo_search and fills in a struct of `size` bytes. found[i * size]: of policy i. Fails with the error of the first policy that has one;
  * those without are in is_found.
  */

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What a store keeps beside the hash of a block. */
+/* Data that a store keeps with the hash of a block. */
 struct kept {
 	double ready_s; /* end of the write */
 	double bytes;

@@ -30,7 +30,7 @@ void tiers_evicted(struct orr_serve *w, const struct lane *l, uint64_t hash);
 void tiers_computed(struct orr_serve *w, const struct lane *l, uint64_t hash);
 /* Returns the number of hashes [from, most) of the request that can be read by the replica, in unbroken order. */
 uint32_t tiers_run(const struct orr_serve *w, const struct lane *l, const struct req *q, uint32_t from, uint32_t most);
-/* Chooses the hashes [from, from + n) to load so that load and prefill take the least time (serve.kv_load). Changes nothing. */
+/* Chooses the hashes [from, from + n) to load so that load and prefill take the shortest time (serve.kv_load). Changes nothing. */
 struct tier_plan tiers_plan(const struct orr_serve *w, const struct lane *l, const struct req *q, uint32_t from, uint32_t most);
 /* Takes the links for the plan. */
 void tiers_load(struct orr_serve *w, const struct lane *l, const struct req *q, const struct tier_plan *p);

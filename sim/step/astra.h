@@ -50,7 +50,7 @@ int astra_system_parse(const char *name, const char *text, size_t n, struct astr
 
 const char *astra_topology_name(enum astra_topology t);
 
-/* Number of links on the way between two ranks: Ring the shorter way, Switch 2, FullyConnected 1; 0 for equal ranks. */
+/* Number of links on the route between two ranks: Ring in the shorter direction, Switch 2, FullyConnected 1; 0 for equal ranks. */
 uint32_t astra_hops(const struct astra_network *net, uint32_t from, uint32_t to);
 
 #endif

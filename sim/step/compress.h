@@ -8,7 +8,7 @@
  * are sent uncompressed.
  *
  * A message may be part of its layers' gradient (a partition, one tensor, a server's share). It then has the same part of the
- * compressed bytes, whatever its contents.
+ * compressed bytes, regardless of its contents.
  */
 #ifndef ORR_STEP_COMPRESS_H
 #define ORR_STEP_COMPRESS_H
@@ -25,7 +25,7 @@ struct compression {
 	uint64_t warmup_iterations; /* per density */
 	uint32_t rank;
 	double min_rate;  /* PowerSGD: matrices that would shrink by less than this factor are sent uncompressed */
-	double min_elems; /* least number of parameters: smaller layers are sent uncompressed */
+	double min_elems; /* minimum number of parameters: smaller layers are sent uncompressed */
 	double codec_Bps; /* rate of a pass over dense bytes; 0: coding takes no time */
 };
 

@@ -490,7 +490,7 @@ static int write_ranks(struct export *x)
 	return rc;
 }
 
-/* The slowest way between two GPUs as a full mesh; rings, one chunk, no delays. */
+/* The slowest route between two GPUs as a full mesh; rings, one chunk, no delays. */
 static int write_setting(const struct export *x)
 {
 	const struct topo *t = x->s->config->topo;

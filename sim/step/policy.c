@@ -97,7 +97,7 @@ void policy_describe(struct orr_step *s, char *out, size_t size)
 	out[size - 1] = '\0';
 }
 
-/* ---- what ended() may ask for ---- */
+/* ---- actions in ended() ---- */
 
 double orr_step_now(const struct orr_step *s)
 {

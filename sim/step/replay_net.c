@@ -95,7 +95,7 @@ static void release(struct replay *r, uint32_t i)
 
 static void forward(struct engine *e, void *ctx, uint64_t subject, uint64_t arg);
 
-/* Schedules the message's arrival at the next end of its way. */
+/* Schedules the message's arrival at the next node of its route. */
 static void go_on(struct replay *r, uint32_t i)
 {
 	struct message *m = &r->message[i];

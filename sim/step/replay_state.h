@@ -13,8 +13,8 @@
 
 /* ---- the steps of a collective (replay_plan.c) ---- */
 
-/* A collective is cut into chunks; each chunk is a sequence of steps, in which every member sends messages of one size and waits for as
- * many. */
+/* A collective is cut into chunks; each chunk is a sequence of steps, in which every member sends messages of one size and waits for the
+ * same number of messages. */
 struct replay_plan {
 	const struct replay_config *c;
 	enum astra_collective op;

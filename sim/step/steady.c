@@ -13,7 +13,7 @@ static double duration(const struct orr_step *s, size_t k)
 
 /*
  * Equal durations are not sufficient. If workers are not synchronised, a worker that is slightly slower in each iteration may
- * not be the last to end for a long time. So the mean end of all ops must shift by the same time, and as many ops must be in
+ * not be the last to end for a long time. So the mean end of all ops must shift by the same time, and the same number of ops must be in
  * flight.
  */
 static bool has_moved(const struct orr_step *s, size_t k, uint32_t period)

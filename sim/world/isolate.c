@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The helper process, and the side that asks it for runs. */
+/* The helper process, and the functions that request runs from it. */
 #define _GNU_SOURCE /* memfd_create(), pipe2(), ppoll() */
 #include "world/isolate.h"
 
@@ -118,7 +118,8 @@ static void reap(void)
 	}
 }
 
-/* Returns the time during which the process was ready to run but had no processor, in its first thread; 0 if the system does not tell. */
+/* Returns the time during which the process was ready to run but had no processor, in its first thread; 0 if the system does not state it.
+ */
 static double waited_s(pid_t pid)
 {
 	char path[40], text[100];
@@ -204,7 +205,7 @@ static _Noreturn void help(int from)
 	}
 }
 
-/* ---- the process that asks ---- */
+/* ---- the requesting process ---- */
 
 static int to_helper = -1;
 static pid_t helper;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * isolate.h - runs of plugins in processes of their own
+ * isolate.h - runs of plugins in separate processes
  *
  * A helper process is a copy of this one, made while no other thread works, so that no lock is held in it. For each run it
  * forks a child, which inherits all inputs in memory, loads the plugin and runs the whole replication. Shared memory returns
@@ -17,7 +17,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Returns whether the policy runs in a process of its own. */
+/* Returns whether the policy runs in a separate process. */
 bool isolate_has(const struct scenario_policy *p);
 /* Starts the helper, once all scenarios are open. Call it outside parallel regions, before other threads are started. */
 int isolate_start(struct orr_error *err);

@@ -23,7 +23,7 @@ struct scenario_policy {
 	struct registry_entry entry;
 	char *label, *spec;
 	struct orr_args *args;
-	bool is_isolated;                     /* the run loads another plugin beside the policy, so it needs a process of its own */
+	bool is_isolated;                     /* the run loads another plugin in addition to the policy, so it needs a separate process */
 	const struct scenario_policy *beside; /* in a world of parts: the second policy of a pair; else NULL */
 };
 

@@ -141,7 +141,7 @@ struct world {
 	const char *name; /* name, also of the verb, the folder, the kind of policy, and the key of its options */
 	const char *doc;  /* one line */
 
-	/* Policies. A world of parts has no policies of its own: an entry names one policy of each part, "fifo+vllm". */
+	/* Policies. A world of parts does not have its own policies: an entry names one policy of each part, "fifo+vllm". */
 	const struct orr_policy *const *policies; /* built-in policies; ends with NULL */
 	size_t ops_size;
 	const struct world_function *functions;       /* functions; ends with a NULL name */
@@ -191,7 +191,7 @@ struct world {
 	 * progress may be NULL. The result already has its labels. */
 	int (*run)(
 		struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err);
-	/* Data of the state, beyond the result, of a run in a process of its own (world/isolate.h): give() appends the data of run i, and
+	/* Data of the state, beyond the result, of a run in a separate process (world/isolate.h): give() appends the data of run i, and
 	 * take() adds them to the state here, in any thread; false: the bytes are damaged. NULL: plugins of this world run in this
 	 * process. */
 	void (*give)(const struct scenario *s, size_t i, struct sbuf *out);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bench_path - the critical path of the events of a serving run: the most that parallel discrete-event simulation could gain
+ * bench_path - the critical path of the events of a serving run: an upper bound of the gain of parallel discrete-event simulation
  *
  * Wraps vllm and follows what each event depends on. An arrival follows the arrival before it, and the events of every replica whose
  * state the router reads: all of them under jsq, none under round-robin. An event of a replica (the end of an iteration, a
  * schedule() call) follows the replica's last event and the arrivals that were routed to it. All events count 1. The ratio of all
- * events to the longest chain of dependent ones bounds the gain of any parallel execution of this run on any number of processors,
- * whatever its synchronisation (Jefferson and Reiher 1991, supercritical executions aside).
+ * events to the longest chain of dependent ones bounds the gain of any parallel execution of this run on any number of processors, with any
+ * synchronisation (Jefferson and Reiher 1991; supercritical executions are excluded).
  */
 #include <stdlib.h>
 #include <string.h>

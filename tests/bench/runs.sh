@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# bench-runs [RUNS]: a study of many short runs, M/M/1 at load 0.8 with 500 jobs: runs per second, bytes per run, and memory beside
-# that of a tenth of the runs
+# bench-runs [RUNS]: a study of many short runs, M/M/1 at load 0.8 with 500 jobs: runs per second, bytes per run, and memory,
+# compared with that of a tenth of the runs
 set -eu
 orrery=$(realpath "${ORRERY:-./orrery}")
 runs=${1:-100000}

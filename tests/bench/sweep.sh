@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# bench-sweep: a study of 200 runs of unequal length on two threads against one, in alternating pairs. Beside it, what the machine gives
-# two processes of one thread each: virtual cores may share a core, so this ratio may be below 2.
+# bench-sweep: a study of 200 runs of unequal length on two threads against one, in alternating pairs. For comparison, the speed
+# of two processes of one thread each on this machine: virtual cores may share a core, so this ratio may be below 2.
 set -eu
 orrery=$(realpath "${ORRERY:-./orrery}")
 pairs=${1:-5}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The fgd placement against its definition (Weng et al., ATC 2023, sections 3.2 and 4.2) on random requests: every placement is
- * on the lowest node, and its first GPU, with the least growth of the expected fragmentation. Shares are multiples of 1/64, so
+ * on the lowest node, and its first GPU, with the smallest growth of the expected fragmentation. Shares are multiples of 1/64, so
  * all sums are whole numbers and ties are exact.
  */
 #include "base/rng.h"

@@ -182,7 +182,7 @@ static bool counted(struct place *x, uint32_t gpus)
 
 /* ---- parts of a GPU ---- */
 
-/* Finds the shared GPU of a node with the least sufficient room. */
+/* Finds the shared GPU of a node with the smallest sufficient room. */
 static bool tightest(uint32_t n, uint32_t milli, uint32_t *slot)
 {
 	uint32_t best = UINT32_MAX;

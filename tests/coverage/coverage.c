@@ -379,7 +379,7 @@ static void print_summary(void)
 
 /* ---- by metric ---- */
 
-/* Returns the least coverage over the cells of the metric by one method; 2 if no cell is judged. */
+/* Returns the smallest coverage over the cells of the metric by one method; 2 if no cell is judged. */
 static double least_share(const char *metric, int method, bool *is_below)
 {
 	double least = 2;

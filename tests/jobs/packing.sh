@@ -47,8 +47,8 @@ is "$(ends turns.csv 1x1 gandiva --set policy.gandiva.pair_limit=2 --set policy.
 printf 'submit_s,duration_s,gpus,occupancy\n0,180,1,0.5\n0,180,1,0.5\n0,180,1,0.5\n' >pair.csv
 is "$(ends pair.csv 1x1 gandiva --set policy.gandiva.round=60s)" "300 360 360" "gandiva: turns of a job and a pair"
 is "$(ends pair.csv 1x1 gandiva --set policy.gandiva.round=60s --set policy.gandiva.seed=1)" "300 360 300" "gandiva: turns of a pair and a job"
-# The rules of turns, restated: jobs in order of rounds so far, running first, number, each if its GPUs are left. A new job has the least number of
-# rounds of those present. A decision each 60 s, and whenever no job runs.
+# The rules of turns, restated: jobs in order of rounds so far, running first, number, each if its GPUs are left. A new
+# job has the smallest number of rounds of those present. A decision each 60 s, and whenever no job runs.
 cat >turns.awk <<'EOT'
 function before(a, b) { return rounds[a] != rounds[b] ? rounds[a] < rounds[b] : runs[a] != runs[b] ? runs[a] > runs[b] : a < b }
 function decide(   i, k, n, x, left, order) {

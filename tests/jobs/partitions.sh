@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Partitions with quotas, borrowing and reclaiming, and limits per user (docs/models/jobs-partitions.md): cases by hand, causes of waits,
-# messages, and a law: without borrowing, under a placement that counts GPUs, each partition is a cluster of its own.
+# messages, and a law: without borrowing, under a placement that counts GPUs, each partition is a separate cluster.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$(realpath "$ORRERY")
 cd "$work" || exit 1
@@ -123,7 +123,7 @@ for seed in $(seq $traces_of); do
 done
 is "$bad" "" "$traces_of random traces: all jobs end under every policy, and no law is violated"
 
-# ---- each partition is a cluster of its own ----
+# ---- each partition is a separate cluster ----
 # apart TRACE CLUSTER QUOTA POLICIES: compares the partitions of the run with runs of their jobs alone on QUOTA GPUs each
 apart() {
   local queues q p
@@ -140,7 +140,7 @@ apart() {
 }
 awk -v n=150 -v seed=7 -f gen.awk >apart.csv
 is "$(apart apart.csv 1x48 16 fifo,fjf,sjf,smallest-gpu,srtf,srtf-gpu,las,las-gpu,gittins,easy-backfill,conservative-backfill,drf,allox)" "" \
-  "without borrowing, partitions equal clusters of their own: 13 policies"
+  "without borrowing, partitions equal separate clusters: 13 policies"
 
 # The virtual clusters of the Philly trace (column cluster), 20 days.
 trace=$traces/philly/philly.csv.gz
@@ -150,7 +150,7 @@ if need "$trace"; then
     { print $at["submit_s"] "," $at["duration_s"] "," $at["gpus"] ",," $at["queue"] }' sorted.csv >philly.csv
   [ "${ORR_SANITIZED:-0}" = 1 ] && sed -i 2000q philly.csv
   n=$(awk -F, 'NR > 1' philly.csv | cut -d, -f5 | sort -u | wc -l)
-  is "$(apart philly.csv 1x$((64 * n)) 64 fifo,srtf,las,easy-backfill)" "" "$n virtual clusters of Philly with 64 GPUs each equal clusters of their own"
+  is "$(apart philly.csv 1x$((64 * n)) 64 fifo,srtf,las,easy-backfill)" "" "$n virtual clusters of Philly with 64 GPUs each equal separate clusters"
   list=$(awk -F, 'NR > 1 { print $5 }' philly.csv | sort -u | sed 's/$/=64/' | paste -sd,)
   "$orrery" jobs philly.csv --cluster $((8 * n))x8 --policy fifo,srtf,easy-backfill --partitions "$list" --set jobs.borrow=on --set jobs.reclaim=preempt --check \
     -q --no-figures --out lent 2>err || cat err

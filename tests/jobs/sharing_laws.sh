@@ -38,7 +38,7 @@ adapting() {
     n = 4 + int(rand() * 12); for (i = 0; i < n; i++) { wide = rand() < 0.7; t += int(rand() * 120)
       printf "j%d,%d,%s,%d,%d\n", i, t, wide ? "wide" : "net", 1 + int(rand() * 4), wide ? 100 * (1 + int(rand() * 4)) : 64 } }'
 }
-# check TRACE-NUMBER POLICIES ARGUMENTS..: runs, and counts what is wrong
+# check TRACE-NUMBER POLICIES ARGUMENTS..: runs, and counts the violations
 check() {
   local i=$1 left
   if ! "$orrery" jobs "${@:3}" --policy "$2" --check --no-figures -q --out out >/dev/null 2>err; then

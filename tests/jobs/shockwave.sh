@@ -40,7 +40,7 @@ is "$(ends many.csv 2x4 policy.shockwave.error=2 | wc -w)" 60 "estimates that ar
 printf 'submit_s,duration_s,gpus\n0,100000,1\n0,1,1\n0,100000,1\n100,1,1\n' >wait.csv
 is "$(ends wait.csv 1x1 policy.shockwave.k=100 | wc -w)" 4 "weights of any size"
 like "$("$orrery" jobs two.csv --cluster 1x1:v100,1x1:t4 --policy shockwave 2>&1)" "shockwave: expected a cluster with one GPU type" "two types"
-# The authors' 120 jobs (oracles/shockwave): as shipped, the makespan and the worst rho are the least of these policies.
+# The authors' 120 jobs (oracles/shockwave): as shipped, the makespan and the worst rho are the smallest of these policies.
 trace=$data/oracles/shockwave/trace120.csv
 if need "$trace"; then
   "$orrery" jobs "$trace" --cluster 8x4 --policy shockwave,gandiva-fair,max-min,mst,ossp,themis,allox --set policy.gandiva-fair.round=120s --set policy.max-min.round=120s \

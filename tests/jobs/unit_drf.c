@@ -64,7 +64,7 @@ static void when_full(void)
 	static const char csv[] = "submit_s,duration_s,gpus,user\n0,100,3,A\n0,100,2,B\n0,10,1,C\n";
 	static const double wait_start[] = { 0, 100, 100 }, wait_end[] = { 100, 200, 110 };
 	static const double skip_start[] = { 0, 100, 0 }, skip_end[] = { 100, 200, 10 };
-	expect(csv, "1x4", "when_full=wait", wait_start, wait_end, 3, "wait: Algorithm 1 waits for the user with the least share");
+	expect(csv, "1x4", "when_full=wait", wait_start, wait_end, 3, "wait: Algorithm 1 waits for the user with the smallest share");
 	expect(csv, "1x4", "when_full=skip", skip_start, skip_end, 3, "skip: the next user whose job fits starts it");
 }
 

@@ -16,7 +16,7 @@ enum { MOST_JOBS = 5, MOST_WORKERS = 3, MANY = 12 };
 
 /* ---- assignment ---- */
 
-/* Returns the least sum of position x time over all assignments of jobs [job, n) to columns that are not taken. */
+/* Returns the smallest sum of position x time over all assignments of jobs [job, n) to columns that are not taken. */
 static double best_of_rest(size_t job, size_t n, size_t workers, const double *time, unsigned taken)
 {
 	double best = INFINITY;
@@ -50,7 +50,7 @@ static void assignments(void)
 		optimal += fabs(sum - best_of_rest(0, n, workers, time, 0)) < 1e-9;
 	}
 	ok(valid == PROBLEMS, "each job has a place of its own (%d of %d)", valid, PROBLEMS);
-	ok(optimal == PROBLEMS, "the sum of completion times is the least of all assignments (%d of %d)", optimal, PROBLEMS);
+	ok(optimal == PROBLEMS, "the sum of completion times is the smallest of all assignments (%d of %d)", optimal, PROBLEMS);
 	/* Equal jobs on equal workers: the first row takes the last of its cheapest columns in the order highest first, so column 0. */
 	static const double same[] = { 1, 1, 1, 1 }, late[] = { 5, 0 };
 	size_t worker[2], position[2];
@@ -77,7 +77,7 @@ static void by_hand(void)
 	struct gavel_problem serial = { two, 2, single, 1 };
 	ok(!gavel_lp_solve(GAVEL_MIN_DURATION, &serial, x, &value, &err) && fabs(value - 400) < 1e-4 && fabs(x[0] - 0.25) < 1e-6,
 		"least makespan of one GPU: %.6f s", value);
-	/* One job of 400 steps at 2 steps/s on type 0: 200 s, whatever the shorter job does on type 1. */
+	/* One job of 400 steps at 2 steps/s on type 0: 200 s, regardless of the shorter job on type 1. */
 	struct gavel_job wide[] = { { 1, 1, on_both, 0, 0, 400 }, { 1, 1, on_both, 0, 0, 100 } };
 	struct gavel_problem mixed = { wide, 2, one_each, 2 };
 	ok(!gavel_lp_solve(GAVEL_MIN_DURATION, &mixed, x, &value, &err) && fabs(value - 200) < 1e-4, "two types: %.6f s", value);

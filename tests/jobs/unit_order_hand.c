@@ -354,7 +354,7 @@ static bool has_room(const struct load *l, const bool *runs, int j)
 	return l->need[j][0] <= left[0] && l->need[j][1] <= left[1] && l->need[j][2] <= left[2];
 }
 
-/* Starts the first job of the user with the least share, among the users that were not tried yet; returns false if no job starts. */
+/* Starts the first job of the user with the smallest share, among the users that were not tried yet; returns false if no job starts. */
 static bool start_one(const struct load *l, int now, bool skips, bool *runs, double *start)
 {
 	bool tried[USERS + MOST_JOBS] = { false };

@@ -14,7 +14,7 @@ static void set_model(struct jobs_config *c)
 	c->gpu_mem_mib = memory_mib;
 }
 
-/* Starts every job: the first on GPUs of its own, the others beside it. */
+/* Starts every job: the first on its own GPUs, the others beside it. */
 static void all_together(struct orr_jobs *w, double now)
 {
 	orr_job first = orr_job_first(w);

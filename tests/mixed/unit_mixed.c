@@ -164,7 +164,7 @@ static void draw(struct drawn *d, uint64_t number)
 		.seed = number };
 }
 
-/* Returns what is wrong with the outcome, or NULL. */
+/* Returns a description of the fault in the outcome, or NULL. */
 static const char *wrong(const struct mixed_case *c, const struct run_result *r)
 {
 	double held = metric(r, "jobs_gpu_hours") + metric(r, "serve_gpu_hours") + metric(r, "idle_gpu_hours");

@@ -23,8 +23,9 @@ static double sum(const double *v, uint32_t from, uint32_t to)
 }
 
 /*
- * Returns the least possible time of the slowest stage when pieces from..end-1 are placed on all `left` units. longest: time of the slowest
- * stage so far. per_machine = 0: a unit is a GPU; else it is a machine, whose GPUs run every stage of machines as a pipeline of their own.
+ * Returns the smallest possible time of the slowest stage when pieces from..end-1 are placed on all `left` units. longest: time of the
+ * slowest stage so far. per_machine = 0: a unit is a GPU; else it is a machine, whose GPUs run every stage of machines as a separate
+ * pipeline.
  */
 static double brute_pipedream(
 	const struct chain *c, uint32_t from, uint32_t end, uint32_t left, bool is_between, uint32_t per_machine, double longest)

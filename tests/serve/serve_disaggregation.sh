@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Prefill and decode on replicas of their own, at the command line: links of KV caches, parallelism by role, messages.
+# Prefill and decode on separate replicas, at the command line: links of KV caches, parallelism by role, messages.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$(realpath "$ORRERY")
 cd "$work" || exit 1
@@ -57,7 +57,7 @@ said=$("$orrery" serve "poisson:rate=8,n=20,prompt=1000,output=100" --model llam
 is "$(grep -c 'no deployment has the role prefill or decode ("role" of "deployments" in a scenario): every replica does both' <<<"$said")" 1 \
   "policies for roles without roles: said once"
 is "$("$orrery" serve "poisson:rate=8,n=20,prompt=1000,output=100" --model llama2-7b --cluster 2x1:h100 --policy vllm --no-figures 2>&1 | grep -c 'has the role')" 0 \
-  "policies without roles of their own: not said"
+  "policies without their own roles: not said"
 said=$("$orrery" serve "poisson:rate=8,n=20,prompt=1000,output=100" --model llama2-70b --cluster 1x8:h100 --policy vllm --no-figures 2>&1)
 like "$? $said" '^[12] orrery: .*the weights leave no memory for a KV cache \(serve.kv_part=0.9 of 1 GPUs\): expected more GPUs per replica \(--tp, --pp\)' "too little memory: what to change"
 tap_done

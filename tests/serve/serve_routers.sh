@@ -9,7 +9,7 @@ cat >llm.json <<'EOT'
 {"name": "m", "source": "made up", "kind": "llm", "weight_bytes": 0, "kv_bytes_per_token": 100000,
  "closed": {"constant_ms": 20, "token_ms": 0.1, "context_ms": 1e-4, "pair_ms": 0}}
 EOT
-serve() { # ROUTER ARGS..: three replicas with queues of their own
+serve() { # ROUTER ARGS..: three replicas with their own queues
   local router=$1
   shift
   timeout 60 "$orrery" serve poisson:rate=120,n=400 --model one.json --cluster 1x3 --policy fifo --set policy.fifo.queue=per-replica \
@@ -60,7 +60,7 @@ if command -v "${CC%% *}" >/dev/null; then
   is "$? $(printf '%s\n' "$said" | tail -1)" "0 ok: same choices as jsq" "policy new --router: it compiles, runs and does what its test says"
   like "$("$orrery" policy show ./mine.so --router)" '^  --router ./mine.so:weight=1$' "policy show of a plugin"
   said=$(serve ./mine.so:weight=2 --out mine) && cmp jsq/fifo.requests.csv mine/fifo.requests.csv
-  ok $? "a plugin with a parameter, in a process of its own"
+  ok $? "a plugin with a parameter, in a separate process"
   said=$(serve ./mine.so --in-process --out mine2) && cmp jsq/fifo.requests.csv mine2/fifo.requests.csv
   ok $? "a plugin in this process"
   said=$("$orrery" serve poisson:rate=1,n=5 --model one.json --cluster 1x1 --policy ./mine.so 2>&1)

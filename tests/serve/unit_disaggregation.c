@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Prefill and decode on replicas of their own, computed by hand: links that send one KV cache at a time, work started by pipeline
+ * Prefill and decode on separate replicas, computed by hand: links that send one KV cache at a time, work started by pipeline
  * stage, loss of replicas, short memory, messages of impossible actions. All runs are under --check, which compares bytes sent and
  * received.
  *
@@ -75,7 +75,7 @@ static void test_link(void)
 	near_to(end_of(r, 0), 0.062, 1e-12, "independent transfers do not wait");
 	near_to(end_of(r, 1), 0.062, 1e-12, "both decode together");
 	result_free(r);
-	/* Each prefill replica has a link of its own: prompts on two replicas end at 20, caches arrive at 31. */
+	/* Each prefill replica has its own link: prompts on two replicas end at 20, caches arrive at 31. */
 	x.options = "kv_link=fifo kv_Bps=1e6 kv_latency=1ms";
 	r = serve("0,10,3\n0,10,3\n", &(struct pools){ 2, 1, 100, 1, 1 }, x);
 	near_to(end_of(r, 1), 0.051, 1e-12, "a link for each prefill replica");
@@ -91,7 +91,7 @@ static void test_link(void)
 		"work by stage is not speculative");
 }
 
-/* The same times under policies without roles of their own: the world sends requests on. */
+/* The same times under policies without their own roles: the world sends requests on. */
 static void test_other_policies(void)
 {
 	static const struct orr_policy *const policies[] = { &orr_policy_serve_vllm, &orr_policy_serve_sarathi, &orr_policy_serve_orca,

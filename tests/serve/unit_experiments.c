@@ -23,7 +23,7 @@ static void closed_forms(void)
 	near_to(.5 * kv_part_left(.5, .2, 80), .3025, 1e-12, "D12: exposed part of a long transfer");
 }
 
-/* 60 documents of 20 blocks, asked about in turn with one block of its own; then again in another order. */
+/* 60 documents of 20 blocks, asked about in turn with one new block; then again in another order. */
 static char *documents(void)
 {
 	enum { DOCUMENTS = 60, ROUNDS = 8, BLOCKS = 20 };

@@ -3,7 +3,7 @@
  * Micro-batches in flight on replicas with pipeline stages (serve.pipeline=micro-batches), computed by hand: times, fixed members,
  * throughput, loss of a replica, messages of impossible actions. All runs are under --check.
  *
- * With two stages a stage takes 10 ms, whatever the micro-batch contains.
+ * With two stages a stage takes 10 ms, regardless of the contents of the micro-batch.
  */
 #include "tests/serve/llm_run.h"
 #include "tests/tap.h"
@@ -53,7 +53,7 @@ static double first_of(const struct run_result *r, size_t i)
 
 /*
  * Times in ms. The prompt of the first request is in stage 0 from 0 to 10 and in stage 1 to 20. That of the second, which arrives at
- * 5, takes the free slot at once, starts at 10 and ends at 30. Each then decodes in micro-batches of its own: one starts when the
+ * 5, takes the free slot at once, starts at 10 and ends at 30. Each then decodes in its own micro-batches: one starts when the
  * other leaves stage 0.
  */
 static void test_by_hand(void)

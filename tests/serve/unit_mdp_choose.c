@@ -59,7 +59,7 @@ static double balance(const struct menu *m, double target_s, uint32_t *model)
 	return longest / shortest;
 }
 
-/* Returns the least ratio over all choices, by enumeration; *longest: the longest time of a choice with this ratio. */
+/* Returns the smallest ratio over all choices, by enumeration; *longest: the longest time of a choice with this ratio. */
 static double least_ratio(const struct menu *m, double target_s, double *longest)
 {
 	uint32_t choice[4] = { 0 };

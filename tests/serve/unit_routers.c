@@ -24,7 +24,7 @@ static void check_sglang_rule(void)
 {
 	static const uint32_t order[] = { 0, 1 };
 	uint64_t text[1000];
-	/* Loads 20 and 0 are uneven with abs 5, rel 2: the least load, whatever the text is. */
+	/* Loads 20 and 0 are uneven with abs 5, rel 2: the smallest load wins, regardless of the text. */
 	struct sglang_tree *t = sglang_tree_new(2);
 	struct sglang_rule rule = { .threshold = .3, .abs = 5, .rel = 2 };
 	fill(text, 7, 10);

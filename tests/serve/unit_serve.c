@@ -218,8 +218,8 @@ static void stack_case(double at, bool now, double after, double end_c, double e
 	stack_at = at;
 	struct run_result *r = script_run(NULL, "arrival_s,model\n0,c\n0,d\n", options);
 	ok(fits_now == now, "at %g ms it %s", 1000 * at, now ? "fits" : "does not fit");
-	near_to(fits_after, after, 1e-12, "the least delay is right");
-	ok(fits_delayed, "a run fits with the least delay, and not with less");
+	near_to(fits_after, after, 1e-12, "the smallest delay is right");
+	ok(fits_delayed, "a run fits with the smallest delay, and not with less");
 	ok(serve_ends_at(r, (double[]){ end_c, end }, 2), "it ends at %g ms", 1000 * end);
 	result_free(r);
 }

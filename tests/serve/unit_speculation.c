@@ -139,7 +139,7 @@ static void check_batches(void)
 
 /* ---- runs ---- */
 
-/* An iteration takes 10 ms, whatever it does, so its number can be read from the times. */
+/* Every iteration takes 10 ms, so its number can be read from the times. */
 static const char flat_model[] = "{\"name\": \"f\", \"title\": \"t\", \"source\": \"made up\", \"kind\": \"llm\", \"weight_bytes\": 0, "
 				 "\"kv_bytes_per_token\": 1, \"longest\": 1000000, \"closed\": {\"constant_ms\": 10, \"token_ms\": 0, "
 				 "\"context_ms\": 0, \"pair_ms\": 0}}";

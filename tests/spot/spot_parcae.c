@@ -26,7 +26,7 @@ enum { MOST_SHAPES = 128, MOST_MINUTES = 1000, SEGMENTS = 4, HISTORY = 12, MOST_
 static struct orr_error err;
 static const char *data;
 
-/* ---- what was published ---- */
+/* ---- published results ---- */
 
 static const char *const segments[SEGMENTS] = { "hh_55_65", "hl_15_25", "lh_80_90", "ll_10_11" };
 

@@ -20,7 +20,7 @@ struct small {
 	double p, q;
 };
 
-/* Returns the least cost from tick t on. state: 0 idle, 1 spot, 2 on demand; left: remaining ticks of the change-over; done: work
+/* Returns the smallest cost from tick t on. state: 0 idle, 1 spot, 2 on demand; left: remaining ticks of the change-over; done: work
  * done. */
 static double enumerate(const struct small *c, int t, int state, int left, int done)
 {
@@ -37,7 +37,7 @@ static double enumerate(const struct small *c, int t, int state, int left, int d
 	return fmin(best, c->q + enumerate(c, t + 1, 2, wait ? wait - 1 : 0, done + !wait));
 }
 
-/* Returns the least cost for larger cases, with a table over work done, state and remaining change-over, tick by tick. */
+/* Returns the smallest cost for larger cases, with a table over work done, state and remaining change-over, tick by tick. */
 static double tabulate(const struct small *c)
 {
 	static double now[MAX_TICKS + 1][STATES], next[MAX_TICKS + 1][STATES];
@@ -125,7 +125,7 @@ static bool is_sanitized(void)
 	return s && *s == '1';
 }
 
-/* Compares the cost of the plan with the least cost, by one of the two functions above. */
+/* Compares the cost of the plan with the smallest cost, by one of the two functions above. */
 static void test_against(const char *what, double (*best)(const struct small *c), int cases, int least, int most, uint64_t run)
 {
 	int wrong = 0, late = 0, spot_alone = 0, mixed = 0;

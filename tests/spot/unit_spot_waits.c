@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * unit_spot_waits.c - runs without an end of their own: a policy sets a timer each second and trains nothing
+ * unit_spot_waits.c - runs without their own end: a policy sets a timer each second and trains nothing
  *
  * With a deadline the run ends at the 10,000th instant that has only timers. The instants of the deadline and of the last end of a step
  * count.

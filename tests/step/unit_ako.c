@@ -145,8 +145,8 @@ struct watch {
 	double scale;
 	uint64_t begun[MOST], got[MOST][MOST]; /* begun: number of gradients started; got: rounds that have arrived, [from][to] */
 	uint32_t messages, disorder, wrong;
-	int64_t lead, ahead_of_slices; /* largest number of iterations by which a worker was ahead of another worker, and of the slices that
-					  it had received */
+	int64_t lead, ahead_of_slices; /* largest number of iterations by which a worker was ahead of another worker, and by which it was
+					  ahead of the slices that it had received */
 };
 
 static void note_lead(struct watch *w, uint32_t i)

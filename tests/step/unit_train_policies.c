@@ -285,7 +285,8 @@ static void ako(void)
 	each_gradient_once("partitions=5 partition_method=layers", "star:bw=1Gbps,lat=10us");
 }
 
-/* Tests four CONV workers and two FC workers: training on the batches of the CONV workers is synchronous, whichever worker averages. */
+/* Tests four CONV workers and two FC workers: training on the batches of the CONV workers is synchronous, regardless of the worker that
+ * averages. */
 static void stanza(void)
 {
 	struct train_result ring = trained("6x1:v100", &orr_policy_stanza, "fc_workers=2", "max_samples=1600");

@@ -111,7 +111,7 @@ is "$(grep -cE '^r, (fifo|srtf|las): ' find.txt) $(grep -c '"outcome"' find.out)
 sed 's/"find".*/"refine": { "axis": "load", "metric": "wait_mean", "n": 9 } } } }/' find.json >refine.json
 is "$("$orrery" sweep refine.json --json | grep -c '"policy"')" 27 'a refinement tries n points for each policy'
 
-# Two runs that search the same axis, and one that samples it, have values of their own.
+# Two runs that search the same axis, and one that samples it, have their own values.
 sed 's/"runs": { "r"/"runs": { "a"/; s/"tolerance": 0.02 } } } }/"tolerance": 0.02 } },/' find.json >two.json
 sed -n 's/.*"runs": { "r"/"b"/p' find.json >>two.json
 echo '"find": { "axis": "load", "metric": "wait_p99", "below": "6h", "tolerance": 0.02 } },' >>two.json
@@ -224,7 +224,7 @@ EOF
     "$orrery" sweep fails.json --db full.db >full.txt 2>err; status=$?
     is "$status $(grep -c ' fifo  *[0-9]' full.txt)" "1 3" 'failures that cannot be stored: the table is printed'
     like "$(cat err)" 'full.db: .*made full' 'then the error'
-    # The run of fifo is lost, and the failure of the other stored: fifo alone needs as many replications as beside it.
+    # The run of fifo is lost, and the failure of the other stored: fifo needs the same number of replications with and without it.
     sed 's/\[20, 2000, 30\]/[2000]/; s/"metrics":/"stop": { "metric": "completion_mean", "below": 0.01 }, &/' fails.json >stop.json
     "$orrery" sweep stop.json --db stop.db -q 2>/dev/null
     "$orrery" jobs poisson:n=2,rate=1 --cluster 1x1 --policy fifo --db lost.db -q

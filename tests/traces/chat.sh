@@ -49,7 +49,7 @@ ok $? "the generator and its file give the same metrics"
 hit=$(awk -F, '$2 == "prefix_hit_share" { print $3 }' g/summary.csv)
 check "${hit:-0} > 0.3 && ${hit:-0} < 1" "prompts are found in the prefix cache"
 
-# Closed loop: a turn follows the answer to the one before, whatever the load.
+# Closed loop: a turn follows the answer to the previous turn, regardless of the load.
 "$orrery" trace synth chat:n=2000,rate=1,history=false,prompt=exp:100,output=exp:100 --to requests -o h.csv >/dev/null
 is "$(awk -F, 'NR > 1 && $11 != ""' h.csv | wc -l)" 0 "without history there are no hashes"
 serve h.csv --set serve.sessions=grow --set serve.think=10s --out h --check

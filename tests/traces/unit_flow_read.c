@@ -321,12 +321,12 @@ static void test_refusals(void)
 	refused(WORK("\"work_s\":1,\"score\":{}"), "score: expected only one of the keys \"values\", \"law\" and \"sgd\"");
 	refused(WORK("\"work_s\":1,\"score\":{\"law\":\"cubic\"}"), "score.law: expected one of linear|quadratic|random, found \"cubic\"");
 	refused(WORK("\"work_s\":1,\"score\":{\"law\":\"linear\",\"noise\":-1}"), "score.noise: expected");
-	refused(WORK("\"work_s\":1,\"score\":{\"sgd\":{},\"best\":1}"), "score.sgd: expected no other key beside \"sgd\"");
+	refused(WORK("\"work_s\":1,\"score\":{\"sgd\":{},\"best\":1}"), "score.sgd: expected no other key together with \"sgd\"");
 	refused(WORK("\"work_s\":1,\"score\":{\"sgd\":{\"steps\":0}}"), "score.sgd.steps: expected a number from 1 to 1000000, found 0");
 	refused(WORK("\"work_s\":1,\"score\":{\"sgd\":{\"problem\":\"x\"}}"), "problem: expected one of logistic|mlp|least-squares");
 	refused(WORK("\"explore\":3,\"choose\":{}"), "choose: expected either \"explore\" or \"choose\", found {}");
-	refused(WORK("\"explore\":3,\"gpus\":1"), "gpus: expected no such key beside \"explore\", found 1");
-	refused(WORK("\"choose\":{},\"score\":{}"), "score: expected no such key beside \"choose\", found {}");
+	refused(WORK("\"explore\":3,\"gpus\":1"), "gpus: expected no such key together with \"explore\", found 1");
+	refused(WORK("\"choose\":{},\"score\":{}"), "score: expected no such key together with \"choose\", found {}");
 	refused(WORK("\"explore\":0"), "explore: expected a number from 1 to 10000000, found 0");
 	refused(WORK("\"explore\":3"),
 		"f.json: $.operators[0]: operator \"a\" is an explore without a choose: expected one choose of its branches");

@@ -526,7 +526,7 @@ static void check_formats(void)
 	}
 }
 
-/* Tests that at one instant zones come in their order, each with all of its instances. */
+/* Tests that zones are in order at one instant, each with all of its instances. */
 static void check_zones(void)
 {
 	uint32_t wrong = 0, starts = 0;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Each run of a plugin has a process of its own. If the plugin makes it fail, one line of error names the policy and the cause, the exit
-# code is 1, and the run of the other policy is as without the plugin. In four worlds.
+# Each run of a plugin has a separate process. If the plugin makes it fail, one line of error names the policy and the
+# cause, the exit code is 1, and the run of the other policy is as without the plugin. In four worlds.
 . "${srcdir:-.}/tests/tap.sh"
 not_sanitized "a sanitizer handles the signals of the plugins itself"
 : "${CC:=cc}"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Plugins have processes of their own in every command: plans, mixed scenarios, timelines, exports and searches for rates and fleets. The
-# results are those of --in-process; a harm is one error, and the results of the other policies remain.
+# Plugins have separate processes in every command: plans, mixed scenarios, timelines, exports and searches for rates
+# and fleets. The results are those of --in-process; a harm is one error, and the results of the other policies remain.
 . "${srcdir:-.}/tests/tap.sh"
 not_sanitized "a sanitizer handles the signals of the plugins itself"
 : "${CC:=cc}"
@@ -29,7 +29,7 @@ printf 'job_id,submit_s,duration_s,gpus\nalpha,0,10,2\nbeta,1,10,2\ngamma,2,10,2
 run() { # HOW COMMAND..
   HARM=$1 timeout 60 "$orrery" "${@:2}" --policy-timeout 1 2>said
 }
-# same NAME COMMAND..: the same output in a process of its own and here, apart from times
+# same NAME COMMAND..: the same output in a separate process and here, apart from times
 same() {
   local name=$1
   shift

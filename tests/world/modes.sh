@@ -41,7 +41,7 @@ while read -r world other; do
   for how in ${MODES:-$all}; do
     said=$(run "./$world.so,$other" "$how" r.db 2>&1 >shown)
     code=$?
-    # glibc writes a line of its own before it calls abort().
+    # glibc writes a separate line before it calls abort().
     lines=$(grep -vc '^free(): \|^double free \|^munmap_chunk(): \|^malloc(): \|^corrupted ' <<<"$said")
     like "$code $lines $(tail -n 1 <<<"$said")" "^1 1 orrery: policy evil: .*$named" "$world, $how: one error"
     is "$("$orrery" db digest r.db)" "$want" "$world, $how: the database has the other run, unchanged"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Mooncake's Conductor (Qin et al., "Mooncake", FAST 2025, Algorithm 1): the candidate with the least predicted TTFT (conductor_rule.h). If
- * the best prefix of all candidates is more than `threshold` times as long as that of the chosen one, the missing part is copied to it
+ * Mooncake's Conductor (Qin et al., "Mooncake", FAST 2025, Algorithm 1): the candidate with the smallest predicted TTFT (conductor_rule.h).
+ * If the best prefix of all candidates is more than `threshold` times as long as that of the chosen one, the missing part is copied to it
  * before the request starts, so hot prefixes spread. With early_rejection, requests whose predicted TTFT exceeds serve.slo_ttft, or
  * whose predicted time between tokens on the least loaded decode replica exceeds serve.slo_tpot, are shed.
  *
@@ -77,7 +77,8 @@ static double transfer_s(void *ctx, uint32_t i, double tokens)
 	return orr_kv_copy_s(q->w, orr_candidate(q->w, q->model, i), (uint32_t)tokens);
 }
 
-/* Returns the least predicted time of a decode iteration that includes the request, over the replicas that decode; INFINITY: none is up. */
+/* Returns the smallest predicted time of a decode iteration that includes the request, over the replicas that decode; INFINITY: none is up.
+ */
 static double least_tbt_s(const struct orr_serve *w, uint32_t model, uint32_t prompt)
 {
 	double least = INFINITY;

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct conductor_instance {
-	double prefix, queue_s; /* tokens of the prompt in its cache; sum of predicted prefill times that wait there, s */
+	double prefix, queue_s; /* tokens of the prompt in its cache; sum of predicted prefill times of waiting requests, s */
 	double ttft_s;          /* result: transfer + queue + prefill */
 	bool copies;            /* result: the best prefix is copied to the instance first */
 };
@@ -18,8 +18,8 @@ struct conductor_times {
 	double (*transfer_s)(void *ctx, uint32_t i, double tokens);
 };
 
-/* Fills in the results of n >= 1 instances for a prompt of `length` tokens, and returns the one with the least TTFT, the first on ties. The
- * ratio of the best prefix to a prefix of 0 is infinite, if the best prefix is not 0 itself: the paper leaves this open. */
+/* Fills in the results of n >= 1 instances for a prompt of `length` tokens, and returns the one with the smallest TTFT, the first on ties.
+ * The ratio of the best prefix to a prefix of 0 is infinite, if the best prefix is not 0 itself: the paper leaves this open. */
 static inline uint32_t conductor_choose(
 	struct conductor_instance *v, uint32_t n, double length, double threshold, const struct conductor_times *t, double *best_prefix)
 {
