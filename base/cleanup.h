@@ -24,7 +24,7 @@ void cleanup_on_alarm(const char *text);
 struct cleanup;
 struct cleanup *cleanup_add(const char *path);
 /*
- * Calls create(path, mode), which may complete the path, and registers the path. Signals are blocked meanwhile. Returns the
+ * Calls create(path, mode), which may complete the path, and registers the path. Signals are blocked during the call. Returns the
  * value of create(), which is below 0 on failure: then *out is NULL, and errno is that of create().
  */
 int cleanup_create(char *path, int mode, int (*create)(char *path, int mode), struct cleanup **out);

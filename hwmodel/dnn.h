@@ -82,9 +82,9 @@ struct dnn {
 
 /*
  * Loads a model. spec: a name of the catalogue ("resnet50"), a transformer by its dimensions
- * ("gpt:hidden=12288,layers=96,heads=96,seq=2048,vocab=51200", likewise bert:, llama:, moe:, vit:), a vision transformer by its
+ * ("gpt:hidden=12288,layers=96,heads=96,seq=2048,vocab=51200"; also bert:, llama:, moe:, vit:), a vision transformer by its
  * width ("vit:width=384,image=192": 12 layers, heads of 64), a graph network
- * ("gcn:vertices=1000,edges=8000,widths=32-16-4", likewise gat:), a table of measured layers ("FILE.csv:batch=32"), or a file (.json).
+ * ("gcn:vertices=1000,edges=8000,widths=32-16-4"; also gat:), a table of measured layers ("FILE.csv:batch=32"), or a file (.json).
  * An error names the JSON path or the nearest known name.
  */
 struct dnn *dnn_load(const char *spec, struct orr_error *err);

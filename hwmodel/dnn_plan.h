@@ -97,7 +97,7 @@ struct transformer {
 	bool has_qkv_bias;
 	/* Multi-head latent attention; kv_rank 0: none. Keys have nope + rope dimensions, values v_dim. */
 	uint32_t q_rank, kv_rank, nope, rope, v_dim;
-	/* Mixture of experts; experts 0: none. The first `first_dense` layers, and those whose number + 1 is no multiple of moe_every,
+	/* Mixture of experts; experts 0: none. The first `first_dense` layers, and those whose number + 1 is not a multiple of moe_every,
 	 * have a dense MLP of width ffn. */
 	struct dnn_experts moe;
 	uint32_t first_dense, moe_every;

@@ -162,8 +162,7 @@ static void put_styles(struct sbuf *b, const struct chart *c)
 	mem_free(shade);
 }
 
-/* Places the legend in rows from left to right, after its title; returns the number of rows. After the series come the bounds, if there are
- * any. */
+/* Places the legend in rows from left to right, after its title; returns the number of rows. The bounds, if any, follow the series. */
 static size_t put_legend(struct sbuf *b, const struct chart *c, double page_pt)
 {
 	static const double sample_pt = 26, gap_pt = 9, margin_pt = 5;

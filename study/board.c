@@ -28,7 +28,7 @@ struct board {
 	char *path, *next; /* next: name of the new file, which is renamed to path */
 };
 
-/* A progress file that cannot be written is no error, because the runs do not depend on it. */
+/* A progress file that cannot be written is not an error, because the runs do not depend on it. */
 static void write_state(struct board *b)
 {
 	const struct board_state *s = &b->state;

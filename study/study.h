@@ -25,7 +25,7 @@ struct study *study_new(const struct world_output *o);
 int study_add(struct study *s, const cJSON *scenario, const char *where, struct orr_error *err);
 /* Adds n scenarios in this order; the study's threads check them. *failed: the first with an error; those after it are not added. */
 int study_add_all(struct study *s, const cJSON *const *scenario, const char *const *where, size_t n, size_t *failed, struct orr_error *err);
-/* Reuses also the runs of another database, which is only read. A missing file is no error. The caller keeps the name until
+/* Reuses also the runs of another database, which is only read. A missing file is not an error. The caller keeps the name until
  * study_carry_out() returns. */
 void study_reuse_from(struct study *s, const char *db);
 /* Fails the runs that failed earlier with their errors, without running them. The caller keeps f until study_carry_out() returns. Needs a

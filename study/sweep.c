@@ -238,7 +238,7 @@ static int take_part(struct sweep *w, struct study *study, size_t k, const struc
 		const struct orr_error *e = study_error(study, k, p, &label);
 		if (e && e->code == CLEANUP_INTERRUPTED) {
 			*err = *e;
-			return e->code; /* a missing metric is no failure of the run */
+			return e->code; /* a missing metric is not a failure of the run */
 		}
 		if (e)
 			take_failure(w, t, study_key(study, k, p, &label), label, e->text, !study_is_lost(study, k, p));

@@ -25,7 +25,7 @@ struct gather;
 
 struct gather *gather_new(void);
 void gather_free(struct gather *g);
-/* Returns the job with this key; *is_new tells whether it was just made, with duration, limit and wait unknown and one whole GPU. Valid
+/* Returns the job with this key; *is_new: whether it was just made, with duration, limit and wait unknown and one whole GPU. Valid
  * until the next call. key NULL: a job without a key. */
 struct gathered *gather_job(struct gather *g, const char *key, size_t n, bool *is_new);
 size_t gather_count(const struct gather *g);

@@ -15,7 +15,7 @@
 
 struct jobset {
 	struct rowset rows;
-	uint64_t limit; /* parameter n of a generator; 0: ends by itself or is unlimited */
+	uint64_t limit; /* parameter n of a generator; 0: the generator ends or is unlimited */
 	/* Values of GENERATOR_PARAM_TRAINING, as numbers of strings. */
 	uint32_t *model, n_models, strategy;
 	double batch;

@@ -187,7 +187,7 @@ struct orr_stage {
 				   * selects branches by this score */
 	bool is_lower_better;     /* the choose of the innermost explore prefers lower scores */
 };
-/* Fills in *info; returns false if the job is no stage of a flow. */
+/* Fills in *info; returns false if the job is not a stage of a flow. */
 ORR_API bool orr_stage_get(const struct orr_jobs *w, orr_job j, struct orr_stage *out);
 /* Returns the score of a stage that has ended. May be called in finish(). Ends the run if the stage has not completed or gives no score. */
 ORR_API double orr_stage_score(struct orr_jobs *w, orr_job j);

@@ -456,9 +456,9 @@ struct orr_serve_ops {
  * Declares a policy of the serving world: see policy.h. ORR_NEEDS_ORACLE: sees true output lengths. ORR_MAY_ORACLE: only with
  * some of its parameters. ORR_WORK_CONSERVING: never idles a replica that has queued work. ORR_SERVE_ROLES: distinguishes
  * prefill and decode replicas itself. ORR_SERVE_HANDS_OFF: at the end of a prompt on a prefill replica the world sends the request to a
- * decode replica (serve.decode_router), where it arrives with done_tokens > prompt_tokens; residents may thus leave by themselves. All
- * other policies refuse a scenario whose deployments have such roles. ORR_SERVE_STAGES: forms
- * micro-batches; all other policies refuse serve.pipeline=micro-batches with replicas of several stages.
+ * decode replica (serve.decode_router), where it arrives with done_tokens > prompt_tokens; so residents may leave without an action of the
+ * policy. All other policies refuse a scenario whose deployments have such roles. ORR_SERVE_STAGES: forms micro-batches; all other policies
+ * refuse serve.pipeline=micro-batches with replicas of several stages.
  */
 #define ORR_POLICY_SERVE_FLAGS(ident, doc, flags, params, ops) \
 	ORR_POLICY_DECLARE(serve_##ident, ident, doc, "serve", flags, params, struct orr_serve_ops, ops)

@@ -38,7 +38,7 @@ struct member {
 	uint32_t starts, largest, most;                         /* largest number of GPUs so far; GPUs that the job can use */
 	uint32_t limit;                                         /* in this search */
 	double factor;                                          /* factor on u after a restart */
-	double alone, widest;                                   /* goodputs that tell whether the epoch has changed */
+	double alone, widest;                                   /* goodputs that show whether the epoch has changed */
 	double one_node[MOST_GPUS + 1], several[MOST_GPUS + 1]; /* goodput by GPUs; -1: not computed */
 	double base;                                            /* goodput on the fair share */
 	size_t before;                                          /* row in the populations of the last search; SIZE_MAX: none */

@@ -460,7 +460,7 @@ static void read_room(struct sia *s, struct orr_jobs *w, uint32_t t, bool all)
 	}
 }
 
-/* Lists the members that want the type, largest first; all: also those that run. */
+/* Lists the members whose chosen option is on the type, largest first; all: also those that run. */
 static size_t list_members(const struct sia *s, uint32_t t, bool all, struct order *order)
 {
 	size_t n = 0;
@@ -500,7 +500,7 @@ static void make_room(struct sia *s, struct orr_jobs *w, uint32_t t, struct orde
 			stop(w, &s->member[i]);
 }
 
-/* Starts the waiting members that want the type, largest first. */
+/* Starts the waiting members whose chosen option is on the type, largest first. */
 static void start_all(struct sia *s, struct orr_jobs *w, uint32_t t, struct order *order)
 {
 	size_t n = list_members(s, t, false, order);

@@ -190,7 +190,7 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 
 static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 {
-	(void)self, (void)w, (void)replica; /* queued runs start by themselves */
+	(void)self, (void)w, (void)replica; /* queued runs start without an action of the policy */
 }
 
 /* A request does not wait for a device that is lost. */

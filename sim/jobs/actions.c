@@ -147,7 +147,7 @@ bool orr_try_start_sized(struct orr_jobs *w, orr_job j, uint32_t gpus)
 	return start_as(w, job, &r);
 }
 
-/* Starts a job on these nodes. Returns false if it cannot; may_lack: resources that are in use are no error. */
+/* Starts a job on these nodes. Returns false if it cannot; may_lack: resources that are in use are not an error. */
 static bool start_at(struct orr_jobs *w, orr_job j, const uint32_t *node, const uint32_t *gpus, size_t n, bool may_lack)
 {
 	struct job *job = acting_on(w, j, ORR_JOB_WAITING, "start");

@@ -152,7 +152,7 @@ static void stop_others(struct orr_round *r)
 	}
 }
 
-/* Starts a job by itself; returns false if it does not fit. */
+/* Starts a job without partners; returns false if it does not fit. */
 static bool start_first(struct orr_round *r, const struct wish *x, orr_job j)
 {
 	const struct job *job = job_of(r->w, j);

@@ -172,7 +172,7 @@ static const char *wrong_pool(const struct orr_serve *w)
 	return wrong;
 }
 
-/* Returns whether the replica loads a model; it may be idle meanwhile. */
+/* Returns whether the replica loads a model; it may be idle during the load. */
 static bool is_loading(const struct orr_serve *w, uint32_t replica)
 {
 	const double *loaded_s = w->replica[replica].loaded_s;

@@ -359,7 +359,7 @@ void orr_move(struct orr_serve *w, orr_req r, uint32_t replica)
 		send(w, l, q, replica);
 }
 
-/* ---- requests that leave by themselves ---- */
+/* ---- requests that leave without an action of the policy ---- */
 
 /* Returns whether the replica decodes requests of the model, and its cache can hold the whole request. */
 static bool takes_decodes(const struct orr_serve *w, uint32_t replica, uint32_t model, const struct req *q)

@@ -126,7 +126,7 @@ struct orr_serve *serve_begin(const struct serve_config *c, const struct serve_h
 bool serve_instant(struct orr_serve *w);
 bool serve_is_over(const struct orr_serve *w); /* true: all requests have ended, or an error occurred */
 bool serve_has_failed(const struct orr_serve *w);
-/* Returns the number of pending events of this world that do not by themselves let a waiting request continue: ticks of autoscaling,
+/* Returns the number of pending events of this world that alone do not let a waiting request continue: ticks of autoscaling,
  * failures. */
 uint64_t serve_background(const struct orr_serve *w);
 void serve_starving(

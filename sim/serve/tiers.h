@@ -4,7 +4,7 @@
  *
  * A tier holds whole blocks of prompts by hash, like the prefix cache of a lane (prefix.c), without users: DRAM and SSD serve the replicas
  * whose first GPU is on the node, the pool serves all replicas. Links carry one request at a time, first come first served, each
- * direction by itself: a replica has its own links to DRAM and to the pool, a node has the link to its SSD. docs/models/serve-tiers.md.
+ * direction separately: a replica has its own links to DRAM and to the pool, a node has the link to its SSD. docs/models/serve-tiers.md.
  *
  * Invariants: the bytes of a tier's blocks are at most its size. A block that is still being written is not read.
  */

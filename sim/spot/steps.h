@@ -53,7 +53,7 @@ struct steps {
 
 /* Returns whether a pipeline remains that was not dropped. */
 bool steps_have_owners(const struct orr_spot *w);
-/* Returns the time at which the run of steps ends by itself; ORR_NEVER: it has no end. */
+/* Returns the time at which the run of steps ends if no other event occurs; ORR_NEVER: it has no end. */
 int64_t steps_target(const struct orr_spot *w);
 /* Advances steps and accounts to t; with_t: also finishes a step that ends at t. */
 void steps_advance(struct orr_spot *w, int64_t t, bool with_t);

@@ -3,7 +3,7 @@
  * machine PROFILE.json THREADS - a real training step of this machine against the prediction of its profile
  *
  * The step: LAYERS dense layers of WIDTH at batch SAMPLES in fp32. Forward is a product and bias + GELU per layer; backward is
- * two products (data, weights). Then follow a residual add per layer and Adam over all parameters. The step is timed as a
+ * two products (data, weights). A residual add per layer and Adam over all parameters follow. The step is timed as a
  * whole, with shapes that the sweep does not contain; the prediction is the sum of the laws.
  *
  * Three noise measures decide whether the machine was quiet enough for a verdict: the drift of the anchors while the profile

@@ -177,7 +177,7 @@ done
 is "$bad" 0 "two processes write the same --db: each run is stored once"
 no_drafts "no temporary file remains after two processes"
 
-# ---- names that are no file ----
+# ---- names that are not files ----
 for db in "" :memory:; do
   said=$("$orrery" "${jobs[@]}" --db "$db" -q 2>&1)
   like "$? $said" '^2 orrery: .*expected the name of a file$' "--db \"$db\""

@@ -37,7 +37,7 @@ is "$(metric reclaimed) $(metric preemptions)" "2 2" "and are counted"
 # 4 of the 8 GPUs are enough for a job of 4 GPUs: one job stops, the one with the larger number.
 sed 's/10,100,8,b/10,100,4,b/' lent.csv >half.csv
 is "$(ends half.csv 2x8 fifo --partitions a=8,b=8 "${preempt[@]}")" "100 100 100 195 110" "no more jobs stop than needed"
-# Beyond its quota b stops nobody: a has 8 GPUs, b 8, and the second job of b waits.
+# Beyond its quota b stops no job: a has 8 GPUs, b 8, and the second job of b waits.
 printf 'submit_s,duration_s,gpus,queue\n0,100,8,a\n0,100,8,b\n10,100,4,b\n' >own.csv
 is "$(ends own.csv 2x8 fifo --partitions a=8,b=8 "${preempt[@]}")" "100 100 200" "a job beyond its quota stops no job"
 # Requested quota is not lent: at 100 s the GPUs are those of b, whose 8 GPUs fit at 120 s, and not of a's short jobs.

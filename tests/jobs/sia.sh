@@ -31,13 +31,15 @@ printf 'submit_s,duration_s,gpus\n0,100,3\n0,100,1\n0,100,2\n' >rigid.csv
 # The most jobs, with the fewest GPUs: 1 + 2 first.
 is "$(awk -F, 'NR > 1 { printf "%g ", $5 }' out/sia.jobs.csv)" "220 100 100 " "jobs that do not adapt have the size that they request"
 
-# The sizes that jobs offer need be no powers of two, nor begin at 1. The first starts on its 3 GPUs, and continues on 6 when the move is worth its cost.
+# The sizes that jobs offer need not be powers of two, and need not begin at 1. The first starts on its 3 GPUs, and continues on 6
+# when the move is worth its cost.
 printf 'submit_s,duration_s,gpus,speedup\n0,100,3,3:1;6:1.9\n0,100,2,2:1;7:3\n0,100,16,\n0,50,1,1:1;4:2;16:5\n' >sizes.csv
 "$orrery" jobs sizes.csv --cluster 4x4 --policy sia --set jobs.start_cost=0s --decisions sizes.out -q --no-figures --out out >/dev/null 2>err || cat err
 is "$(awk -F, 'NR > 1 && $9 == "completed" { n++ } END { print n }' out/sia.jobs.csv)" 4 "all jobs end that offer other sizes"
 is "$(awk -F, 'NR > 1 && $3 != "" { print $2 ":" split($3, g, " ") }' sizes.out | sort -u | paste -sd' ')" "#0:3 #0:6 #1:2 #1:7 #2:16 #3:1" "and have only these"
 
-# Nodes whose GPUs are no power of two hold three of four jobs on 4 GPUs; these are not stopped for the fourth. 30 + 1000 s; the fourth starts at the
+# Nodes whose number of GPUs is not a power of two hold three of four jobs on 4 GPUs; these are not stopped for the fourth. 30 +
+# 1000 s; the fourth starts at the
 # next decision, at 1080 s.
 printf 'submit_s,duration_s,gpus\n0,1000,4\n0,1000,4\n0,1000,4\n0,1000,4\n' >four.csv
 is "$(ends four.csv 3x6 sia | tr ' ' '\n' | sort -n | tr '\n' ' ')" "1030.0000 1030.0000 1030.0000 2110.0000 " "jobs go on where another finds no room"

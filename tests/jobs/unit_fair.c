@@ -96,7 +96,7 @@ static void one_type_or_programs(void)
 		struct orr_error err;
 		for (size_t j = 0; j < n; j++) {
 			rate[j][0] = 0.5 + rng_uniform(&r);
-			rate[j][1] = 0; /* on the second type nobody runs: the programs have to find the same shares */
+			rate[j][1] = 0; /* on the second type no job runs: the programs have to find the same shares */
 			job[j] = (struct gavel_job){ (double)(1 + rng_below(&r, 4)), (double)(1 + rng_below(&r, 2)), rate[j], 0, 0, 1 };
 		}
 		struct gavel_problem one = { job, n, gpus, 1 }, two = { job, n, gpus, 2 };

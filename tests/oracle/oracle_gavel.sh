@@ -56,7 +56,7 @@ if need "$single" && need "$more/single120__isolated__444.jobs.csv"; then
   is "$(jcts "$more/multi96__isolated__888.jobs.csv")" "96 jobs" "isolated, 8-8-8, jobs on 1, 2 and 4 GPUs: every JCT is theirs"
 fi
 
-# AlloX decides by itself: its assignment, with its ties, is restated.
+# AlloX decides without replay: its assignment, with its ties, is restated.
 for c in 444 1200; do
   if need "$more/single120__allox__$c.jobs.csv"; then
     "$ORRERY" jobs "$single" --format gavel --throughputs "$dir/simulation_throughputs.json" --policy allox --set policy.allox.rules=gavel \
@@ -67,7 +67,7 @@ for c in 444 1200; do
       "$([ $c = 444 ] && echo 23235.6539 || echo 18709.5536)" "allox, $c: the mean JCT"
   fi
 done
-# Water filling decides by itself; its optimum is unique up to ties between jobs.
+# Water filling decides without replay; its optimum is unique up to ties between jobs.
 if need "$more/single120__max_min_fairness_water_filling_perf__444.jobs.csv"; then
   "$ORRERY" jobs "$single" --format gavel --throughputs "$dir/simulation_throughputs.json" --policy max-min --set policy.max-min.rules=gavel \
     --cluster 4x1:v100,4x1:p100,4x1:k80 --check --no-figures -q --out "$work/out" >/dev/null

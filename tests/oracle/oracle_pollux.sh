@@ -49,7 +49,8 @@ for k in 1 2; do
       'BEGIN { print a < b && b < c ? "in order" : a " " b " " c }')" "in order" "workload $k: pollux before las-gpu (tiresias) before optimus"
   fi
 done
-# GP4: optimus and las-gpu (tiresias) decide by themselves, with step times from the stored tables. The rules of the published policies are not
+# GP4: optimus and las-gpu (tiresias) decide without replay, with step times from the stored tables. The rules of the published
+# policies are not
 # restated (their ties follow numpy and dictionaries), so only the order of magnitude is checked; docs/models/jobs-goodput.md has the values.
 for run in 4n_optimus:4:optimus:7170.37 8n_tiresias:8:las-gpu:3590.35; do
   IFS=: read -r name nodes policy theirs <<<"$run"

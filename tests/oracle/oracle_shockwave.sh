@@ -37,7 +37,7 @@ for a in max_min_fairness max_sum_throughput_perf allox; do
   is "$(jcts $a gavel)" "120 jobs" "F4: $a: every JCT is theirs under their X"
   is "$(metric ftf_static_max) $(metric ftf_unfair)" "$(theirs $a)" "F8: $a: the worst rho and the share of unfair jobs"
 done
-# F9: policies that decide by themselves.
+# F9: policies that decide without replay.
 means=() makespans=() rhos=()
 for p in gandiva-fair max-min mst ossp themis; do
   run $p

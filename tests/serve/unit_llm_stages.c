@@ -144,7 +144,7 @@ static void test_lost(void)
 	}
 }
 
-/* A request whose last block fills the cache completes, and one that is evicted by itself restarts. */
+/* A request whose last block fills the cache completes, and a request that evicts itself restarts. */
 static void test_tight(void)
 {
 	struct run_result *r = serve("0,16,33\n", (struct llm_run){ .kv_blocks = 3 });

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Parts of the serving world by themselves: the prefix cache against a plain list, accuracies by received answers, and the times of
+ * Parts of the serving world, each tested alone: the prefix cache against a plain list, accuracies by received answers, and the times of
  * messages within a replica on several nodes.
  */
 #include "serve/group.h"

@@ -456,8 +456,8 @@ static void test_megatron(void)
 	near_to(seconds(RUN("2x1:v100", &orr_policy_megatron,
 			"pp=2 stage_times=1,2 micro_batches=2 p2p_bytes=1e9 dp_bytes=0 update_s=0 overlap_p2p=false")),
 		12, 1e-12, "without overlap_p2p a stage waits until its message has arrived");
-	/* The table has 100 x 64 elements of 4 bytes; its all-reduce moves 2(n-1)/n = 1 of them. dp_bytes counts the gradients that a
-	 * stage sums by itself. */
+	/* The table has 100 x 64 elements of 4 bytes; its all-reduce moves 2(n-1)/n = 1 of them. dp_bytes counts the gradients that a stage
+	 * sums alone. */
 	near_to(seconds(RUN("2x1:v100", &orr_policy_megatron, "pp=2 stage_times=1,2 micro_batches=2 p2p_bytes=0 update_s=0")) - 9,
 		100 * 64 * 4 / 1e9, 1e-12, "the first and last stage sum the gradients of the shared embedding");
 }
