@@ -95,7 +95,7 @@ bool borrow_fits(
 	return fits;
 }
 
-/* Stops the job and those on the same GPUs. Their policies are called after the present call. */
+/* Stops the job and those on the same GPUs. Their policies are informed after the present call. */
 static void stop(struct orr_jobs *w, struct job *job)
 {
 	struct quotas *q = w->quotas;
