@@ -414,8 +414,7 @@ static bool has_isolated(const struct study *t, size_t first)
 	return false;
 }
 
-/* Uses no threads if a plugin runs: its processes are copies of this one, and libgomp would wait in them for threads that exist only in
- * this process. */
+/* Uses no threads if a plugin runs: its processes are copies of this one, where libgomp would wait for threads that were not copied. */
 static void hash_runs(struct study *t, size_t first)
 {
 	size_t n = has_isolated(t, first) ? 1 : t->n_runs - first;

@@ -112,7 +112,7 @@ struct chakra_node {
 	uint32_t first_child; /* children: child[first_child .. first_child of the next node) of the rank */
 	uint32_t waits;       /* number of dependencies, of both kinds */
 	uint32_t peer;        /* send, receive: the other rank */
-	uint32_t tag;         /* likewise */
+	uint32_t tag;         /* send, receive: the tag of the message */
 	uint32_t group;       /* collective: index in chakra.group */
 	uint8_t type;         /* enum chakra_type */
 	uint8_t collective;   /* enum chakra_collective */

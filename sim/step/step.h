@@ -114,7 +114,7 @@ struct step_result {
 	char **name; /* [endpoint] name of its row in timelines, owned by the result; NULL: its number */
 	uint32_t n_names;
 	double samples_per_s; /* rate; without the first iteration if the run has several */
-	double iteration_s;   /* mean, likewise */
+	double iteration_s;   /* mean, without the first iteration if the run has several */
 	bool was_merged;
 	uint64_t flows;   /* number of flows started in the network */
 	unsigned used;    /* enum step_use */
@@ -142,7 +142,7 @@ struct step_config {
 	const struct topo *topo;
 	const struct dnn *dnn;
 	const struct cost *const *cost;     /* costs by GPU type of the cluster */
-	const struct device *const *device; /* likewise */
+	const struct device *const *device; /* devices by GPU type of the cluster */
 	const struct orr_args *options;     /* of step_options */
 	double batch;                       /* samples per GPU */
 	enum precision precision;           /* precision; FP16 and BF16: mixed, with master copies in FP32 */

@@ -72,8 +72,8 @@ static double objective(const struct shockwave_market *m, const struct shockwave
 	return sum / weights - m->lambda * fmax(0, horizon(m, x, n, rounds)) / horizon(m, x, n, none);
 }
 
-/* Best rounds with at least left - h of each job: the rest goes, piece by piece, to the chord that gains most per GPU. Returns false if
- * there are not enough GPUs. */
+/* Computes the best rounds if each job gets at least its rounds left minus h. The other rounds go, piece by piece, to the job whose next
+ * piece gains most per GPU. Returns false if there are not enough GPUs. */
 static bool deal(const struct shockwave_market *m, const struct shockwave_job *x, size_t n, double h, double *rounds)
 {
 	double room = m->gpus * m->window;
@@ -108,7 +108,8 @@ static bool deal(const struct shockwave_market *m, const struct shockwave_job *x
 	}
 }
 
-/* The objective of the best rounds for this bound on the rounds left of each job, with the bound in place of them: concave in the bound. */
+/* Returns the objective of the best rounds if at most this number of rounds (bound) is left of each job. The penalty uses the bound, not
+ * the largest number of rounds left, so the result is concave in the bound. */
 static double bounded(const struct shockwave_market *m, const struct shockwave_job *x, size_t n, double bound)
 {
 	double rounds[MOST], sum = 0, weights = 0, gpu_rounds = 0;

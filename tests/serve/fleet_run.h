@@ -27,8 +27,8 @@ struct probe {
 	size_t n, cap;
 	/* Called in each arrive() and schedule(); NULL: no call. */
 	void (*seen)(struct orr_serve *w, char what, uint64_t subject);
-	bool naps;   /* flag: no starts in the first second of every ten */
-	bool sleeps; /* flag: no starts at all */
+	bool naps;   /* flag: the policy starts nothing in the first second of every ten */
+	bool sleeps; /* flag: the policy starts nothing */
 };
 extern struct probe probe;                                                  /* log of the current run */
 extern const struct orr_policy fleet_probe_policy, fleet_probe_busy_policy; /* the second policy claims to be work-conserving */

@@ -378,8 +378,8 @@ static void test_provisional(void)
 	}
 	ok(zeros == 14, "%d rows of lost steps have no samples", zeros);
 	result_free(r);
-	/* The same run with the parts of the job's time: of the steps up to 10 s, the first seven are kept, and of these steps 5 and 6 are
-	 * lost at 20 s; steps 7 and 8 are lost at 10 s. */
+	/* The same run with the parts of the job's time. At 10 s, steps 0 to 6 are kept, and steps 7 and 8 are lost. At 20 s, steps 5 and 6
+	 * are lost too. */
 	called = 0;
 	keeps_parts = true;
 	r = go("0,add,a\n", "price=3.6", 25.5);

@@ -63,8 +63,8 @@ static const struct by_hand varuna[] = {
 		"setup=5 ckpt_time=3 ckpt_steps=2 background=false", NULL, 5 + 100 + 15, 100, 0, 20, "restarts", 0 },
 	{ "background checkpoints: only the last one takes time", "0,add,a\n", TEN_STEPS, "setup=5 ckpt_time=3 ckpt_steps=2", NULL,
 		5 + 100 + 3, 100, 0, 8, NULL, 0 },
-	/* Times in s. Steps 1 and 2 (7 to 27) are safe at 30. The loss at 40 costs step 3 and 3 of step 4. From 60 on follow a
-	 * restart of 7, eight steps and a checkpoint of 3. */
+	/* Times in s. Steps 1 and 2 (7 to 27) are safe at 30. The loss at 40 costs step 3 and 3 of step 4. A restart of 7, eight steps and
+	 * a checkpoint of 3 follow from 60 on. */
 	{ "a loss costs the steps since the checkpoint, the wait and a restart", "0,add,a\n40000,remove,a\n60000,add,b\n", TEN_STEPS,
 		"restart_time=7 ckpt_time=3 ckpt_steps=2", NULL, 60 + 7 + 80 + 3, 100, 13, 17, "restarts", 1 },
 	{ "a loss while the checkpoint is written loses the steps that it would have saved", "0,add,a\n29000,remove,a\n29000,add,b\n",
@@ -85,7 +85,7 @@ static const struct by_hand varuna[] = {
 		"restart_time=20 ckpt_time=10", "notice=5s", 270 + 20 + 1010, 1000, 250, 50, "notice_saves", 0 },
 	{ "on_notice=false: a notice saves nothing", "0,add,a\n0,add,b\n270000,remove,a\n", LONG_STEPS,
 		"restart_time=20 ckpt_time=10 on_notice=false", "notice=120s", 270 + 20 + 1010, 1000, 250, 50, "notice_saves", 0 },
-	/* Times in s. Step 1 ends at 4 and is written by 5. From 8 on follow nine steps of 0.5, written by 13.5. */
+	/* Times in s. Step 1 ends at 4 and is written by 5. Nine steps of 0.5 follow from 8 on; they are written by 13.5. */
 	{ "the job changes its shape when an instance joins", "0,add,a\n2500,add,b\n", ONE_OR_TWO,
 		"restart_time=3 ckpt_time=1 absorb=at-once", NULL, 13.5, 10, 0, 12, "morphs", 1 },
 	/* Within the horizon of 6 s, 12 steps of 0.5 s complete with the change, but only 10 steps of 1 s or fewer without the change. */
