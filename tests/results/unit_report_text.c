@@ -135,6 +135,41 @@ static void texts(void)
 	result_free(r);
 }
 
+/* ---- formats and line breaks ---- */
+
+static void formats(void)
+{
+	static const char *const names[] = { "text", "markdown", "latex", "csv", "json" };
+	static const enum grid_format want[] = { GRID_TEXT, GRID_MARKDOWN, GRID_LATEX, GRID_CSV, GRID_JSON };
+	struct orr_error err = { 0 };
+	enum grid_format got;
+	for (size_t i = 0; i < 5; i++)
+		ok(!grid_format_named(names[i], &got, &err) && got == want[i], "format %s", names[i]);
+	ok(grid_format_named("html", &got, &err) == ORR_EINPUT &&
+			strstr(err.text, "--table html: expected text, markdown, latex, csv or json"),
+		"another format is refused");
+}
+
+/* Continued lines are indented by two more characters, unless this takes half of the width. */
+static void wrapped(void)
+{
+	static const struct {
+		const char *text;
+		size_t width;
+		const char *want;
+	} cases[] = { { "  aa bb cc\ndd\n", 8, "  aa bb\n  cc\ndd\n" }, { "  aa bb cc\ndd", 10, "  aa bb cc\ndd" },
+		{ "  aa bb ccc", 10, "  aa bb\n    ccc" }, { "  aa bb ccc", 0, "  aa bb ccc" },
+		{ "a \xc2\xb1\xc2\xb1 b", 6, "a \xc2\xb1\xc2\xb1 b" }, { "a \xc2\xb1\xc2\xb1 b", 5, "a \xc2\xb1\xc2\xb1\n  b" },
+		{ "longer than", 4, "longer\n  than" }, { "", 4, "" } };
+	struct sbuf b = { 0 };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		grid_put_wrapped(&b, cases[i].text, cases[i].width);
+		same_text(sbuf_text(&b), cases[i].want, "sentences with line breaks at blanks");
+		sbuf_clear(&b);
+	}
+	sbuf_free(&b);
+}
+
 /* ---- recorded waits ---- */
 
 static struct run_result *with_jobs(const double (*waits)[2], size_t n)
@@ -232,6 +267,8 @@ int main(void)
 	metrics();
 	differences();
 	texts();
+	formats();
+	wrapped();
 	recorded();
 	few_recorded();
 	return done();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "results/columns.h"
 #include "results/db.h"
+#include "results/inspect.h"
 #include "results/store.h"
 
 #include "base/mem.h"
@@ -156,6 +157,10 @@ static void shared_scenarios(void)
 			result_free(back);
 		result_free(r[i]);
 	}
+	struct store_info info;
+	struct stat file;
+	ok(s && !store_info(s, &info, &err) && info.runs == N && info.bases == 2 && !stat(path, &file) && info.bytes == file.st_size,
+		"numbers of runs and bases, and the size of the file");
 	store_close(s, &err);
 	ok(number_in(path, "SELECT count(*) FROM scenarios") == 2 && number_in(path, "SELECT count(DISTINCT base) FROM runs") == 2,
 		"two bases");
