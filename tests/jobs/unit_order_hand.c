@@ -8,7 +8,7 @@
 #include "tests/jobs/replay.h"
 
 extern const struct orr_policy orr_policy_qssf, orr_policy_las, orr_policy_las_gpu, orr_policy_srtf, orr_policy_spot_market,
-	orr_policy_optimus, orr_policy_drf, orr_policy_gavel, orr_policy_branch_random, orr_policy_branch_locality;
+	orr_policy_optimus, orr_policy_drf, orr_policy_gavel, orr_policy_gandiva, orr_policy_branch_random, orr_policy_branch_locality;
 
 static struct orr_error err;
 
@@ -171,6 +171,15 @@ static void test_elastic(void)
 		TIMES(0, 100), TIMES(100 + 10 / 1.9, 190), 2);
 }
 
+/* Between rounds, jobs start as soon as their GPUs are free; a share of a GPU, or no GPU, needs no whole one. A has 0.6 and B 0.4 of the
+ * GPU. C needs all of it, and waits until A ends. D needs a CPU only. */
+static void test_between_rounds(void)
+{
+	by_hand("starts between rounds", &orr_policy_optimus,
+		"submit_s,duration_s,gpus,gpu_milli,cpus\n0,100,1,600,1\n10,50,1,400,1\n20,30,1,1000,1\n30,20,0,0,1\n", "1x1:cpus=4",
+		"interval=1h", TIMES(0, 10, 100, 30), TIMES(100, 60, 130, 50), 4);
+}
+
 /* ---- flows ---- */
 
 static double flow_time(const char *json, const char *cluster, const struct orr_policy *p, const char *options)
@@ -208,24 +217,35 @@ static void test_branches(void)
 	}
 }
 
+/* Compares the starts on two nodes of one GPU, as "TIME:NODE:GPUS ". */
+static void flow_starts(const char *json, const char *cluster, const struct orr_policy *policy, const char *want, const char *what)
+{
+	struct run_result *r = flow_run(json, cluster, policy, DATASETS_NONE, false, "");
+	char got[200] = "";
+	for (size_t k = 0; r && k < r->n_events; k++)
+		if (!strcmp(r->events[k].kind, "start"))
+			snprintf(got + strlen(got), sizeof got - strlen(got), "%g:%s ", (double)r->events[k].time_ns / 1e9,
+				r->events[k].detail);
+	same_text(got, want, what);
+	result_free(r);
+}
+
 /* p leaves 10 bytes on n0 and q leaves 100 bytes on n1. r reads both and takes one GPU. */
 static void test_locality(void)
 {
 	static const char json[] =
 		"{\"operators\":[{\"name\":\"p\",\"work_s\":1,\"scaling\":\"none\",\"output_bytes\":10},{\"name\":\"q\",\"work_s\":1,"
 		"\"scaling\":\"none\",\"output_bytes\":100},{\"name\":\"r\",\"inputs\":[\"p\",\"q\"],\"work_s\":1,\"scaling\":\"none\"}]}";
-	static const struct orr_policy *const policy[] = { &orr_policy_branch_parallel, &orr_policy_branch_locality };
-	for (int i = 0; i < 2; i++) {
-		struct run_result *r = flow_run(json, "2x1", policy[i], DATASETS_NONE, false, "");
-		char got[200] = "";
-		for (size_t k = 0; r && k < r->n_events; k++)
-			if (!strcmp(r->events[k].kind, "start"))
-				snprintf(got + strlen(got), sizeof got - strlen(got), "%g:%s ", (double)r->events[k].time_ns / 1e9,
-					r->events[k].detail);
-		same_text(got, i ? "0:n0:1 0:n1:1 1:n1:1 " : "0:n0:1 0:n1:1 1:n0:1 ",
-			i ? "a stage starts where most of its bytes are" : "or on the first node");
-		result_free(r);
-	}
+	flow_starts(json, "2x1", &orr_policy_branch_parallel, "0:n0:1 0:n1:1 1:n0:1 ", "a stage starts on the first node");
+	flow_starts(json, "2x1", &orr_policy_branch_locality, "0:n0:1 0:n1:1 1:n1:1 ", "or where most of its bytes are");
+	/* Two stages read the 100 bytes: s, and r, which is after s and finds n1 full. The nodes have GPUs of two types, and a stage runs
+	 * on one. */
+	static const char full[] =
+		"{\"operators\":[{\"name\":\"p\",\"work_s\":1,\"scaling\":\"none\",\"output_bytes\":10},{\"name\":\"q\",\"work_s\":1,"
+		"\"scaling\":\"none\",\"output_bytes\":100},{\"name\":\"s\",\"inputs\":[\"p\",\"q\"],\"work_s\":5,\"scaling\":\"none\"},"
+		"{\"name\":\"r\",\"inputs\":[\"q\"],\"work_s\":5,\"scaling\":\"none\"}]}";
+	flow_starts(full, "1x1:a:speed=1,1x1:b:speed=1", &orr_policy_branch_locality, "0:n0:1 0:n1:1 1:n1:1 1:n0:1 ",
+		"or on another node if that one is full");
 }
 
 /* Hashes the seed and the stage's number with SplitMix64 (Steele, Lea, Flood 2014). The hashes give the order of stages. */
@@ -457,13 +477,36 @@ static void test_gavel(void)
 		"1x1", "rules=gavel round=100s", TIMES(0, 250), TIMES(750, 500), 2);
 }
 
+/* ---- gandiva by the published simulator's rules: rounds of 100 s on one GPU ---- */
+
+static void test_gandiva(void)
+{
+	/* Two jobs with iterations of 1 and 4 s alone. Occupancies of 0.75 + 0.75 give both 2/3 of their speeds. A round has floor(66.7) =
+	 * 66 iterations of the first job and floor(16.7) = 16 of the second, in 99 and 96 s: the second one waits for the first. After four
+	 * rounds, at 396 s, both have 36 left. The fifth round has the last 36 of the first job (54 s) and 16 of the second (96 s); both
+	 * end together at 492 s. The second job's last 20 iterations take 80 s alone. */
+	static const char pair[] = "submit_s,duration_s,gpus,iterations,occupancy\n0,300,1,300,0.75\n0,400,1,100,0.75\n";
+	by_hand("a pair ends its rounds together", &orr_policy_gandiva, pair, "1x1", "rules=gavel round=100s", TIMES(0, 0), TIMES(492, 572),
+		2);
+	/* All iterations take 1 s, in pairs too. Seed 0 pairs B and C. A pair begins with half a round (50 s) owed, a job without any: at
+	 * equal priorities BC is first. BC, A and BC have a round each until 1300 s. D arrived at 1250 s, and shares are computed again: A
+	 * and D are the other pair. Of the 300 s BC was owed half, and got 200 s: 50 + 150 - 200 = 0. AD is owed 50 s and runs; D ends at
+	 * 1400 s. Then BC, which has received less, has its last round, and A the rest. */
+	static const char owed[] = "submit_s,duration_s,gpus,iterations,occupancy\n1000,300,1,300,0.5\n1000,300,1,300,0.5\n"
+				   "1000,300,1,300,0.5\n1250,100,1,100,0.5\n";
+	by_hand("time owed", &orr_policy_gandiva, owed, "1x1", "rules=gavel round=100s recompute=300s", TIMES(1100, 1000, 1000, 1300),
+		TIMES(1600, 1500, 1500, 1400), 4);
+}
+
 int main(void)
 {
+	test_gandiva();
 	test_qssf();
 	test_las();
 	test_many();
 	test_helios();
 	test_elastic();
+	test_between_rounds();
 	test_branches();
 	test_locality();
 	test_random();
