@@ -105,6 +105,9 @@ is "$? $(ends shares spot-market)" "0 100 100" "each GPU goes to the highest bid
 # With a bid of 2 USD, the job runs at a price of 1 USD and waits from 3600 to 7200 s, while the price is 3 USD.
 run bid '0,7200,1,,\n' '0,price,,,1\n0,add,a,,\n3600,price,,,3\n7200,price,,,1\n' --cluster 1x1 --policy spot-market --set policy.spot-market.bid=2
 is "$? $(ends bid spot-market) $(dollars bid spot-market)" "0 10800 useful:2000 wasted:0 restart:0 starting:0 idle:3000" "above its bid a job waits"
+# The same with a bid below 1 USD.
+run cents '0,7200,1,,\n' '0,price,,,0.5\n0,add,a,,\n3600,price,,,0.75\n7200,price,,,0.5\n' --cluster 1x1 --policy spot-market --set policy.spot-market.bid=0.5
+is "$? $(ends cents spot-market) $(dollars cents spot-market)" "0 10800 useful:1000 wasted:0 restart:0 starting:0 idle:750" "a bid below 1 USD"
 run dear '0,100,1,,\n' '0,price,,,3\n0,add,a,,\n500,price,,,4\n' --cluster 1x1 --policy spot-market --set policy.spot-market.bid=2
 is "$? $(metric dear jobs_unfinished) $(accounts dear spot-market)" "0 1 useful:0 wasted:0 restart:0 starting:0 idle:500" "a job whose bid is never reached remains unfinished"
 # The second GPU gains 0.5, which is worth 1 USD. At a price of 1.5 USD the job shrinks to one GPU.

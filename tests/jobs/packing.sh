@@ -29,6 +29,23 @@ is "$(ends plain.csv 1x1 muri --set policy.muri.round=0s)" "140 60" "muri: jobs 
 # greatest sum of rates are 0 with 2 (2 / 1.1) and 1 with 3 (2). At 110 s jobs 0 and 1 end, and the others have 20 s left.
 printf 'submit_s,duration_s,gpus,occupancy\n0,100,1,0.8\n0,110,1,0.65\n0,120,1,0.3\n0,130,1,0.34\n' >four.csv
 is "$(ends four.csv 1x2 muri --set policy.muri.round=0s)" "110 110 130 130" "muri: the pairs with the greatest sum of rates"
+# Four jobs with stages for two GPUs. The period of two jobs X and Y with stages s, g, n is max(sX + gX, nY + sY) + max(gY, nX), in the better order, or
+# max(sX, gY + nY) + max(sY, gX + nX), if that is less. The weight of a pair is the sum of its stages / (4 periods). In each trace other pairs would be
+# best without the storage, the GPU or the network stages. Jobs of 20 iterations end after 20 periods.
+stages() { # S1 S2 S3 S4
+  printf 'submit_s,duration_s,gpus,iterations,stages\n'
+  printf '%s\n' "$@" | awk -F';' '{ printf "0,%d,1,20,%s\n", 20 * ($1 + $2 + $3), $0 }'
+}
+matched() { ends "$1" 1x2 muri --set jobs.group_slowdown=1,1 --set policy.muri.pack=2; }
+# Periods: 11 of 0 with 3, 4 of 1 with 2: 16 / 44 + 8 / 16 = 0.86. 0 with 2 and 1 with 3: 5 and 11, 9 / 20 + 15 / 44 = 0.79. 0 with 1: 6 and 11, 0.72.
+stages '0;3;2' '3;0;1' '2;1;1' '3;4;4' >storage.csv
+is "$(matched storage.csv)" "220 80 80 220" "muri: storage stages count"
+# Periods: 3 of 0 with 1, 9 of 2 with 3: 6 / 12 + 11 / 36 = 0.81. The others have 9 and 3: 12 / 36 + 5 / 12 = 0.75, both.
+stages '2;0;1' '0;3;0' '4;4;1' '0;0;2' >gpu.csv
+is "$(matched gpu.csv)" "60 60 180 180" "muri: GPU stages count"
+# Periods: 12 of 0 with 1, 3 of 2 with 3: 16 / 48 + 5 / 12 = 0.75. 0 with 2: 5 and 12, 7 / 20 + 14 / 48 = 0.64. 0 with 3: 4 and 12, 0.69.
+stages '1;1;2' '4;4;4' '0;0;3' '1;1;0' >network.csv
+is "$(matched network.csv)" "240 240 60 60" "muri: network stages count"
 # The occupancies 0.4 and 0.5 fit together.
 printf 'submit_s,duration_s,gpus,occupancy\n0,80,1,0.4\n0,60,1,0.5\n' >half.csv
 is "$(ends half.csv 1x1 gandiva)" "80 60" "gandiva: a pair on one GPU at full speed"

@@ -171,6 +171,15 @@ static void test_elastic(void)
 		TIMES(0, 100), TIMES(100 + 10 / 1.9, 190), 2);
 }
 
+/* Job A holds two of three GPUs. B and C request two, and both bid 1 per GPU. B has no smaller size and waits; C is after B and starts on
+ * the third GPU at half its speed. At 100 s B starts on three GPUs. */
+static void test_misses(void)
+{
+	by_hand("sizes are those of a job, also of jobs with equal requests", &orr_policy_spot_market,
+		"submit_s,duration_s,gpus,speedup\n0,100,2,\n1,30,2,2:1;3:1.2\n1,30,2,1:0.5;2:1\n", "1x3", "", TIMES(0, 100, 1),
+		TIMES(100, 125, 61), 3);
+}
+
 /* Between rounds, jobs start as soon as their GPUs are free; a share of a GPU, or no GPU, needs no whole one. A has 0.6 and B 0.4 of the
  * GPU. C needs all of it, and waits until A ends. D needs a CPU only. */
 static void test_between_rounds(void)
@@ -506,6 +515,7 @@ int main(void)
 	test_many();
 	test_helios();
 	test_elastic();
+	test_misses();
 	test_between_rounds();
 	test_branches();
 	test_locality();
