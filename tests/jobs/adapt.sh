@@ -53,6 +53,10 @@ is "$(ends many.csv 3x4 pollux)" "$first" "pollux: the same times again"
 is "$(ends many.csv 3x4 pollux --set policy.pollux.seed=2 | wc -w)" 8 "pollux: another seed"
 # At every instant at most one job that spans nodes has GPUs on a node, and a job has at most twice its largest number of GPUs before.
 "$orrery" jobs many.csv --cluster 3x4 --policy pollux --applications apps.csv --noise noise.csv --set jobs.start_cost=30s --db d.db -q
+for f in applications:apps.csv noise:noise.csv; do
+  is "$(sqlite3 d.db "SELECT text FROM scenarios" | tr -d ' ' | grep -o "\"${f%:*}_sha256\":\"[0-9a-f]*\"" | cut -d'"' -f4)" "$(sha256sum "${f#*:}" | cut -d' ' -f1)" \
+    "the database has the SHA-256 of the ${f%:*}"
+done
 is "$(sqlite3 -separator ' ' d.db "SELECT time_ns, kind, subject, detail FROM events WHERE kind IN ('start', 'stop', 'finish')" | awk '
   function check(k, n, j, w) { for (k in nodes) { w = 0; for (j in held) if ((j, k) in on && held[j] > 1) w++; if (w > 1) print "node " k ": " w " jobs span nodes" } }
   $1 != now { check(); now = $1 }

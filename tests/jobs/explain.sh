@@ -48,6 +48,10 @@ case_of 'conservative backfilling' '--job c' \
 printf '%s\na,0,1000,1\nb,10,100,1\n' $header >t.csv
 case_of 'rounds of 360 s' '--job b' 'job b waited 5 min 50 s: 5 min 50 s held back: next round; ran 1 min 40 s: 1 min 40 s compute' \
   --cluster 1x2 --policy gavel
+# Job a is omitted: the rows of the others begin with b.
+printf '%s\na,0,10,5\nb,0,100,2\nc,1,10,1\nd,2,10,2\n' $header >t.csv
+case_of 'a job that never fits' '--job c' 'job c waited 1 min 39 s: 1 min 39 s behind job b (1 GPU asked, 0 free); ran 10 s: 10 s compute' \
+  --cluster 1x2 --policy fifo --drop-unfit
 # Three free GPUs and four free cores, but the GPU of n0 has no core.
 printf '%s,cpus\na,0,100,1,4\nb,1,10,3,3\n' $header >t.csv
 case_of 'fragmented: the free GPUs have no cores' '--job b' \
@@ -67,6 +71,11 @@ printf '%s\na,0,100,1\nb,10,20,1\n' $header >t.csv
 case_of 'preempted: b runs 1 + 20 s; a starts twice and does 5 s more' '--job a' \
   'job a waited 21 s: 21 s preempted, behind job b; ran 1 min 47 s: 1 min 40 s compute, 5 s restore, 2 s start' \
   --cluster 1x1 --policy srtf --set jobs.preempt_cost=5s --set jobs.start_cost=1s
+# a runs 10, 20 and 80 s; each of the last two runs begins with the 5 s that the stop before added.
+printf '%s\na,0,100,1\nb,10,20,1\nc,50,20,1\n' $header >t.csv
+case_of 'preempted twice: each stop is repaid once' '--job a' \
+  'job a waited 40 s: 20 s preempted, behind job b, 20 s preempted, behind job c; ran 1 min 50 s: 1 min 40 s compute, 10 s restore' \
+  --cluster 1x1 --policy srtf --set jobs.preempt_cost=5s
 printf '%s\na,0,10,1\n' $header >t.csv
 printf 'time_s,node,event\n4,n0,fail\n6,n0,repair\n' >f.csv
 case_of 'evicted: 4 s are lost' '--job a' 'job a waited 2 s: 2 s evicted by node n0; ran 14 s: 10 s compute, 4 s lost work' \

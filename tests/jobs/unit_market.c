@@ -12,6 +12,7 @@
 #include "jobs/jobs.h"
 #include "traces/trace.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@ static struct orr_error err;
 /* Log with an entry per schedule() call: time; numbers of GPUs in total, free, given notice, and given notice of the first job; USD
  * per GPU-hour; state of n1. */
 static char seen[2048];
+static bool is_type_unknown;
 static bool is_bold; /* whether the policy tries to start a job on the node given notice */
 
 static void schedule(void *self, struct orr_jobs *w)
@@ -38,6 +40,7 @@ static void schedule(void *self, struct orr_jobs *w)
 		orr_start_at(w, a, node, gpus, 1);
 		orr_start_at(w, b, first, all, 1);
 	}
+	is_type_unknown = isnan(orr_gpu_usd_per_hour(w, 1)) && isnan(orr_gpu_usd_per_hour(w, UINT32_MAX));
 	int64_t goes = orr_node_goes_ns(w, 1);
 	orr_node_get(w, 1, &info);
 	snprintf(seen + at, sizeof seen - at, "%g:%u/%u/%u/%u %.4g %g%s%u|", (double)orr_now(w) / 1e9, orr_total_gpus(w), orr_free_gpus(w),
@@ -110,6 +113,7 @@ int main(void)
 	ok(run(true) && strstr(err.text, "policy watcher: job 0 at 70.000000000 s: start: a node that was given notice was requested"),
 		"starting a job on a node given notice ends the run");
 	is_bold = false;
+	ok(is_type_unknown, "a GPU type that the cluster lacks has no price");
 	ok(!run(false), "a policy that reads the market runs on a fixed cluster");
 	same_text(seen, "0:8/2/0/0 nan -1+2|40:8/6/0/0 nan -1+2|200:8/8/0/0 nan -1+4|", "no GPU will leave there, and prices are unknown");
 	return done();

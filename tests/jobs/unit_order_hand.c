@@ -7,8 +7,9 @@
 #include "tests/jobs/flow_run.h"
 #include "tests/jobs/replay.h"
 
-extern const struct orr_policy orr_policy_qssf, orr_policy_las, orr_policy_las_gpu, orr_policy_srtf, orr_policy_spot_market,
-	orr_policy_optimus, orr_policy_drf, orr_policy_gavel, orr_policy_gandiva, orr_policy_branch_random, orr_policy_branch_locality;
+extern const struct orr_policy orr_policy_fifo, orr_policy_qssf, orr_policy_las, orr_policy_las_gpu, orr_policy_srtf,
+	orr_policy_spot_market, orr_policy_optimus, orr_policy_drf, orr_policy_gavel, orr_policy_gandiva, orr_policy_branch_random,
+	orr_policy_branch_locality;
 
 static struct orr_error err;
 
@@ -507,8 +508,18 @@ static void test_gandiva(void)
 		TIMES(1600, 1500, 1500, 1400), 4);
 }
 
+/* A job on several GPUs has them alone, even if its row has a share of a GPU. */
+static void test_shares(void)
+{
+	by_hand("shares of a GPU are for jobs on one GPU", &orr_policy_fifo,
+		"submit_s,duration_s,gpus,gpu_milli\n0,100,2,500\n0,100,2,500\n", "1x2", "", TIMES(0, 100), TIMES(100, 200), 2);
+	by_hand("a share of a GPU", &orr_policy_fifo, "submit_s,duration_s,gpus,gpu_milli\n0,100,1,500\n0,100,1,500\n", "1x1", "",
+		TIMES(0, 0), TIMES(100, 100), 2);
+}
+
 int main(void)
 {
+	test_shares();
 	test_gandiva();
 	test_qssf();
 	test_las();
