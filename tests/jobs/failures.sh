@@ -53,6 +53,9 @@ done
 for p in srtf srtf-gpu muri; do
   is "$(ends "$p" "$down" "$three")" "150 240 80 1" "$p: the least remaining time, after the loss"
 done
+# The last trace again: the run says what a lost node costs.
+like "$("$orrery" jobs t.csv --cluster 2x1 --policy fifo --failures f.csv --no-figures --out out 2>&1)" 'a lost node costs all work since the last start' \
+  "the cost of a lost node"
 
 # A job of 60,000 h on two nodes that fail every 1,000 h never ends.
 printf 'submit_s,duration_s,gpus\n0,216000000,2\n' >endless.csv

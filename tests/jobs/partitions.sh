@@ -40,6 +40,9 @@ is "$(ends half.csv 2x8 fifo --partitions a=8,b=8 "${preempt[@]}")" "100 100 100
 # Beyond its quota b stops no job: a has 8 GPUs, b 8, and the second job of b waits.
 printf 'submit_s,duration_s,gpus,queue\n0,100,8,a\n0,100,8,b\n10,100,4,b\n' >own.csv
 is "$(ends own.csv 2x8 fifo --partitions a=8,b=8 "${preempt[@]}")" "100 100 200" "a job beyond its quota stops no job"
+# All quotas are in use, and none is borrowed.
+printf 'submit_s,duration_s,gpus,queue\n0,100,2,b\n0,50,1,a\n0,50,1,a\n' >exact.csv
+is "$(ends exact.csv 1x4 fifo --partitions a=2,b=2 --set jobs.borrow=on)" "100 50 50" "all quotas can be used at once"
 # Requested quota is not lent: at 100 s the GPUs are those of b, whose 8 GPUs fit at 120 s, and not of a's short jobs.
 printf 'submit_s,duration_s,gpus,queue\n0,100,4,a\n0,120,4,a\n0,200,8,a\n10,100,8,b\n20,10,4,a\n' >first.csv
 is "$(ends first.csv 2x8 fifo --partitions a=8,b=8 --set jobs.borrow=on)" "100 120 200 220 210" "quota that its partition requests is not lent"
@@ -93,6 +96,9 @@ is "$(refused --partitions a=12,b=12 --set jobs.borrow=on)" \
   "2 orrery: partitions: the quotas sum to 24 GPUs: expected at most 16, those of the cluster, with jobs.borrow=on" "more quota than GPUs"
 is "$(refused --partitions a=2,b=8)" \
   "2 orrery: t.csv:2: job 0 requests 4 GPUs and can never be placed on this cluster within its limits, and so do 2 others: expected a larger --cluster, quota or limit, or --drop-unfit, which omits such jobs" "a quota smaller than a job"
+sed 's/queue/user/' t.csv >users.csv
+like "$("$orrery" jobs users.csv --cluster 2x8 --policy fifo --set jobs.user_gpus=2 2>&1)" \
+  '^orrery: users.csv:2: job 0 requests 4 GPUs and can never be placed on this cluster within its limits, and so do 3 others' "a user limit smaller than a job"
 printf 'time_s,job,gpus\n' >d.csv
 like "$(refused --policy replay --set policy.replay.decisions=d.csv --partitions a=8,b=8)" \
   '2 orrery: partitions: policy replay decides for all jobs together: expected another policy' "a policy that decides for all jobs"
