@@ -32,7 +32,7 @@ struct dnn;
 
 enum served_kind { SERVED_TABLE, SERVED_LLM };
 enum served_between { SERVED_REFUSE, SERVED_UP, SERVED_LINEAR };
-enum served_noise { SERVED_EXACT, SERVED_EXPONENTIAL }; /* execution time: that of the table, or exponential with that mean */
+enum served_noise { SERVED_EXACT, SERVED_EXPONENTIAL }; /* execution time: the time in the table, or exponential with this mean */
 enum { SERVED_MAX_BATCHES = 512, SERVED_MAX_LENGTHS = 64 };
 
 /* Memory of a batch in addition to the weights: `before` until peak_from_s after its start, then `peak` until its end. */

@@ -129,7 +129,7 @@ static void add_page(
 	struct sbuf *script, const char *file, const struct format *f, const struct look *look, struct layout l, const struct sbuf *body)
 {
 	static const double top_in = 0.12;
-	/* Lengths follow the type: those of the layout are for 8 pt. */
+	/* Lengths scale with the type size: the layout is for 8 pt. */
 	double scale = look_font_pt(look) / 8, row_in = l.has_places ? 0.15 * scale : f->key_row_in * scale;
 	double legend_in = top_in * scale + row_in * (double)l.rows, width_in = look_width_in(look);
 	double height_in = l.is_panels           ? l.plot_in * scale + legend_in

@@ -443,8 +443,8 @@ static double plot_height(const struct space *s, double page, size_t legend_rows
 	return fmin(fmax(height_for_share(s, page, legend_rows), least_plot_in), most_page_in - legend_height(legend_rows));
 }
 
-/* Returns the number of lines of the label of y: one as long as the data are high, two within the page below the legend, otherwise three.
-   height: that of the figure; 0: as high as it needs. */
+/* Returns the number of lines of the y axis label: one if the label is no longer than the axis, two if its longer half fits below the
+ * legend, otherwise three. height: height of the figure; 0: as high as the plot needs. */
 static size_t y_rows_of(const struct chart *c, double page, double height, size_t legend_rows)
 {
 	struct space s = space_of(c, page, *c->y_label != 0);

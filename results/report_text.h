@@ -19,7 +19,8 @@ struct report_scale report_scale_for(enum report_kind kind, double value);
 
 /* Appends three significant digits; a whole number without decimals. */
 void report_put_number(struct sbuf *b, double v);
-/* Returns the one unit of a column: that of its largest value, or a smaller one if its smallest value other than 0 would be below 0.1. */
+/* Returns the unit of all values of a column: the unit of the largest value, or a smaller one if the smallest value other than 0 would be
+ * below 0.1. */
 struct report_scale report_scale_of(enum report_kind kind, const struct metric *const *m, size_t n);
 /* Appends value and interval, then the unit if has_unit; "-" for a missing metric. */
 void report_put_metric(struct sbuf *b, const struct metric *m, enum report_kind kind, struct report_scale by, bool has_unit);

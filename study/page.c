@@ -455,7 +455,7 @@ static int put_rows(struct page *p, const struct page_set *s)
 	return code;
 }
 
-/* Returns whether the parts about runs are folded: those of a book follow its figures and its table. */
+/* Returns whether the parts about runs are folded: in a book they follow the figures and the table. */
 static bool is_folded(const struct page *p)
 {
 	return p->book && p->book->has_results;

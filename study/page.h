@@ -16,7 +16,7 @@ enum { PAGE_ROWS = 1000 };
 
 struct page_request {
 	const char *db, *study;       /* study: a study file or the figures.json of a book, for title and question; NULL: none */
-	const char *title, *question; /* NULL: those of the study */
+	const char *title, *question; /* NULL: the title and question of the study */
 	const char *out;              /* file to write */
 	size_t rows;                  /* largest number of rows of the table of jobs or requests */
 	int64_t run;                  /* draws the rows of this run; 0: of the first runs */

@@ -35,7 +35,7 @@ struct sweep_rows {
 	size_t n_axes; /* metrics of the study */
 	char **name;   /* names of metrics */
 	size_t n_names, cap_names;
-	bool keeps_all; /* keeps all metrics of a row; false: those of the table, which saves memory in long studies */
+	bool keeps_all; /* keeps all metrics of a row; false: only the metrics of the table, which saves memory in long studies */
 };
 
 /* Add a row for a run at the bound axes. */

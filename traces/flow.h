@@ -26,7 +26,7 @@ enum flow_order { FLOW_UNORDERED, FLOW_MONOTONE, FLOW_CONVEX };
 enum flow_stop { FLOW_NEVER, FLOW_SATISFIED, FLOW_IMPROVING };
 enum flow_scorer { FLOW_NO_SCORE, FLOW_SCORE_VALUES, FLOW_SCORE_LINEAR, FLOW_SCORE_QUADRATIC, FLOW_SCORE_RANDOM, FLOW_SCORE_SGD };
 
-/* One value per branch: that of path p is v[p % n]. n is 1 or a product of the numbers of values of the innermost explores. */
+/* One value per branch: the value of path p is v[p % n]. n is 1 or a product of the numbers of values of the innermost explores. */
 struct flow_values {
 	double *v;
 	uint32_t n;

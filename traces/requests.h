@@ -22,7 +22,7 @@ enum { REQUEST_MAX_TOKENS = 100000000, REQUEST_MAX_SAMPLES = 100000000 };
 struct request_rec {
 	uint64_t number; /* number of the request: 0, 1, .. in order of arrival */
 	int64_t arrival_ns;
-	int64_t slo_ns;                        /* limit from arrival to completion; -1: that of the model */
+	int64_t slo_ns;                        /* limit from arrival to completion; -1: the limit of the model */
 	uint64_t session;                      /* session; 0: none; at most 10^18 */
 	uint64_t line;                         /* line in the file, for messages; 0: none */
 	uint32_t id, model;                    /* texts of reqset_strings(), 0: none (id: the number is the id; model: the only one) */

@@ -212,7 +212,7 @@ static bool is_critical(const struct gavel_batch_state *s, double epoch)
 	}
 }
 
-/* Returns the batch that the gradient noise scale requests in an epoch: that of the last row that has begun. */
+/* Returns the batch that the gradient noise scale requests in an epoch: the batch of the last row that has begun. */
 static double scheduled(const struct gavel_batches *b, const struct gavel_batch_state *s, double epoch)
 {
 	double batch = s->first_batch, from = -1;

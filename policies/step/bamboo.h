@@ -23,7 +23,7 @@ struct bamboo {
 	uint32_t redo;   /* number of micro-batches whose backward pass the shadow repeats at the start */
 	bool has_sync, has_swap;
 	double host_Bps, load_s, gradient_bytes;
-	double *dp_bytes;   /* bytes by stage; < 0: those of the model */
+	double *dp_bytes;   /* bytes by stage; < 0: the bytes of the model */
 	double tied_params; /* parameters of a table shared by the first and the last stage; 0: none */
 	struct stage *stage;
 	double *update_s;   /* by stage */

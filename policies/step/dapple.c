@@ -50,7 +50,7 @@ struct dapple_stage {
 
 struct dapple {
 	uint32_t n, gpus, m;
-	double micro, gradient_bytes, *dp_bytes; /* dp_bytes: by stage; < 0: those of the model */
+	double micro, gradient_bytes, *dp_bytes; /* dp_bytes: by stage; < 0: the bytes of the model */
 	double tied_params;                      /* parameters of a table shared by the first and the last stage; 0: none */
 	bool overlap_p2p;
 	double exposed_s;    /* transfer time per micro-batch that the schedule does not hide; 0: none */

@@ -178,7 +178,7 @@ static void shuffle(struct dssync *d, struct orr_step *s, uint32_t *v)
 	}
 }
 
-/* Returns the current bandwidth of a worker towards its best-connected peer: that of its own NIC, if other links are idle. */
+/* Returns the current bandwidth of a worker towards its best-connected peer: the bandwidth of its own NIC, if other links are idle. */
 static double bandwidth_now(const struct dssync *d, const struct orr_step *s, uint32_t i)
 {
 	double best = 0;

@@ -61,7 +61,7 @@ struct pipe_terms {
 	bool scatter_gather; /* each shard sends its part to the next stage, which gathers; false: each sends all activations */
 	bool zero;           /* ZeRO-1: optimizer state and update are sharded over the replicas */
 	bool dp_overlap;     /* a chunk's gradients are reduced after its last backward pass; false: after that of the stage */
-	double tp_bytes;     /* bytes of a tensor-parallel collective; < 0: those of the activations */
+	double tp_bytes;     /* bytes of a tensor-parallel collective; < 0: the bytes of the activations */
 };
 
 /* Returns terms with one chunk and no shards; the rest from PIPELINE_PLAIN_PARAMS. */
@@ -72,7 +72,7 @@ void pipe_free(void *self);
 int pipe_build(void *self, struct orr_step *s, uint64_t iteration, struct orr_error *err);
 void pipe_describe(void *self, char *out, size_t size);
 
-/* Reads dp_bytes into out[n], by stage; -1: those of the model. */
+/* Reads dp_bytes into out[n], by stage; -1: the bytes of the model. */
 int pipe_dp_bytes(const struct orr_args *args, uint32_t n, double *out, struct orr_error *err);
 
 /* Returns the number of micro-batches per replica. Returns 0 with *err filled in on error. */

@@ -23,7 +23,7 @@ struct pipeline {
 	double kv_bytes;                  /* keys and values of all tokens of a layer, of a shard */
 	struct stage *part;               /* parts in the order of the model */
 	double *update_s;                 /* by stage */
-	double *dp_bytes;                 /* bytes by stage; < 0: those of the model */
+	double *dp_bytes;                 /* bytes by stage; < 0: the bytes of the model */
 	struct pass *order;               /* passes in order: 2 m chunks of each stage */
 	uint32_t *next;                   /* number of passes built, by stage */
 	orr_op *tail;                     /* op that the next pass waits for, by stage */

@@ -7,7 +7,7 @@
  * wait, unbilled, and take the nodes of leaving instances in FIFO order. So min(offers, nodes) nodes are taken at any time.
  * After the last row of the set, the instances present then remain, unless the set is repeated.
  *
- * Price of an instance: that of its row, for its whole life; else that of its market (source.h). Amounts are in (1e-9 USD/h) x
+ * Price of an instance: the price in its row, for its whole life; else the price of its market (source.h). Amounts are in (1e-9 USD/h) x
  * ns, whole numbers, so sums are exact.
  *
  * Invariant: a node is free, starting or up; `taken` counts the last two. capacity_new() handles the rows at time 0. An event

@@ -2,11 +2,11 @@
 /*
  * source.h - a capacity source: instances that join and leave, and their prices, read from an availability set
  *
- * A source has two streams of rows: those of its set, and those of a second set, of which only prices are used. The caller
+ * A source has two streams of rows: the rows of its set, and the rows of a second set, of which only prices are used. The caller
  * reads a row as early as its notice allows, and takes it at its time. Zones and types of rows are indices in `names`, common
  * to both streams; 0 is "".
  *
- * A market is the set of instances of one zone and type that share a price: that of the last price row, else the default. An
+ * A market is the set of instances of one zone and type that share a price: the price of the last price row, else the default. An
  * instance whose own row names a price belongs to no market. Prices are in 1e-9 USD/h.
  *
  * Invariant: rows are in order of time. The price of a market does not depend on when the market was created.

@@ -421,7 +421,7 @@ static void sweep_run(struct ladder *q, const struct sweep *w, const struct ladd
 	}
 }
 
-/* Moves the entries of a list to the top and frees its blocks. read: first entry to visit; NULL: that of the list. */
+/* Moves the entries of a list to the top and frees its blocks. read: first entry to visit; NULL: the first entry of the list. */
 static void sweep_list(struct ladder *q, const struct sweep *w, struct ladder_list *l, const struct ladder_entry *read)
 {
 	for (struct ladder_block *b = l->first, *next; b; b = next) {

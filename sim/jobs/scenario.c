@@ -159,7 +159,7 @@ static int check_gpu_types(const struct scenario *s, const struct jobs_state *t,
 	return gpu_types_check(s->cluster, is_known_type, t, ", or TYPE:speed=FACTOR for the speed of another type", err);
 }
 
-/* Finds the memory of the GPUs of each type: that of --device, or of the device with the name of the type. */
+/* Finds the memory of the GPUs of each type: the memory of --device, or of the device with the name of the type. */
 static void find_memory(const struct scenario *s, struct jobs_state *t)
 {
 	const char *device = orr_arg_text(s->keys, "device");

@@ -84,7 +84,7 @@ static double multi_tree_s(const struct coll_shape *s, struct wire w, struct wir
 	return 2 * (fill * (inside.a + busy) + depth * w.a + fmax(loads * piece / w.B, rounds * busy));
 }
 
-/* Returns the time of unequal messages: that of the busiest link of a rank, in or out, inside and outside its island. */
+/* Returns the time of unequal messages: the time of the busiest link of a rank, in or out, inside and outside its island. */
 static double unequal_s(const struct coll_shape *s, struct wire w, struct wire inside)
 {
 	const struct coll_messages *x = s->messages;

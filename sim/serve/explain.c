@@ -365,7 +365,7 @@ static enum spent class_of(const struct run *x)
 	}
 }
 
-/* Returns the order in which the runs of a request give its class: that of the first. */
+/* Returns the position of a run in the order in which the runs of a request determine its class: the first run decides. */
 static int rank(const struct run *x)
 {
 	static const int of[] = { [RUN_RUNNING] = 0,

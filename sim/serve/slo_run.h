@@ -27,7 +27,7 @@ struct slo_tried {
 };
 
 /* Serves the trace with its arrival times divided by `factor`. replicas: by deployment; NULL: as in the scenario. Nothing is stored.
- * Errors: those of a run; ORR_EINPUT: fewer than two requests, too many, or all at one time. */
+ * Errors: the errors of a run; ORR_EINPUT: fewer than two requests, too many, or all at one time. */
 int slo_run(const struct slo_attempt *a, double factor, const uint32_t *replicas, struct slo_tried *out, struct orr_error *err);
 
 /* What a search is for. */

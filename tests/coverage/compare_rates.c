@@ -140,7 +140,7 @@ static void power(int law, size_t n, double effect, int studies)
 	fflush(stdout);
 }
 
-/* Measures the coverage of two intervals for the mean of n values of a skewed law: that of estimate.h, and Student's. */
+/* Measures the coverage of two intervals for the mean of n values of a skewed law: the interval of estimate.h and Student's interval. */
 static void coverage(int law, size_t n, int samples)
 {
 	int hold = 0, hold_t = 0;

@@ -11,7 +11,7 @@
 
 static char dir[] = "/tmp/orrery-diff.XXXXXX";
 
-/* A run of a database: seed, label, another hash (NULL: that of the seed), and the part that is changed. */
+/* A run of a database: seed, label, another hash (NULL: the hash of the seed), and the part that is changed. */
 struct kept {
 	uint64_t seed;
 	const char *label, *hash;
