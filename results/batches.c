@@ -12,6 +12,7 @@ static const double least_effective = 600, most_drift = 0.347, most_skewness = 0
  * their means are low.
  */
 static const double most_widening = 0.2;
+enum { LEAST_WAITS = 4000 };
 /* Error probability on the side of the longer tail, as a share of the one-sided (1 - level) / 2. */
 static const double tail_share = 0.4;
 
@@ -170,6 +171,11 @@ double batches_level(const struct blocks *waits, double level, struct interval *
 	static const double rounding = 1e-9;
 	*mean = batches_mean(waits, 0, ESTIMATE_NON_NEGATIVE, level);
 	double least = INFINITY, largest = 0;
+	uint64_t n = 0;
+	for (size_t k = 0; k < waits->n; k++)
+		n += waits->count[k];
+	if (n < LEAST_WAITS)
+		mean->low = mean->high = NAN;
 	for (size_t k = 0; k < waits->n; k++) {
 		double x = waits->count[k] ? blocks_sum(waits, k) / (double)waits->count[k] : NAN;
 		least = fmin(least, x);

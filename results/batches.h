@@ -21,8 +21,8 @@
 
 /*
  * Returns level if the waits of a run have an interval or are all equal; otherwise NaN. Waits show earlier than other metrics
- * that a queue is not in its steady state. With a level of NaN the functions below return no interval. *mean: the mean wait
- * over all values.
+ * that a queue is not in its steady state. Fewer than 4,000 waits have no interval: bursts that such a run lacks by chance leave no trace
+ * in it. With a level of NaN the functions below return no interval. *mean: the mean wait over all values.
  */
 double batches_level(const struct blocks *waits, double level, struct interval *mean);
 

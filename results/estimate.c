@@ -38,7 +38,9 @@ size_t estimate_least_of(const char *metric)
 	for (size_t i = 0; i < sizeof twenty / sizeof *twenty; i++)
 		if (ends_with(metric, twenty[i]))
 			return 20;
-	return ends_with(metric, "stranded_gpus") ? 40 : ESTIMATE_LEAST;
+	if (ends_with(metric, "queue_p99"))
+		return 40;
+	return ends_with(metric, "stranded_gpus") ? 320 : ESTIMATE_LEAST;
 }
 
 size_t estimate_least_of_ratio(const char *metric)

@@ -12,8 +12,8 @@ shift 2
 mkdir -p "$dir" || exit 1
 
 # NAME|ARGUMENTS of each workload. The rules of single runs were chosen on the first twelve workloads. The constants of
-# replications were chosen on eleven of the first 21 and on the distributions of tests/results/unit_estimate.c. The last
-# five were added afterwards (docs/models/statistics.md).
+# replications were chosen on eleven of the first 21 and on the distributions of tests/results/unit_estimate.c. The others
+# were added afterwards, first five, then eight from drf on (docs/models/statistics.md).
 workloads() {
   cat <<'EOT'
 mm1-0.5|jobs poisson:rate=0.5,n=100000 --cluster 1x1 --policy fifo
@@ -42,6 +42,14 @@ hyper-2|jobs poisson:rate=1.5,n=3000,service=hyper --cluster 1x2 --policy srtf,e
 llm-code|serve poisson:rate=5,n=1500,prompt=azure-code,output=azure-code --model llama2-7b --cluster 1x2:a100 --policy sarathi,mlfq --slo-ttft 1s
 spot-hazard-12h|spot hazard:p=0.2,length=12h --job bamboo-bert --policy parcae,varuna
 lublin-small|jobs lublin:n=2000 --cluster 24x8 --policy las,srtf
+drf|jobs tiresias-like:n=800,gap=200 --cluster 8x8:v100 --policy drf,max-min,gandiva-fair
+qssf|jobs philly-like:days=3 --cluster 24x8:v100 --policy qssf,gittins
+consolidated|jobs tiresias-like:n=800,gap=200 --cluster 8x8:v100 --policy fifo,las --placement consolidate
+chat|serve chat:rate=0.5,n=400,prompt=azure-conv,output=azure-conv --model llama2-7b --cluster 2x1:a100 --policy vllm,sarathi
+splitwise|serve poisson:rate=6,n=1500,prompt=azure-conv,output=azure-conv --model llama2-7b --cluster 4x1:a100 --policy splitwise,distserve
+spot-big|spot renewal:zones=a,nodes=24,up=5h,down=2h,length=72h --job bamboo-bert --policy oobleck,checkpoint
+table-academus|serve poisson:rate=150,n=5000 --model irina-alexnet --cluster 2x1 --policy irina,clockwork
+failures-long|jobs philly-like:days=5 --cluster 24x8:v100 --policy fifo,srtf --set failures.mtbf=2000h --set failures.mttr=4h --set jobs.checkpoint=1h
 EOT
 }
 

@@ -180,6 +180,27 @@ static void atoms(void)
 		hits);
 }
 
+/* Tests that the number of waits decides, with independent values, most of which pass the other tests. */
+static void number_of_waits(void)
+{
+	static struct blocks b;
+	struct interval mean;
+	int before = 0, after = 0;
+	for (int r = 0; r < 50; r++) {
+		blocks_init(&b);
+		for (uint64_t i = 0; i < 3999; i++)
+			blocks_add(&b, i, gsl_rng_uniform(rng));
+		before += !isnan(batches_level(&b, 0.95, &mean)) || !isnan(mean.low) || !isnan(mean.high);
+		blocks_add(&b, 3999, 0.5);
+		after += batches_level(&b, 0.95, &mean) == 0.95 && mean.low < mean.high;
+	}
+	ok(!before && after > 25, "of 50 runs, %d have an interval with 3,999 waits and %d with 4,000", before, after);
+	blocks_init(&b);
+	for (uint64_t i = 0; i < 10; i++)
+		blocks_add(&b, i, 2);
+	ok(batches_level(&b, 0.95, &mean) == 0.95 && isnan(mean.low), "ten equal waits do not exclude other intervals");
+}
+
 int main(void)
 {
 	rng = gsl_rng_alloc(gsl_rng_mt19937);
@@ -196,6 +217,7 @@ int main(void)
 	coverage(&(struct kind){ "M/M/1 of rising load", 3, 0.7, 30000, NAN, NAN }, 0, 4);
 	pairing();
 	atoms();
+	number_of_waits();
 	gsl_rng_free(rng);
 	return done();
 }
