@@ -43,7 +43,7 @@ struct layout {
 	double plot_in;
 	size_t rows;
 	bool has_places;
-	bool is_panels; /* plot_in regards the look already */
+	bool is_panels; /* plot_in already takes the look into account */
 };
 /* Returns the layout of a legend with n labels, the longest of which has longest_label characters. */
 struct layout album_layout(size_t n, size_t longest_label, double plot_in);

@@ -104,7 +104,7 @@ static bool has_common_marks(const struct chart *c)
 	return chart_count_panels(c) && c->n_series && !chart_has_panel(c, c->n_series - 1) && !chart_compares_all(c);
 }
 
-/* Adds the label of a series in the legend: of common marks, what their labels begin with. */
+/* Adds the label of a series in the legend. Marks that share an entry get the common beginning of their labels. */
 static void put_label(struct sbuf *b, const struct chart *c, size_t i)
 {
 	const char *label = c->series[i].label;
@@ -145,7 +145,7 @@ static enum sample sample_of(const struct chart *c, size_t i)
 	}
 }
 
-/* Writes shade, shape and colour of each series, and the distance of the marks on its line, which run together if there are many. Marks of
+/* Writes shade, shape and colour of each series, and the distance of the marks on its line, because many marks would overlap. Marks of
  * published values with an empty label have the shape of the series before them; each line or bar series has its own. */
 static void put_styles(struct sbuf *b, const struct chart *c)
 {
@@ -385,7 +385,7 @@ static void put_y_numbers(struct sbuf *b, const struct chart *c, const double ra
 		sbuf_printf(b, "%s'%s' %.9g", i > floor(range[0] / step) ? ", " : "", text, i * step);
 	}
 	sbuf_puts(b, "\"\n");
-	if (!isfinite(c->y_max)) /* gnuplot ends an axis at a number, unless they are given one by one */
+	if (!isfinite(c->y_max)) /* without a list of numbers, gnuplot ends the axis at a number; so does this */
 		sbuf_printf(b, "y_max = '%.9g'\n", ceil(range[1] / step) * step);
 }
 

@@ -239,7 +239,7 @@ const struct job_row **figure_jobs_waited(const struct run_result *r, size_t mos
 	return job;
 }
 
-/* A time interval of a job. WITH_PAUSES: from its first start to its end, of a job without events that did not run all the time. */
+/* A time interval of a job. WITH_PAUSES: from the first start to the end of a job that has no events and did not run all the time. */
 enum bar_kind { WAITING, RUNNING, WITH_PAUSES, BAR_KINDS };
 
 struct bar {

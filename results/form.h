@@ -2,7 +2,7 @@
 /*
  * form.h - the form of a world's reports: files, columns of the table, sentences
  *
- * Each world has one form. report_form_of() is defined on a higher floor, so this room names no world.
+ * Each world has one form. report_form_of() is defined outside results/, so that results/ names no world.
  */
 #ifndef ORR_RESULTS_FORM_H
 #define ORR_RESULTS_FORM_H

@@ -179,7 +179,7 @@ static inline int64_t number_at(const char *row, size_t at)
 	return v;
 }
 
-/* The units. Divisors that the compiler knows cost a multiplication. */
+/* The units. A division by a constant compiles to a multiplication. */
 #define UNITS(X) X(1000000000) X(1000000) X(1000)
 
 static inline int64_t in_units(int64_t v, int64_t unit)

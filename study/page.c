@@ -27,7 +27,7 @@ struct loaded {
 	const struct stored_run *stored;
 	struct run_result *r;
 	char *text;       /* scenario without the names of inputs; only for a book */
-	const char *name; /* of the book's run; NULL: none */
+	const char *name; /* name of the book's run; NULL: none */
 };
 
 /* The page while it is written. */
@@ -139,8 +139,8 @@ static char *nameless(const char *scenario)
 	return text;
 }
 
-/* Finds a run by its scenario, so that a database of another version of the program serves too: the page states the versions. Of several
- * such runs, that of the hash, else the latest. */
+/* Finds a run by its scenario, so that databases of other versions of the program can be used too; the page states the versions. Of several
+ * such runs, returns the one with this hash, else the latest. */
 static int64_t find_run(void *ctx, const char *hash, const char *text, const char *label)
 {
 	struct page *p = ctx;

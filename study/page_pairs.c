@@ -18,7 +18,7 @@ enum { MOST_GROUPS = 100, MOST_ROWS_READ = 2000000, LEAST_SEEDS = 2, MOST_RANKED
 enum statement { DIFFERENCE, RATIO, RANK };
 
 struct line {
-	const struct page_run *run; /* whose values the axes have */
+	const struct page_run *run; /* run whose values of the axes the line shows */
 	const char *seed;           /* NULL: over several seeds */
 	char *name, *finding;
 	struct interval d;
@@ -331,7 +331,7 @@ static bool read_values(const struct key *key, size_t n, const char *metric, dou
 	return true;
 }
 
-/* Compares the policies at equal values of the other axes, over the seeds, in one column. */
+/* Compares the policies in one column of the table: at equal values of the other axes, over the seeds. */
 static void compare_column(struct pairs *p, const struct key *key, size_t n, size_t seeds, const struct report_column *column)
 {
 	size_t n_labels = p->s->n_labels, policies = 0;
@@ -368,7 +368,7 @@ static void compare_column(struct pairs *p, const struct key *key, size_t n, siz
 	mem_free(value);
 }
 
-/* Compares the runs of one place: over its seeds, or seed by seed if they are few. */
+/* Compares the runs at equal values of the axes other than policy and seed: over the seeds, or seed by seed if there are few seeds. */
 static void compare_place(struct pairs *p, const struct key *key, size_t n)
 {
 	size_t seeds = count_seeds(key, n);

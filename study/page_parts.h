@@ -9,8 +9,8 @@
 
 /* Appends figures of the metrics over the axes: lines, heat maps, or dots where no scenario differs. */
 void page_points(struct sbuf *out, const struct page_set *s);
-/* Appends figures and a table of the rows of runs: distributions, series over time, the jobs that waited longest, spans. name: of the
- * runs. most_rows: limit of the table. Appends nothing, and returns false, if the runs have no rows. */
+/* Appends figures and a table of the rows of runs: distributions, series over time, the jobs that waited longest, spans. name[i]: name of
+ * runs[i]. most_rows: limit of the table. Appends nothing, and returns false, if the runs have no rows. */
 bool page_rows(struct sbuf *out, const struct run_result *const *runs, const char *const *name, size_t n, size_t most_rows);
 /* Appends the operations of the devices of one run. */
 void page_spans(struct sbuf *out, const struct run_result *r, const char *name);

@@ -35,7 +35,7 @@ struct page_axis {
 
 struct page_set {
 	const char *world;
-	const char *name; /* of the book's run that these runs belong to; NULL: no book, or none */
+	const char *name; /* name of the book's run that these runs belong to; NULL: no book, or none */
 	struct page_run *run;
 	size_t n, cap;
 	const char **label; /* names in order of first use */

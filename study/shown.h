@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
-/* Returns the number of characters in a line of standard output: that of COLUMNS if it is a whole number from 20 to 10,000, else that
- * of the terminal; 0: neither, so lines have no limit. */
+/* Returns the number of characters in a line of standard output: the value of COLUMNS if it is a whole number from 20 to 10,000, else the
+ * width of the terminal. 0: neither is known, so lines have no limit. */
 size_t shown_width(void);
 
 #endif

@@ -26,7 +26,7 @@ struct one_run {
 	struct run_result *result;
 	char hash[65];
 	char *text;
-	int64_t number;                            /* in the database, of study_take(); 0: none */
+	int64_t number;                            /* number of the run in the database of study_take(); 0: none */
 	bool is_done, is_reused, is_lost, is_told; /* is_lost: the run ended, but could not be stored */
 	struct orr_error err;
 	struct trial *trial;

@@ -2,12 +2,13 @@
 /*
  * job_lists.c - published tables of jobs that differ in the names of their columns
  *
- * acme     Shanghai AI Laboratory 2023, Seren and Kalos (Hu et al., NSDI 2024). Zones differ and are in the times. The durations of Kalos
- *          include the wait, so run times come from start and end. Memory is per pod, one a node.
+ * acme     Shanghai AI Laboratory 2023, Seren and Kalos (Hu et al., NSDI 2024). Each time states its time zone; the zones differ. The
+ *          durations of Kalos include the wait, so run times come from start and end. Memory is per pod; a node has one pod.
  * helios   SenseTime 2020, Earth, Saturn, Uranus, Venus (Hu et al., SC 2021). Times have no zone. The column queue is a wait.
  * itp      Microsoft's internal clusters 2021 (Gu et al., ASPLOS 2023). Models, iterations and deadlines were invented by the authors;
  *          batch sizes are ignored. The raw list has neither.
- * dlrm     Alibaba 2025, instances of recommendation models. An empty creation is before the trace, an empty deletion after it.
+ * dlrm     Alibaba 2025, instances of recommendation models. An empty creation time lies before the trace, an empty deletion time
+ *          after it.
  * spot-gpu Alibaba 2026, jobs on spot GPUs. Requests are per worker.
  */
 #include "traces/format.h"

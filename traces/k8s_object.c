@@ -53,8 +53,8 @@ static double amount(struct reader *r, const cJSON *v)
 	return 0;
 }
 
-/* Returns the MIG slices in 1/1000 GPU, those that `others` also has left out. nvidia.com/mig-2g.10gb is two of the seven slices of a GPU.
- */
+/* Returns the MIG slices in 1/1000 GPU, without those that `others` also has. nvidia.com/mig-2g.10gb has two of the seven slices of a
+ * GPU. */
 static double slices_in(struct reader *r, const cJSON *resources, const cJSON *others)
 {
 	const cJSON *v;

@@ -120,7 +120,7 @@ static int score_of(const struct map_name *f, const char *plain)
 	return strlen(ours) > 2 && strstr(plain, ours) ? 1 : 0;
 }
 
-/* Columns whose names resemble fields that they are not. */
+/* Returns whether the name of a column resembles that of a field although the column means something else. */
 static bool is_misleading(const char *plain)
 {
 	static const char *const names[] = { "gputime", "gpuhours", "cputime", "cpumilli", "iterationtime" };

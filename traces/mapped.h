@@ -50,8 +50,8 @@ struct mapped_columns {
 	int flags;                      /* enum table_flags; TABLE_HEADER is added */
 	enum stamp_unit unit, duration_unit;
 	double mem_mib;          /* MiB of memory per unit of the column; 0: bytes with a suffix, or MiB without one */
-	const char *open_status; /* words separated by '|': the end of such a row is that of the trace, not of the job */
-	bool lacks_submit;       /* an empty submission is that of a job older than the trace: its run time is unknown */
+	const char *open_status; /* statuses separated by '|': a row of such a status ends with the trace, so its run time is unknown */
+	bool lacks_submit;       /* an empty submission time means a job older than the trace, whose run time is unknown */
 	enum mapped_unknown unknown;
 };
 

@@ -4,8 +4,8 @@
  *
  * CSV in the style of ElasticFlow (Gu et al., ASPLOS 2023), times in milliseconds:
  * job_id,num_gpu,submit_time,iterations,model_name,batch_size,duration,interval, iteration_time,resource_time_0..2,priority.
- * The reader uses the duration, from which iterations x iteration_time differs by rounding; work=iterations: iterations x
- * iteration_time x `factor`, as in Muri's simulator. resource_time_0..2: the stages storage, GPU and network.
+ * The reader uses the duration, which differs from iterations x iteration_time by rounding. With work=iterations it uses iterations x
+ * iteration_time x `factor`, as Muri's simulator does. resource_time_0..2: the stages storage, GPU and network.
  */
 #include "traces/format.h"
 #include "traces/table.h"

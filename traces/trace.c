@@ -87,7 +87,7 @@ static const struct trace_format *sniff(struct lines *in, char **header, struct 
 	return found;
 }
 
-/* Adds a --map to the message about a file of which the format was recognised but a column has another name. */
+/* Adds a --map to the message if the format of the file was recognised but a column has another name. */
 static void add_map(const char *header, struct orr_error *err)
 {
 	struct sbuf text = { 0 }, map = { 0 };

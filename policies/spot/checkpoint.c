@@ -414,7 +414,7 @@ static void lost(struct checkpoint *s, struct orr_spot *w)
 	stand_down(s, w);
 }
 
-/* Handles a notice to an owner: the steps that fit before its end are done and written. If nothing can be saved, the job moves
+/* Handles a notice to an owner: completes and writes the steps that fit before the owner is removed. If nothing can be saved, the job moves
  * immediately. */
 static void take_notice(struct checkpoint *s, struct orr_spot *w, orr_inst i)
 {

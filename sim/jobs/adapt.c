@@ -258,14 +258,15 @@ static struct goodput_noise noise_at(const struct adapt *a, uint32_t app, uint32
 	return (struct goodput_noise){ r[i - 1].sqr + part * (r[i].sqr - r[i - 1].sqr), r[i - 1].var + part * (r[i].var - r[i - 1].var) };
 }
 
-/* A choice of placement and batch: GPUs by node, samples per GPU and pass, passes before the last. */
+/* A choice of placement and batch: GPUs by node, samples per GPU in one pass (atomic), passes before the last one of an update (accum). */
 struct way {
 	const struct goodput_model *model; /* of the GPU type */
 	const char *placement;             /* NULL: the fitted model */
 	double nodes, gpus, atomic, accum;
 };
 
-/* Finds step and synchronisation time in the table, linear in the batch; returns false if the table has none. */
+/* Sets the step time and the synchronisation time from the table, interpolated linearly over the batch. Returns false if the table has
+ * none. */
 static bool time_in_table(const struct adapt *a, uint32_t app, const struct way *x, double *step_s, double *sync_s)
 {
 	size_t low = 0, high = a->times.n;
@@ -413,7 +414,7 @@ static int64_t left_of(const struct job *job)
 	return job->state == ORR_JOB_RUNNING ? job->work.left - job->work.piece_done : job->work.left;
 }
 
-/* Returns the epoch of a job. Work that stops added counts as work of the present epoch. */
+/* Returns the epoch of a job. Work added by stops counts as work of the present epoch. */
 static uint32_t epoch_of(const struct orr_jobs *w, const struct job *job, int64_t left)
 {
 	const struct adapt_kind *k = kind_of(w, job);

@@ -51,7 +51,7 @@ double adapt_rate_at(const struct orr_jobs *w, const struct job *job, uint32_t g
 /* Returns the greatest goodput, samples/s, that the job believes in the present epoch; 0: the job cannot run there. gpu_type NONE: the type
  * of the application's first row. */
 double adapt_goodput(const struct orr_jobs *w, const struct job *job, uint32_t gpu_type, uint32_t nodes, uint32_t gpus);
-/* Returns the speed of the requested GPUs, if they were of this type, over their speed on the type of the application's first row; 0: the
+/* Returns the speed of the requested number of GPUs of this type, relative to GPUs of the type of the application's first row. 0: the
  * application has no row for the type, so the world's rate of the type holds. */
 double adapt_type_rate(const struct orr_jobs *w, const struct job *job, uint32_t gpu_type);
 /* Returns the largest number of GPUs that the job can use: max_batch_size / min_local_bsz. */

@@ -23,7 +23,8 @@ void belief_note(struct adapt_seen *seen, double nodes, double gpus, double atom
 		note(seen->node, gpus, atomic, gpus != seen->node[0].gpus);
 }
 
-/* After only one point, alpha is its time of an update minus the time of the pass. */
+/* Sets the beliefs alpha and beta unless two points determine them. With one point, alpha is the network's share of the update time at that
+ * point, and beta is 0; without a point, both are 0. */
 static void learn_network(const struct goodput_model *truth, struct goodput_model *m, const struct adapt_point point[2], double nodes,
 	double *alpha, double *beta)
 {

@@ -21,7 +21,8 @@ struct adapt_point {
 	double gpus, atomic;
 };
 
-/* The first two points that differ in the batch of a pass, and, in the number of GPUs, within a node and over several nodes. */
+/* The first two points that differ: `pass` in the batch of a pass; `node` and `net` in the number of GPUs, on one node and on several
+ * nodes. */
 struct adapt_seen {
 	struct adapt_point pass[2], node[2], net[2];
 };

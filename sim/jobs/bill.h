@@ -22,7 +22,7 @@
 
 struct bill;
 
-/* Starts the capacity of the config. Nodes must be as at time 0; w->bill and w->capacity are set. */
+/* Starts the source of lent nodes (config->capacity). Nodes must be as at time 0; w->bill and w->capacity are set. */
 void bill_begin(struct orr_jobs *w);
 void bill_free(struct orr_jobs *w);
 

@@ -14,8 +14,8 @@
 /* Limits on the stretches of one wait, and on the jobs that are blamed in turn for one stretch. */
 enum { MOST_STRETCHES = 48, MOST_IN_TURN = 16 };
 
-/* A class of a request, from `since` to the next entry. asked, free: when it was last computed. turned_by: the run whose end gave the
- * request this class; NONE: another event. */
+/* A class of a request, from `since` to the next entry. asked, free: amounts when the class was last computed. turned_by: the run whose end
+ * gave the request this class; NONE: another event. */
 struct stretch {
 	int64_t since;
 	enum lack lack;
@@ -54,7 +54,7 @@ struct account {
 	int64_t waited, ran;
 };
 
-/* The last reason of the policy for all jobs that fit (orr_why()). */
+/* The reason that the policy stated last for all jobs that fit (orr_why()). */
 struct reason {
 	int64_t since;
 	enum orr_why_kind kind;
@@ -342,7 +342,7 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Returns the end of the part in which the job waits because it was preempted or evicted, and that part. */
+/* Returns the end of the part in which the job waits because it was preempted or evicted. Sets *what to that part. */
 static int64_t interruption(const struct orr_jobs *w, const struct account *a, const struct causes_line *l, int64_t now, struct part *what)
 {
 	const struct causes *x = w->causes;
@@ -421,7 +421,8 @@ void causes_admitted(struct orr_jobs *w, const struct job *job)
 		account_of(w, job)->held_until = eng_now(w->engine);
 }
 
-/* Returns what freed the last of the nodes of run `mine` by its end; marks the job that lost its GPUs to this run. */
+/* Of the runs that last held the nodes of run `mine`, returns the one that ended last. Marks the jobs that were preempted at this instant:
+ * they lost their GPUs to `mine`. */
 static uint32_t freed_by(struct orr_jobs *w, const struct pool_alloc *alloc, uint32_t mine)
 {
 	struct causes *x = w->causes;

@@ -285,8 +285,7 @@ void life_stop(struct orr_jobs *w, struct job *job, int64_t cost, const char *ki
 	quota_waits(w, job);
 }
 
-/* Returns the GPU time of the work that an eviction undoes: as large a share of the run's time after its start cost as the lost share
- * of the run's work. */
+/* Returns the GPU time lost by an eviction: the time of the run after its start cost, times the lost share of its work, times its GPUs. */
 static double lost_gpu_ns(const struct orr_jobs *w, const struct job *job, int64_t done, int64_t saved)
 {
 	int64_t ran = eng_now(w->engine) - job->last_start;

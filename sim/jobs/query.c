@@ -23,7 +23,7 @@ static int64_t attained(const struct orr_jobs *w, const struct job *job)
 	return job->state == ORR_JOB_RUNNING ? job->attained + (eng_now(w->engine) - job->last_start) : job->attained;
 }
 
-/* Returns the GPUs that a policy has to find for the job: of one that adapts, at most those of the cluster. */
+/* Returns the number of GPUs that a policy has to find for the job. If the job adapts, the number is at most that of the cluster. */
 static uint32_t requested(const struct orr_jobs *w, const struct job *job)
 {
 	return job->adapt != NONE ? w->shapes.shape[job->shape].request.gpus : job->gpus;

@@ -30,14 +30,14 @@ struct quota_part {
 	int64_t requested;     /* the part of them within the quota */
 	uint64_t live;         /* jobs that the policy knows */
 	uint64_t jobs;         /* number that has arrived */
-	uint64_t told;         /* quota_digest() of which the policy last heard */
+	uint64_t told;         /* quota_digest() when calls.c last checked whether a call is due */
 	uint64_t given;        /* releases of GPUs by jobs of the partition */
-	uint64_t told_of;      /* releases by jobs of others that the policy last heard of */
+	uint64_t told_of;      /* releases of GPUs by jobs of other partitions at that check */
 	bool is_due;           /* schedule() of its policy is due */
 	bool is_blocked;       /* the quota allowed a start, no GPUs were free for it, and none were released by others since then */
-	uint32_t last_running; /* slot of its running job that started last, on ties that with the largest number; NONE: none runs */
+	uint32_t last_running; /* slot of its running job that started last, on ties the one with the largest number; NONE: none runs */
 	uint32_t held_of[CLUSTER_MAX_TYPES]; /* whole GPUs that its jobs hold, by type; jobs that share GPUs count these once */
-	int64_t since;                       /* used has not changed since then */
+	int64_t since;                       /* time of the last change of `used` */
 	timeline_sum borrowed_ns, used_ns;
 };
 

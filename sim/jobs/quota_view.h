@@ -10,13 +10,13 @@
 
 #include "jobs/quota.h"
 
-/* Returns the sums for the policy of the present call. Time: GPU types, and jobs that may be stopped. */
+/* Returns the sums for the policy of the present call, in O(GPU types + jobs that may be stopped). */
 const struct quota_view *quota_view_sums(struct orr_jobs *w);
-/* As above, with the nodes. Time: nodes, and running jobs of the partition, once per change. */
+/* As above, with the nodes. Once per change, takes O(nodes + running jobs of the partition). */
 const struct quota_view *quota_view_nodes(struct orr_jobs *w);
 
-/* Compares the sums of one partition, a different one in each call, with the sums over all nodes; its GPUs by node and the jobs that may be
- * stopped with a search of all running jobs. Returns a description of the difference, or NULL. */
+/* Checks one partition, a different one in each call. Compares its sums with sums over all nodes. Compares its GPUs by node, and the jobs
+ * that may be stopped, with a search of all running jobs. Returns a description of the difference, or NULL. */
 const char *quota_view_check(struct orr_jobs *w);
 
 #endif

@@ -69,7 +69,7 @@ static int check_memory(const struct scenario *s, const struct jobs_state *t, st
 	return ORR_OK;
 }
 
-/* The file of --decisions receives those of one run, in terms that the policy replay can repeat. */
+/* Refuses --decisions unless there is a single run, which the policy `replay` can repeat. */
 static int check_decisions(const struct scenario *s, const struct jobs_state *t, struct orr_error *err)
 {
 	if (!world_extra(s->output, "decisions"))

@@ -156,7 +156,7 @@ static uint32_t list_bundles(const struct tenants *t, struct bundle *b, uint32_t
 	return n;
 }
 
-/* Returns whether a holds at least as much as b on every type; between equals the first counts. */
+/* Returns whether a holds at least as much as b on every type. Of equal bundles, the first dominates the others. */
 static bool has_all_of(const struct bundle *a, const struct bundle *b, uint32_t types)
 {
 	bool is_more = a < b;

@@ -2,8 +2,8 @@
 /*
  * tenants.h - fairness among users and among jobs (docs/models/jobs-fair.md#measures-of-fairness)
  *
- * Jobs without a user belong to no tenant. O(1) per arrival, piece of GPU time and end. At the end of the run: O(tenants x those
- * whose GPUs no other exceeds on all types).
+ * Jobs without a user belong to no tenant. O(1) per arrival, piece of GPU time and end. At the end of the run: O(tenants x tenants whose
+ * bundle of GPUs no other bundle dominates).
  */
 #ifndef ORR_JOBS_TENANTS_H
 #define ORR_JOBS_TENANTS_H

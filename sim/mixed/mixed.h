@@ -20,8 +20,9 @@
 #include "serve/serve.h"
 
 struct mixed_config {
-	struct jobs_config jobs;   /* cluster, placement, until and check come from this struct; its failures are ignored */
-	struct serve_config serve; /* likewise */
+	/* Their cluster, placement, until and check must equal those of this struct. Nodes fail only by `failures` of this struct. */
+	struct jobs_config jobs;
+	struct serve_config serve;
 	const struct orr_policy *jobs_policy, *serve_policy; /* policies; NULL: no such world */
 	const struct orr_args *jobs_args, *serve_args;
 	const struct cluster *cluster;

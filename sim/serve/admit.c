@@ -71,7 +71,7 @@ static enum req_reason llm_refusal(const struct orr_serve *w, const struct req *
 	return prompt_fits && whole_fits ? REASON_NONE : REASON_KV;
 }
 
-/* Returns whether the KV cache of the replica is too small for the request, for ever. Deployments may have caches of different sizes. */
+/* Returns whether the KV cache of the replica can never hold the request. Deployments may have caches of different sizes. */
 static bool is_too_small(const struct orr_serve *w, const struct req *q, uint32_t replica)
 {
 	const struct replica *r = &w->replica[replica];

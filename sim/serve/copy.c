@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Copies of cached prompts between replicas, for routers (orr_router_copy()): the request reaches its replica, and the policy,
- * when the blocks have arrived. If the request ends or loses its replica before that, its number of copies has changed or it
- * has been placed without a copy, and the end of the copy is ignored.
+ * Copies of cached prompts between replicas, for routers (orr_router_copy()): the request reaches its replica, and the policy, when the
+ * blocks have arrived. The end of a copy is ignored if the request has ended, has lost its replica, was placed again without a copy, or has
+ * begun another copy.
  */
 #include "serve/due.h"
 #include "serve/lane.h"

@@ -68,7 +68,7 @@ static int go_up(struct hunt *h, struct orr_error *err)
 	return rc;
 }
 
-/* Tries higher rates, which may fill batches sooner, for traces of which too few requests meet the SLO at their own rate and below. */
+/* Tries higher rates if too few requests meet the SLO at the trace's own rate and below it: higher rates may fill batches sooner. */
 static int climb(struct hunt *h, struct orr_error *err)
 {
 	struct rate_found before = *h->out;

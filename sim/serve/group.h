@@ -12,8 +12,8 @@
 
 struct group_net;
 
-/* Returns the index within its node of GPU i of a replica, which must have GPUs, and the node. Replicas on one node take its GPUs in
- * the order of their numbers. */
+/* Returns the index of GPU i of a replica within its node, and sets *node. The replica must have GPUs. Replicas on one node take its GPUs
+ * in the order of their numbers. */
 uint32_t replica_gpu(const struct orr_serve *w, uint32_t replica, uint32_t i, uint32_t *node);
 
 /* The GPUs of a group: GPU i is number index[i] of node[i], i = stage * tp + rank. */

@@ -194,8 +194,9 @@ static double quiet_until(struct orr_serve *w)
 
 /*
  * Plans the iterations that follow the one in flight until a decode ends, blocks run short, or the plan is full. Changes nothing else.
- * first_end: the clock at which the first decode ends. Returns the end of the last iteration of the plan. Lanes with messages between
- * nodes have no plan, because the bytes of an iteration are counted when it starts; nor those with tiers, whose blocks other lanes see.
+ * first_end: the clock at which the first decode ends. Returns the end of the last iteration of the plan. Lanes with messages between nodes
+ * have no plan, because the bytes of an iteration are counted when it starts. Lanes with tiers have none, because other lanes see their
+ * blocks.
  */
 static double plan(struct lane *l, uint64_t first_end)
 {

@@ -114,8 +114,8 @@ static uint32_t find_run(const struct lane *l, struct req *q)
 }
 
 /*
- * Makes the request a user of a hash behind those in the cache, whose block is being loaded; it is added unless it came earlier in the
- * prompt. Returns the number of blocks that are no longer free.
+ * Makes the request a user of hash i of its prompt, which follows the cached hashes and whose block is being loaded. Adds the hash to the
+ * cache unless it came earlier in the prompt. Returns the number of blocks that are no longer free.
  */
 static uint32_t use_loaded(struct lane *l, struct req *q, uint32_t i)
 {

@@ -9,8 +9,8 @@
  * The hashes of a prompt are looked up in order, and mostly were added in this order. So each entry names the one that was last added
  * behind it, which is tried before the table of hashes. A dropped entry has users FREE.
  *
- * A fleet's caches are larger than those of the processor, and additions and drops come in long rows. So what the next ones read is fetched
- * ahead of time: this is why queue and free entries are arrays.
+ * A fleet's caches are larger than those of the processor, and additions and drops come in long sequences. So the memory that the next ones
+ * read is fetched ahead of time. This is why queue and free entries are arrays.
  */
 #include "serve/lane.h"
 

@@ -11,8 +11,8 @@
 uint32_t route_pick(struct orr_serve *w, const struct req *q);
 /* Sheds a request that the router rejects. */
 void route_reject(struct orr_serve *w, struct req *q);
-/* Starts the copy of a prefix that the router asked for, to the replica of the waiting request, if it did; arrive() becomes due when it
- * has arrived. Returns whether a copy is under way. */
+/* If the router asked for a copy of a prefix, starts it, to the replica of the waiting request. arrive() becomes due when the copy has
+ * arrived. Returns whether a copy is under way. */
 bool copy_start(struct orr_serve *w, struct req *q);
 
 /* Returns the replica that serve.router chooses; NONE: none now; or ORR_ROUTER_REJECTS. */

@@ -30,11 +30,11 @@ struct slo_tried {
  * Errors: the errors of a run; ORR_EINPUT: fewer than two requests, too many, or all at one time. */
 int slo_run(const struct slo_attempt *a, double factor, const uint32_t *replicas, struct slo_tried *out, struct orr_error *err);
 
-/* What a search is for. */
+/* The goal of a search. */
 struct slo_search {
 	struct slo slo;
 	double enough;     /* share of the requests */
-	const void *space; /* what is searched, for the search; NULL: none */
+	const void *space; /* candidates, in the form that the search function expects; NULL: none */
 };
 
 /*

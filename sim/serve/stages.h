@@ -50,7 +50,8 @@ struct stages {
 	/* Residents that left a micro-batch, or joined with a complete prompt, in order; orr_micro_returned() hands them out. */
 	orr_req *back;
 	uint32_t n_back, at_back, cap_back;
-	/* By stage, of one stage: the first n_again members of micro[0] have left it, decode, and belong at the front of back. */
+	/* By stage, on a replica of one stage: the first n_again members of micro[0] have left the stage. They decode, and belong at the
+	 * front of `back`. */
 	uint32_t n_again;
 };
 
@@ -87,8 +88,8 @@ const char *stages_check(const struct orr_serve *w, const struct lane *l);
 void micro_run(struct orr_serve *w, struct lane *l, double start_s, unsigned flags);
 /* By stage: runs the listed requests on a stage that is idle. */
 void micro_run_stage(struct orr_serve *w, struct lane *l, uint32_t stage, double start_s);
-/* By stage, of one stage: runs the decodes that left it last again, if that is all of its idle work (orr_stage_again()); returns whether.
- */
+/* By stage, on a replica of one stage: runs the decodes that left the stage last again, unless the replica has other idle work
+ * (orr_stage_again()). Returns whether it runs them. */
 bool micro_run_again(struct orr_serve *w, struct lane *l, uint64_t most, double start_s);
 /* Handles the loss of the replica: all micro-batches end without a result. */
 void micro_abandon(struct orr_serve *w, struct lane *l);

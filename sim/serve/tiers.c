@@ -129,7 +129,7 @@ static void touch(const struct tiers *t, struct store *s, uint32_t entry)
 
 static void write_block(struct orr_serve *w, const struct lane *l, enum tier i, uint64_t key, double now_s);
 
-/* Drops the first block in the order of eviction; unless all tiers have been written, it moves to the next tier. */
+/* Drops the first block in the order of eviction. It moves to the next tier, except with serve.kv_write=through. */
 static void drop_first(struct orr_serve *w, const struct lane *l, enum tier i, struct store *s, double now_s)
 {
 	uint32_t entry;

@@ -21,7 +21,8 @@ struct device_state {
 	char *name;     /* name of the device's row in timelines; NULL: the number of the device */
 	double speed;
 	bool is_used;
-	/* The first iteration, with orr_step_stages(): start of the first op, end of the last one and time of all, without updates. */
+	/* Of the first iteration, with orr_step_stages(): start of the first op, end of the last op, and sum of the times of all ops.
+	 * Updates are excluded. */
 	double stage_from_s, stage_to_s, stage_busy_s;
 };
 

@@ -201,7 +201,7 @@ void step_experts_free(struct orr_step *s)
 
 /* ---- ops, in build() ---- */
 
-/* Returns the messages if the number exists and they are of n ranks. */
+/* Returns the messages of this number. If there are none, or not of n ranks, fails the run and returns NULL. */
 static const struct coll_messages *messages_of(struct orr_step *s, uint32_t number, uint32_t n, const char *what)
 {
 	if (s->error.code)
@@ -218,7 +218,7 @@ static const struct coll_messages *messages_of(struct orr_step *s, uint32_t numb
 	return NULL;
 }
 
-/* An exchange states the bytes of an all-to-all of equal messages whose sum is the same. */
+/* Returns the collective of an exchange: an all-to-all, whose bytes are those of equal messages with the same sum. */
 static struct orr_collective collective_of(const struct coll_messages *m)
 {
 	double sum = 0;

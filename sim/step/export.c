@@ -277,7 +277,7 @@ static uint32_t find_rank(const struct export *x, uint32_t i, uint32_t rank)
 	return low;
 }
 
-/* Makes the places of instance b before `until` wait for place p of another instance, on its rank. Returns whether b has one there. */
+/* Makes the places of instance b that are below `until` and on the rank of place p wait for p. Returns whether b has such a place. */
 static bool join_after(struct export *x, uint32_t p, uint32_t b, uint32_t until)
 {
 	bool has = false;
@@ -315,7 +315,7 @@ static void join(struct export *x, uint32_t a, uint32_t b)
 	uint32_t last = x->first_place[a + 1] - 1, first = x->first_place[b];
 	uint32_t until = to->type == OP_TRANSFER ? first + 1 : x->first_place[b + 1];
 	bool is_joined = false;
-	/* Searches the ranks of the instance with fewer in the other. */
+	/* Goes over the ranks of the instance with fewer ranks, and looks up each of them in the other instance. */
 	if (last + 1 - x->first_place[a] < until - first)
 		for (uint32_t i = x->first_place[a]; i <= last; i++)
 			is_joined |= join_after(x, i, b, until);
@@ -490,7 +490,8 @@ static int write_ranks(struct export *x)
 	return rc;
 }
 
-/* The slowest route between two GPUs as a full mesh; rings, one chunk, no delays. */
+/* Writes network.yml, a full mesh with the least bandwidth and the largest latency of the routes from GPU 0; system.json, with rings, one
+ * chunk and no delays; and groups.json. */
 static int write_setting(const struct export *x)
 {
 	const struct topo *t = x->s->config->topo;

@@ -2,7 +2,7 @@
 /*
  * learning.h - real SGD under a step policy's schedule: interface for the step world's descriptor
  *
- * Defined one floor above, in sim/learn. The step world uses no other part of sim/learn.
+ * The functions are defined in sim/learn, of which the step world uses no other part.
  */
 #ifndef ORR_STEP_LEARNING_H
 #define ORR_STEP_LEARNING_H

@@ -364,7 +364,8 @@ static void add_details(const struct orr_step *s, struct pieces *p)
 	}
 }
 
-/* Replaces *of and *i by the instance whose end, or in case of a build whose start, let them start. Returns false if there is none. */
+/* Replaces *of and *i by the instance whose end let them start. An instance that waited only for the build of its iteration is first
+ * replaced by the instance whose start led to the build. Returns false if there is none. */
 static bool step_back(const struct iteration **of, uint32_t *i, uint32_t *stream)
 {
 	const struct trail *t = &(*of)->trail[*i];

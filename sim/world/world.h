@@ -150,8 +150,7 @@ struct world {
 	const char *oracle;                           /* data visible to a policy that declares ORR_NEEDS_ORACLE */
 	const struct embedded_file *template;         /* templates of `policy new`: the source, its test */
 	const char *example;                          /* a command that ends in a list of policies */
-	const char *const *parts;                     /* names of the worlds whose scenarios are objects of this world's; ends with
-						       * NULL */
+	const char *const *parts; /* names of the worlds whose scenarios are objects in a scenario of this world; ends with NULL */
 
 	/* Scenario. Keys that every world has are scenario_keys (world/scenario.h). */
 	const struct orr_param *keys;       /* scalar keys; the verb's argument is the value of the first */

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Short inputs that need much memory or time: a stated bound refuses them, and --max-memory and --max-time state more of them.
+# Short inputs that need much memory or time are refused: by bounds of the program, or by those of --max-memory and --max-time.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$(realpath "$ORRERY")
 cd "$work" || exit 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery db show, check, diff, vacuum; and runs that keep their metrics alone
+# orrery db show, check, diff, vacuum; and runs that keep only their metrics
 . "${srcdir:-.}/tests/tap.sh"
 make_store=$(realpath "$top_builddir/tests/results/make_store")
 orrery=$(realpath "$ORRERY")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The look of figures: panels, labels that stay inside and apart, the share of the data, --size, --font and --style. The structure of
-# the SVG is checked, because pixels depend on the fonts of a machine.
+# The look of figures: panels, labels that stay inside the figure and do not overlap, the share of the data, --size, --font and --style. The
+# structure of the SVG is checked, because pixels depend on the fonts of a machine.
 . "${srcdir:-.}/tests/tap.sh"
 tests=$(cd "$srcdir/tests/cli" && pwd)
 export ORRERY_DATADIR=${ORRERY_DATADIR:-$(cd "$srcdir" && pwd)}
@@ -185,7 +185,8 @@ for figure in latency-cdf in-system; do
   is "$(faults "many-$figure") $(value "many-$figure" panels)" ' 8' "$figure of 8 policies"
 done
 
-# Curves of steps are paths with a corner at each value, which keep their dashes in PDF and PNG; gnuplot's "with steps" draws each step anew.
+# Curves of steps are paths with a corner at each value, which keep their dashes in PDF and PNG; gnuplot's "with steps" restarts the dashes
+# at each step.
 printf 'job_id,submit_s,duration_s,gpus\na,0,100,1\nb,0,1000,1\nc,0,3000,1\n' >three.csv
 "$ORRERY" jobs three.csv --cluster 4x8 --policy fifo,las --out many -q 2>/dev/null
 is "$(sed -n "s/.*stroke-dasharray='10.8,3.6'  d='M\([^']*\)'.*/\1/p" many/jct-cdf.svg | head -n 1 | tr ' ' '\n' | grep -c ,) $(grep -l 'with steps' "$ORRERY_DATADIR"/plots/*.gp)" \
@@ -250,7 +251,8 @@ for words in 'all the loads of a truck' 'all the loads of a truck, of its traile
     is "$(faults lines12y) $(value lines12y panels)" ' 12' 'a long label of y stays within the panels of a figure for '$style
   done
 done
-# The same positions have turned names on paper and names in a row on a figure that is wide enough; turned names leave the rest to the data.
+# The names of the same positions are turned on paper, and in one row on a wider figure. Turned names leave the rest of the height to the
+# data.
 draw turned7 --size 3.5x3
 is "$(faults turned7) $(grep -c 'rotate(-30' out/turned7.svg) $(value turned7 share | awk '{ print ($1 >= 0.58) }')" ' 7 1' 'turned names on a narrow figure'
 draw turned7 --size 9x3

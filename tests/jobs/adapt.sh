@@ -51,7 +51,8 @@ first=$(ends many.csv 3x4 pollux)
 like "$first" '^[0-9.]+( [0-9.]+){7}$' "pollux: all jobs end"
 is "$(ends many.csv 3x4 pollux)" "$first" "pollux: the same times again"
 is "$(ends many.csv 3x4 pollux --set policy.pollux.seed=2 | wc -w)" 8 "pollux: another seed"
-# At every instant at most one job that spans nodes has GPUs on a node, and a job has at most twice its largest number of GPUs before.
+# At every instant, a node has GPUs of at most one job that spans nodes. A job gets at most twice the largest number of GPUs that it had
+# before.
 "$orrery" jobs many.csv --cluster 3x4 --policy pollux --applications apps.csv --noise noise.csv --set jobs.start_cost=30s --db d.db -q
 for f in applications:apps.csv noise:noise.csv; do
   is "$(sqlite3 d.db "SELECT text FROM scenarios" | tr -d ' ' | grep -o "\"${f%:*}_sha256\":\"[0-9a-f]*\"" | cut -d'"' -f4)" "$(sha256sum "${f#*:}" | cut -d' ' -f1)" \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Deadlines: the metric, and the policy elasticflow on small traces by hand; on the authors' 195 jobs, more deadlines met than without
-# admission.
+# Deadlines: the metric, and the policy elasticflow on small traces, by hand. On the authors' 195 jobs, elasticflow meets more deadlines
+# with admission than without.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$(realpath "$ORRERY")
 plugins=$(realpath "$srcdir/tests/plugins")
@@ -29,32 +29,34 @@ printf 'submit_s,duration_s,gpus,deadline_s\n10,100,1,9\n' >early.csv
 is $? 2 "a deadline before the submission: exit 2"
 like "$(cat err)" "early.csv:2: column deadline_s: .*a time that is not before submit_s|early.csv:2:.*not before submit_s" "and the message"
 
-# Job 0 has priority by its deadline of 100 s; job 1 cannot have both GPUs and needs 100 s after it: it is declined; job 2 has no deadline.
+# Job 0 runs first because of its deadline of 100 s. Job 1 would end at 150 s, after its deadline of 149 s, so it is declined. Job 2 has no
+# deadline.
 now=--set=policy.elasticflow.round=0s
 is "$(ends three.csv 1x1 elasticflow $now)" "100 0- 110" "a job that would miss its deadline is declined"
 is "$(metric deadlines_met)" 0.5 "it counts as missed"
 is "$(ends three.csv 1x1 elasticflow $now --set policy.elasticflow.admission=false)" "100 150 160" "without admission it runs late"
 
-# An elastic job of 200 s on one GPU, with speeds 1, 2 and 4 (linear) on 1, 2 and 4 GPUs. Its deadline of 100 s needs two of the four GPUs;
-# the rest goes to it too if no other job wants it: 50 s.
+# An elastic job of 200 s on one GPU, with speeds 1, 2 and 4 (linear) on 1, 2 and 4 GPUs. Its deadline of 100 s requires two of the four
+# GPUs. No other job requests the other two, so the job gets them too and ends at 50 s.
 sizes='1:1;2:2;4:4'
 printf "submit_s,duration_s,gpus,speedup,deadline_s\n0,200,1,$sizes,100\n" >elastic.csv
 is "$(ends elastic.csv 1x4 elasticflow $now)" "50" "an elastic job takes what is free"
-# A second one of the same deadline: both get two GPUs, which is their share.
+# With a second job of the same deadline, both get the two GPUs that they require.
 printf "submit_s,duration_s,gpus,speedup,deadline_s\n0,200,1,$sizes,100\n0,200,1,$sizes,100\n" >both.csv
 is "$(ends both.csv 1x4 elasticflow $now)" "100 100" "two jobs with the least shares that meet the deadline"
-# A third one does not fit: declined at its submission, and the others are not disturbed.
+# A third job does not fit. It is declined at its submission, and the other two run as before.
 printf "submit_s,duration_s,gpus,speedup,deadline_s\n0,200,1,$sizes,100\n0,200,1,$sizes,100\n0,200,1,$sizes,100\n" >more.csv
 is "$(ends more.csv 1x4 elasticflow $now)" "100 100 0-" "a third one is declined"
-# Smaller before s: a deadline of 60 s with speeds 1 and 1.5 on one and two GPUs. 75 s of work: backward from 60 s with two GPUs it fits
-# from 10 s on (50 s x 1.5), but periods are whole: s = 0, two GPUs from the start, the end at 50 s.
+# A job of 75 s with a deadline of 60 s has the speeds 1 and 1.5 on one and two GPUs. With two GPUs it could start as late as 10 s (50 s x
+# 1.5), but periods are whole. So it has two GPUs from 0 s on and ends at 50 s.
 printf 'submit_s,duration_s,gpus,speedup,deadline_s\n0,75,1,1:1;2:1.5,60\n' >small.csv
 is "$(ends small.csv 1x2 elasticflow $now)" "50" "the least size that meets the deadline"
 
-# Decisions each minute. At 60 s the first job has 40 s left and ends at its deadline's side of 100 s; the second would end at 300 s at the earliest.
+# Decisions each minute. At 60 s the first job has 40 s left and ends at 100 s, before its deadline of 105 s. The second would end at 300 s
+# at the earliest, so it is declined.
 printf 'submit_s,duration_s,gpus,deadline_s\n0,100,1,105\n20,200,1,280\n' >tight.csv
 is "$(ends tight.csv 1x1 elasticflow)" "100 60-" "what a running job has done counts"
-# All nodes are down when the job comes. No job runs, so that it starts at the repair, on both GPUs: 50 + 100 / 1.5.
+# All nodes are down when the job arrives. No job runs, so it starts at the repair, on both GPUs, and ends at 50 + 100 / 1.5 s.
 printf 'time_s,node,event\n0,0,fail\n50,0,repair\n' >down.csv
 printf 'submit_s,duration_s,gpus,speedup\n10,100,1,1:1;2:1.5\n' >later.csv
 is "$(ends later.csv 1x2 elasticflow --failures down.csv)" "116.667" "sizes of a job that came while nodes were down"
@@ -65,8 +67,8 @@ is "$(ends types.csv 1x8:v100,1x4:p100:speed=1 elasticflow | cut -d' ' -f 1,3)" 
 
 oracle=$data/oracles/elasticflow
 if need "$oracle/trace195.csv"; then
-  # Sizes: GPU counts with a throughput, up to the largest that the authors allow; the duration is that on the requested number, or on the
-  # largest size below it.
+  # The sizes of a job are the numbers of GPUs with a throughput, up to the largest number that the authors allow. The duration is that on
+  # the requested number of GPUs, or on the largest size below it.
   awk -F, 'NR == FNR { if (FNR > 1) { rate[$1, $2, $3] = $4; if (!($3 in seen)) { seen[$3]; count[++n] = $3 + 0 } } next }
     FNR == 1 { for (i = 2; i <= n; i++) for (k = i; k > 1 && count[k] < count[k - 1]; k--) { t = count[k]; count[k] = count[k - 1]; count[k - 1] = t }
       print "job_id,submit_s,duration_s,gpus,iterations,model,speedup,deadline_s"; next }

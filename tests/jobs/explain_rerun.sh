@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # 200 sampled causes of waits, each confirmed by another run: without the blamed job, or, where no job is blamed, with twice the nodes.
-# The wait of the job must become shorter. Not
-# all do: without one job, another large job may be the first of the queue, or others may run in a worse order (Graham 1969).
+# The wait of the job must become shorter. Some waits do not: without one job, another large job may be the first of the queue, or others
+# may run in a worse order (Graham 1969).
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
 cd "$work" || exit 1

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Nodes that fail and return, under every policy for jobs that need no further input. Ends by hand; a job whose node fails loses its work.
+# Nodes that fail and return, under every policy for jobs that need no further input. The ends are computed by hand. A job whose node fails
+# loses its work.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$(realpath "$ORRERY")
 cd "$work" || exit 1
@@ -53,7 +54,7 @@ done
 for p in srtf srtf-gpu muri; do
   is "$(ends "$p" "$down" "$three")" "150 240 80 1" "$p: the least remaining time, after the loss"
 done
-# The last trace again: the run says what a lost node costs.
+# The last trace again: a note of the run states what a lost node costs.
 like "$("$orrery" jobs t.csv --cluster 2x1 --policy fifo --failures f.csv --no-figures --out out 2>&1)" 'a lost node costs all work since the last start' \
   "the cost of a lost node"
 

@@ -20,7 +20,7 @@ printf 'submit_s,duration_s,gpus\n0,4,1\n0,20,1\n' >two.csv
 is "$(ends two.csv 1x1:fast:speed=1,1x1:slow:speed=0.8 allox --set=jobs.reference_type=fast)" "5 20" "allox: the type that the sum of completion times gains most from"
 is "$(ends two.csv 1x1:fast:speed=1,1x1:slow:speed=0.8 allox --set=jobs.reference_type=fast --set=policy.allox.window=1)" "4 25" \
   "allox: with window=1 the oldest job takes the faster GPU"
-# A job on 2 GPUs counts as twice its length on one: 6 s x 2 is after 10 s x 1.
+# A job on 2 GPUs counts with twice its length: 6 s x 2 comes after 10 s x 1.
 printf 'submit_s,duration_s,gpus\n0,6,2\n0,10,1\n' >gang.csv
 is "$(ends gang.csv 1x2 allox)" "16 10" "allox: jobs on several GPUs are in order of GPU time"
 
@@ -33,7 +33,7 @@ is "$(ends mix.csv 1x4 max-min --set=policy.max-min.water_filling=false)" "$(end
 for p in allox gandiva-fair isolated max-min mst ossp themis; do
   like "$(ends mix.csv 1x4 "$p")" '^[0-9]+( [0-9]+){4}$' "$p: all jobs end"
 done
-# The first job ends at 10 s, and the second comes at 20 s: no job runs, so that a round of 360 s begins at once.
+# The first job ends at 10 s, and the second arrives at 20 s. No job runs then, so a round of 360 s begins at once.
 printf 'submit_s,duration_s,gpus\n0,10,1\n20,10,1\n' >idle.csv
 for p in gavel gandiva-fair isolated max-min mst ossp themis gandiva muri shockwave; do
   is "$(ends idle.csv 1x1 $p)" "10 30" "$p: a round begins at once if no job runs"

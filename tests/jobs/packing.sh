@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Policies that put several jobs on the same GPUs, on small traces: ends by hand, no sharing while all jobs fit, and errors of their inputs.
+# Policies that put several jobs on the same GPUs, on small traces: ends computed by hand, no sharing while all jobs fit, and messages for
+# invalid inputs.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$(realpath "$ORRERY")
 cd "$work" || exit 1
@@ -13,8 +14,8 @@ ends() {
 }
 shared() { awk -F, '$2 == "shared_starts" { n = $3 } END { print n + 0 }' out/summary.csv; }
 
-# Two jobs whose stages are a mirror: storage 1 s and GPU 3 s, storage 3 s and GPU 1 s. The period of the pair is 4 s (of both slots),
-# as alone; with a slowdown of 2 both run at half speed: 20 iterations take 160 s together, and 80 s alone.
+# Job 0 has stages of 1 s on storage and 3 s on the GPU, job 1 of 3 s and 1 s. The period of the pair is 4 s, as long as an iteration alone.
+# With a slowdown of 2 both run at half speed: 20 iterations take 160 s together, and 80 s alone.
 printf 'submit_s,duration_s,gpus,iterations,stages\n0,80,1,20,1;3;0\n0,80,1,20,3;1;0\n' >mirror.csv
 is "$(ends mirror.csv 1x1 muri --set jobs.group_slowdown=1,1)" "80 80" "muri: two jobs on one GPU at full speed"
 is "$(shared)" 1 "muri: one of them started on the GPU of the other"
@@ -22,11 +23,12 @@ is "$(ends mirror.csv 1x2 muri --set jobs.group_slowdown=1,1)" "80 80" "muri: bo
 is "$(shared)" 0 "muri: jobs that fit do not share GPUs"
 is "$(ends mirror.csv 1x1 muri --set jobs.group_slowdown=1,4 --set policy.muri.round=0s)" "80 160" "muri: a group slower than one job after the other is dissolved"
 is "$(ends mirror.csv 1x1 muri --set policy.muri.pack=1 --set policy.muri.round=0s)" "80 160" "muri: pack=1 never shares"
-# Without stages, jobs have slices of the GPU, which gain nothing.
+# Jobs without stages would get slices of the GPU, which gain nothing.
 printf 'submit_s,duration_s,gpus\n0,80,1\n0,60,1\n' >plain.csv
 is "$(ends plain.csv 1x1 muri --set policy.muri.round=0s)" "140 60" "muri: jobs that would not gain run one after the other, the shortest first"
-# Four jobs for two GPUs, of occupancies 0.8, 0.65, 0.3 and 0.34. Both jobs of a pair have the rate 1 / the sum, at most 1. The pairs with the
-# greatest sum of rates are 0 with 2 (2 / 1.1) and 1 with 3 (2). At 110 s jobs 0 and 1 end, and the others have 20 s left.
+# Four jobs for two GPUs have the occupancies 0.8, 0.65, 0.3 and 0.34. Both jobs of a pair have the rate 1 / (sum of their occupancies), at
+# most 1. The pairs with the greatest sum of rates are 0 with 2 (2 / 1.1) and 1 with 3 (2). At 110 s jobs 0 and 1 end, and the others have
+# 20 s left.
 printf 'submit_s,duration_s,gpus,occupancy\n0,100,1,0.8\n0,110,1,0.65\n0,120,1,0.3\n0,130,1,0.34\n' >four.csv
 is "$(ends four.csv 1x2 muri --set policy.muri.round=0s)" "110 110 130 130" "muri: the pairs with the greatest sum of rates"
 # Four jobs with stages for two GPUs. The period of two jobs X and Y with stages s, g, n is max(sX + gX, nY + sY) + max(gY, nX), in the better order, or
@@ -52,11 +54,13 @@ is "$(ends half.csv 1x1 gandiva)" "80 60" "gandiva: a pair on one GPU at full sp
 is "$(shared)" 1 "gandiva: the pair shares the GPU"
 is "$(ends half.csv 1x2 gandiva)" "80 60" "gandiva: both fit"
 is "$(shared)" 0 "gandiva: no pairs while all jobs fit"
-# 0.9 + 0.9: the sum of the rates is 2 / 1.8, above 1; the limit 1.2 excludes the pair. The jobs then take turns of 60 s: 0-60, 60-120, 120-140 s.
+# With occupancies of 0.9 and 0.9 the sum of the rates is 2 / 1.8, above 1. The limit 1.2 excludes the pair. The jobs then take turns of 60
+# s: 0-60, 60-120, 120-140 s.
 printf 'submit_s,duration_s,gpus,occupancy\n0,80,1,0.9\n0,60,1,0.9\n' >full.csv
 is "$(ends full.csv 1x1 gandiva --set policy.gandiva.pair_limit=1.2 --set policy.gandiva.round=60s)" "140 120" "gandiva: a pair below the limit takes turns"
 is "$(shared)" 0 "gandiva: and does not share"
-# Three jobs of 120 s on one GPU, in rounds of 60 s: 0 1 2 have one round each, then 2 continues, as all have had one, and ends at 240 s; 0 and 1.
+# Three jobs of 120 s run on one GPU in rounds of 60 s. Jobs 0, 1 and 2 have one round each. Job 2, which is running, then continues and
+# ends at 240 s; jobs 0 and 1 follow.
 printf 'submit_s,duration_s,gpus\n0,120,1\n0,120,1\n0,120,1\n' >turns.csv
 is "$(ends turns.csv 1x1 gandiva --set policy.gandiva.pair_limit=2 --set policy.gandiva.round=60s)" "300 360 240" "gandiva: turns of jobs"
 # A pair at full speed and a job have equal shares, 180 s each. Seed 0 pairs jobs 1 and 2: 0 runs to 60 s, the pair to 180 s, 0 to its end at 300 s,
@@ -64,8 +68,9 @@ is "$(ends turns.csv 1x1 gandiva --set policy.gandiva.pair_limit=2 --set policy.
 printf 'submit_s,duration_s,gpus,occupancy\n0,180,1,0.5\n0,180,1,0.5\n0,180,1,0.5\n' >pair.csv
 is "$(ends pair.csv 1x1 gandiva --set policy.gandiva.round=60s)" "300 360 360" "gandiva: turns of a job and a pair"
 is "$(ends pair.csv 1x1 gandiva --set policy.gandiva.round=60s --set policy.gandiva.seed=1)" "300 360 300" "gandiva: turns of a pair and a job"
-# The rules of turns, restated: jobs in order of rounds so far, running first, number, each if its GPUs are left. A new
-# job has the smallest number of rounds of those present. A decision each 60 s, and whenever no job runs.
+# An independent restatement of the rules of turns. Jobs are in order of their rounds so far; of equal jobs, running ones come first, then
+# the smaller number. Each job runs if enough GPUs are left for it. A new job counts with the smallest number of rounds of the jobs present.
+# There is a decision each 60 s, and whenever no job runs.
 cat >turns.awk <<'EOT'
 function before(a, b) { return rounds[a] != rounds[b] ? rounds[a] < rounds[b] : runs[a] != runs[b] ? runs[a] > runs[b] : a < b }
 function decide(   i, k, n, x, left, order) {
@@ -107,20 +112,21 @@ is "$same" 25 "gandiva: every end of 25 random traces is that of the rules of tu
 printf 'submit_s,duration_s,gpus,occupancy,gpu_mem_mib\n0,80,1,0.4,9000\n0,60,1,0.4,9000\n' >memory.csv
 is "$(ends memory.csv 1x1:p100 gandiva --set policy.gandiva.round=60s)" "140 120" "gandiva: jobs that need more memory than the GPU has do not share it"
 
-# The first two jobs fit the GPUs by number, but not v100; the third runs on p100 meanwhile.
+# The number of GPUs would suffice for the first two jobs, but they accept only v100. Meanwhile the third runs on p100.
 printf 'submit_s,duration_s,gpus,gpu_types\n0,1000,8,v100\n0,1001,4,v100\n0,5000,4,\n' >types.csv
 is "$(ends types.csv 1x8:v100,1x4:p100:speed=1 muri | cut -d' ' -f 1,3)" "1000 5000" "muri: GPUs of another type go to a job that can use them"
-# Four GPUs for five short jobs and a long one on two: all are candidates, and sharing gains nothing. The short ones come first.
+# Four GPUs, five short jobs, and a long job on two GPUs. All are candidates, and sharing gains nothing, so the short jobs come first.
 printf 'submit_s,duration_s,gpus\n0,10,1\n0,10,1\n0,10,1\n0,10,1\n0,10,1\n0,1000,2\n' >short.csv
 is "$(ends short.csv 1x4 muri --set policy.muri.round=0s)" "10 10 10 10 20 1010" "muri: groups run in the order of their jobs, not by size"
-# At 360 s the job of 700 s has 340 s left, the other 400 s: the first continues. At 700 s no job runs, so that the other starts at once.
+# At 360 s the job of 700 s has 340 s left and the other job 400 s, so the first continues. At 700 s no job runs, so the other starts at
+# once.
 printf 'submit_s,duration_s,gpus\n0,700,1\n10,400,1\n' >left.csv
 is "$(ends left.csv 1x1 muri --set policy.muri.pack=1)" "700 1100" "muri: what a running job has done counts"
-# Stages far below the iteration time of 10 s: no job is faster in a group than alone.
+# The stages are far shorter than the iteration time of 10 s, so no job is faster in a group than alone.
 printf 'submit_s,duration_s,gpus,iterations,stages\n0,100,1,10,1e-300;1e-300;0\n0,100,1,10,0.001;0;0\n' >tiny.csv
 for p in muri gandiva; do is "$(ends tiny.csv 1x1 $p)" "100 100" "$p: stages shorter than the iteration time make no job faster"; done
 
-# Jobs of equal sizes only share; all work is conserved (--check) on a random trace with every interference model.
+# Only jobs of equal sizes share. All work is conserved (--check) on a random trace with every interference model.
 awk 'BEGIN { srand(5); print "submit_s,duration_s,gpus,iterations,stages,occupancy,gpu_mem_mib"; for (i = 0; i < 120; i++)
   printf "%d,%d,%d,%d,%.2f;%.2f;%.2f,%.2f,%d\n", i * 20, 60 + rand() * 900, 2 ^ int(rand() * 4), 10 + rand() * 500, rand(), rand() + 0.01, rand(), 0.1 + 0.8 * rand(), rand() * 9000 }' >random.csv
 for model in auto stages occupancy slices; do

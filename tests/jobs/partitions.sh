@@ -37,16 +37,17 @@ is "$(metric reclaimed) $(metric preemptions)" "2 2" "and are counted"
 # 4 of the 8 GPUs are enough for a job of 4 GPUs: one job stops, the one with the larger number.
 sed 's/10,100,8,b/10,100,4,b/' lent.csv >half.csv
 is "$(ends half.csv 2x8 fifo --partitions a=8,b=8 "${preempt[@]}")" "100 100 100 195 110" "no more jobs stop than needed"
-# Beyond its quota b stops no job: a has 8 GPUs, b 8, and the second job of b waits.
+# b stops no job for GPUs beyond its quota: a has 8 GPUs, b has 8, and the second job of b waits.
 printf 'submit_s,duration_s,gpus,queue\n0,100,8,a\n0,100,8,b\n10,100,4,b\n' >own.csv
 is "$(ends own.csv 2x8 fifo --partitions a=8,b=8 "${preempt[@]}")" "100 100 200" "a job beyond its quota stops no job"
 # All quotas are in use, and none is borrowed.
 printf 'submit_s,duration_s,gpus,queue\n0,100,2,b\n0,50,1,a\n0,50,1,a\n' >exact.csv
 is "$(ends exact.csv 1x4 fifo --partitions a=2,b=2 --set jobs.borrow=on)" "100 50 50" "all quotas can be used at once"
-# Requested quota is not lent: at 100 s the GPUs are those of b, whose 8 GPUs fit at 120 s, and not of a's short jobs.
+# A quota that waiting jobs request is not lent. At 100 s GPUs are kept for b, whose job of 8 GPUs starts at 120 s, and not given to the
+# short jobs of a.
 printf 'submit_s,duration_s,gpus,queue\n0,100,4,a\n0,120,4,a\n0,200,8,a\n10,100,8,b\n20,10,4,a\n' >first.csv
 is "$(ends first.csv 2x8 fifo --partitions a=8,b=8 --set jobs.borrow=on)" "100 120 200 220 210" "quota that its partition requests is not lent"
-# A job larger than its quota waits for the idle quota of all.
+# A job larger than the quota of its partition waits until the idle quotas of all partitions suffice.
 printf 'submit_s,duration_s,gpus,queue\n0,50,4,b\n0,100,16,a\n' >large.csv
 is "$(ends large.csv 2x8 fifo --partitions a=8,b=8 --set jobs.borrow=on)" "50 150" "a job larger than its quota borrows"
 printf 'submit_s,duration_s,gpus,queue\n0,100,16,a\n0,10,8,a\n0,100,16,b\n0,10,8,b\n' >both.csv

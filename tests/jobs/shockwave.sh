@@ -12,16 +12,17 @@ ends() {
   "$orrery" jobs "$1" --cluster "$2" --policy shockwave "${set[@]}" --check --no-figures -q --out out >/dev/null 2>err || cat err
   awk -F, 'NR > 1 { printf "%s%g", sep, $5; sep = " " } END { print "" }' out/shockwave.jobs.csv
 }
-# One GPU, lambda 0, k 0, a window of one round of 100 s: the job of 100 s ends, that of 1000 s would have a tenth of its work: both
-# have done nothing, so the gain is log(2 / 1) against log(1.1 / 1).
+# One GPU, lambda 0, k 0, a window of one round of 100 s. The round would complete the job of 100 s, or do a tenth of the job of 1000 s.
+# Neither has done any work, so the gains are log(2 / 1) and log(1.1 / 1).
 printf 'submit_s,duration_s,gpus\n0,1000,1\n0,100,1\n' >two.csv
 is "$(ends two.csv 1x1 policy.shockwave.round=100s policy.shockwave.window=1 policy.shockwave.k=0 policy.shockwave.lambda=0)" "1100 100" "the job that progresses most runs first"
 market=(policy.shockwave.round=100s policy.shockwave.k=0 policy.shockwave.lambda=0)
-# At 100 s job 0 has 10 s left. Of three rounds it gains nothing after a tenth, so the other job has all that is left, which is 2.8 rounds with five chords:
-# it needs every round, and job 0 runs in the third, because a plan that ends a job has a whole round for it.
+# At 100 s job 0 has 10 s left. Of three rounds it needs a tenth of one. The other job would gain from all the rest, which is 2.8 rounds
+# with five chords. Job 0 runs in the third round, because a plan that completes a job gives it a whole round.
 printf 'submit_s,duration_s,gpus\n0,110,1\n50,1000,1\n' >rest.csv
 is "$(ends rest.csv 1x1 "${market[@]}" policy.shockwave.window=3)" "310 1110" "a job with a part of a round left has a round of the plan"
-# A start costs 90 s of a round of 100 s. Jobs 0 and 1 take turns, and each start leaves 10 s of work: costs of starts are no progress.
+# A start costs 90 s of a round of 100 s. Jobs 0 and 1 take turns, and each round with a start does 10 s of work, because the cost of a
+# start is no progress.
 printf 'submit_s,duration_s,gpus\n0,200,1\n0,200,1\n0,10000,1\n' >costs.csv
 first=$(ends costs.csv 1x1 "${market[@]}" policy.shockwave.window=1 policy.shockwave.offset=0.01 jobs.start_cost=90s)
 is "$(awk '{ print ($1 < 6000), ($2 < 6000), ($3 > 14000) }' <<<"$first")" "1 1 1" "costs of starts are no progress ($first)"
@@ -36,7 +37,7 @@ first=$(ends many.csv 2x4)
 is "$(wc -w <<<"$first")" 60 "all jobs end"
 is "$(ends many.csv 2x4)" "$first" "the same times again"
 is "$(ends many.csv 2x4 policy.shockwave.error=2 | wc -w)" 60 "estimates that are wrong by a factor of 2"
-# rho^100 exceeds the numbers of the machine: a job of 1 s that has waited for an hour and more
+# rho^100 exceeds the largest double: a job of 1 s has waited for more than an hour.
 printf 'submit_s,duration_s,gpus\n0,100000,1\n0,1,1\n0,100000,1\n100,1,1\n' >wait.csv
 is "$(ends wait.csv 1x1 policy.shockwave.k=100 | wc -w)" 4 "weights of any size"
 like "$("$orrery" jobs two.csv --cluster 1x1:v100,1x1:t4 --policy shockwave 2>&1)" "shockwave: expected a cluster with one GPU type" "two types"

@@ -6,7 +6,7 @@
 orrery=$(realpath "$ORRERY")
 cd "$work" || exit 1
 header=application,init_batch_size,max_batch_size,min_local_bsz,max_local_bsz,alpha_c,beta_c,alpha_n,beta_n,alpha_r,beta_r,gamma,gpu_type
-# An update of 100 samples takes 1 s on type a and 0.5 s on type b; there is no gain from a second GPU (100 samples at least per GPU).
+# An update of 100 samples takes 1 s on type a and 0.5 s on type b. A second GPU gains nothing, because each GPU has at least 100 samples.
 printf '%s\n' $header net,100,100,100,100,0.5,0.005,0.15,0,0.05,0,1,a net,100,100,100,100,0.25,0.0025,0.15,0,0.05,0,1,b \
   wide,100,1600,10,100,0.5,0.005,0.15,0,0.05,0,1,a wide,100,1600,10,100,0.25,0.0025,0.15,0,0.05,0,1,b >apps.csv
 printf 'application,batch_size,epoch,grad_sqr,grad_var,progress\n' >noise.csv
@@ -20,27 +20,26 @@ ends() {
 printf 'name,time,application,num_replicas,batch_size\ni,0,net,1,100\n' >one.csv
 is "$(ends one.csv 1x1:b:speed=1 fifo)" 180.0000 "300 updates of 0.5 s on type b, after a start of 30 s"
 is "$(ends one.csv 1x1:a:speed=1,1x1:b:speed=1 sia)" 180.0000 "the type with twice the goodput"
-# Both want b. Minimum of 1 + 0.7071: one job on each; the second moves to b at 240 s, because the first ends just after 180 s (one GPU has
-# a network time of 1e-8 s).
+# Both jobs are faster on b. The minimum of the objective is 1 + 0.7071, with one job on each type. The first job ends just after 180 s (one
+# GPU has a network time of 1e-8 s), so the second moves to b at 240 s.
 printf 'name,time,application,num_replicas,batch_size\ni,0,net,1,100\nj,0,net,1,100\n' >two.csv
 # j: 210 updates from 30 to 240 s on a; a move at 240 s: age 240 s, factor 240 / 270, (2 x 0.889)^-0.5 = 0.75 < 1; 90 updates of 0.5 s
 is "$(ends two.csv 1x1:a:speed=1,1x1:b:speed=1 sia)" "180.0000 315.0000" "a job moves to the faster type when it is free"
 is "$(ends two.csv 1x1:b:speed=1 sia | tr ' ' '\n' | sort -n | tr '\n' ' ')" "180.0000 420.0000 " "one GPU: one after the other"
 printf 'submit_s,duration_s,gpus\n0,100,3\n0,100,1\n0,100,2\n' >rigid.csv
 "$orrery" jobs rigid.csv --cluster 1x4 --policy sia --check --no-figures -q --out out >/dev/null 2>err || cat err
-# The most jobs, with the fewest GPUs: 1 + 2 first.
+# The choice has the most jobs, then the fewest GPUs: the jobs on 1 and 2 GPUs are first.
 is "$(awk -F, 'NR > 1 { printf "%g ", $5 }' out/sia.jobs.csv)" "220 100 100 " "jobs that do not adapt have the size that they request"
 
-# The sizes that jobs offer need not be powers of two, and need not begin at 1. The first starts on its 3 GPUs, and continues on 6
-# when the move is worth its cost.
+# The sizes that jobs offer need not be powers of two, and need not begin at 1. The first job starts on its 3 GPUs. It continues on 6 when
+# the gain exceeds the cost of the move.
 printf 'submit_s,duration_s,gpus,speedup\n0,100,3,3:1;6:1.9\n0,100,2,2:1;7:3\n0,100,16,\n0,50,1,1:1;4:2;16:5\n' >sizes.csv
 "$orrery" jobs sizes.csv --cluster 4x4 --policy sia --set jobs.start_cost=0s --decisions sizes.out -q --no-figures --out out >/dev/null 2>err || cat err
 is "$(awk -F, 'NR > 1 && $9 == "completed" { n++ } END { print n }' out/sia.jobs.csv)" 4 "all jobs end that offer other sizes"
 is "$(awk -F, 'NR > 1 && $3 != "" { print $2 ":" split($3, g, " ") }' sizes.out | sort -u | paste -sd' ')" "#0:3 #0:6 #1:2 #1:7 #2:16 #3:1" "and have only these"
 
-# Nodes whose number of GPUs is not a power of two hold three of four jobs on 4 GPUs; these are not stopped for the fourth. 30 +
-# 1000 s; the fourth starts at the
-# next decision, at 1080 s.
+# Nodes whose number of GPUs is not a power of two have room for three of four jobs on 4 GPUs. These three are not stopped for the fourth
+# and end at 30 + 1000 s. The fourth starts at the next decision, at 1080 s.
 printf 'submit_s,duration_s,gpus\n0,1000,4\n0,1000,4\n0,1000,4\n0,1000,4\n' >four.csv
 is "$(ends four.csv 3x6 sia | tr ' ' '\n' | sort -n | tr '\n' ' ')" "1030.0000 1030.0000 1030.0000 2110.0000 " "jobs go on where another finds no room"
 printf 'submit_s,duration_s,gpus\n0,100,6\n' >six.csv
@@ -53,7 +52,8 @@ first=$(ends many.csv $mixed sia)
 like "$first" '^[0-9.]+( [0-9.]+){9}$' "all jobs end"
 is "$(ends many.csv $mixed sia)" "$first" "the same times again"
 like "$(ends many.csv $mixed sia --set policy.sia.rules=sia)" '^[0-9.]+( [0-9.]+){9}$' "rules=sia: all jobs end"
-# Every start: one type; a power of two on one node, or whole nodes; at most twice the largest number before.
+# At every start a job has GPUs of one type: a power of two on one node, or whole nodes; at most twice the largest number that it had
+# before.
 "$orrery" jobs many.csv --cluster $mixed --policy sia --applications apps.csv --noise noise.csv --set jobs.start_cost=30s --decisions d.csv -q >/dev/null
 is "$(awk -F, 'NR > 1 && $3 != "" { n = split($3, g, " "); split("", on); k = 0; for (i = 1; i <= n; i++) if (!on[g[i]]++) k++
   for (x in on) { if (k > 1 && on[x] != 4) print $2 ": part of a node"; if ((x < 2) != (g[1] < 2)) print $2 ": two types" }

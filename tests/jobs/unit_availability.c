@@ -124,8 +124,9 @@ int main(void)
 	availability_move(&p, 20, 20, 0, &need, -1);
 	availability_move(&p, 30, 20, 0, &need, -1);
 	ok(availability_find(&p, 0, 1000, 0, &need) == 0, "an empty interval changes nothing");
-	/* A job of 10 s after another: each has a point at its start, which is the end of the job before, and one at its end. Trimmed to
-	 * its end, the profile has one point, for which another place is taken before the others are given back. Place 0 is no point. */
+	/* Jobs of 10 s run one after another. Each job has a point at its start, which is the end of the previous job, and a point at its
+	 * end. After the trim to its end, the profile has one point. The place of this point is taken before the other places are given
+	 * back. Place 0 holds no point. */
 	struct availability line = { 0 };
 	availability_init(&line, TYPES);
 	availability_reset(&line, 0, &room);

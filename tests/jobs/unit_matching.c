@@ -14,7 +14,8 @@ enum { MOST = 12 };
 
 static struct rng rng;
 
-/* Returns the greatest weight of a matching: best of a set is that without its first vertex, or with an edge of it. */
+/* Returns the greatest weight of a matching. The best matching of a set leaves its first vertex single, or contains an edge of that vertex.
+ */
 static int64_t best_of_all(uint32_t n, const int64_t *weight)
 {
 	static int64_t best[1 << MOST];

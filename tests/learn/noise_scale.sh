@@ -19,7 +19,8 @@ for problem in problem=least-squares,target=0.15,lr=0.02 problem=least-squares,c
   # The prediction is not trivial: batch 1,024 needs several times the samples of batch 1.
   is "$(awk -F, 'NR == 2 { first = $3 } END { print ($3 > 3 * first) }' out.csv)" 1 "$problem: a batch of 1,024 needs more than three times the samples"
 done
-# Where it breaks: the steps of large batches are r times as long, and are unstable if one step is long already. Curvature is not part of phi.
+# A case in which the prediction fails: the steps of large batches are r times as long. They are unstable if the steps at M0 are long
+# already, because phi does not contain the curvature.
 read -r error lost < <(worst problem=least-squares,target=0.15,lr=1)
 ok "$(awk -v e="$error" -v n="$lost" 'BEGIN { print !(e > 20 || n > 0) }')" "a learning rate near the limit of stability: off by $error %, $lost batches fail"
 is "$("$ORRERY" goodput --learn problem=logistic,target=0.45,seeds=1 --batches 8,64 | md5sum)" "$("$ORRERY" goodput --learn problem=logistic,target=0.45,seeds=1 --batches 8,64 | md5sum)" "the same bytes again"

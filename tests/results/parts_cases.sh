@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A test by hand expects the sentence of each kind of part of results/parts.def: a time and the phrase of the kind.
+# Each kind of part in results/parts.def has a test by hand that expects its sentence: a time and the phrase of the kind.
 . "${srcdir:-.}/tests/tap.sh"
 not_sanitized "a test of the tree, not of the program"
 cd "$srcdir" || exit 1

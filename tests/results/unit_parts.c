@@ -247,7 +247,7 @@ static bool set_list(struct store *s, const char *list)
 	return good;
 }
 
-/* The forms of a list, by both readers; then lists that are none. */
+/* Both readers read each form of a list, and refuse texts that are not lists. */
 static void forms(void)
 {
 	/* Two subjects; times in us; a row without a cause but with a detail; a gap in subject 7. */

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # 200 sampled causes of waits of requests, each confirmed by another run: without the blamed request, or, where no request is blamed, with
-# twice the replicas. The wait of the request must become shorter. Not all do: the memory that a request held may be taken by another one
-# of the queue. One replica serves all, because without a request a router would send all later ones elsewhere.
+# twice the replicas. The wait of the request must become shorter. Some waits do not: another request of the queue may take the memory that
+# the blamed request held. There is a single replica, because a router would send all later requests elsewhere if one were missing.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$(realpath "$ORRERY")
 cd "$work" || exit 1

@@ -35,8 +35,8 @@ done
 echo "# shares by replicas: ${share[*]}"
 ok "$(awk -v n="${n:-0}" -v s="${share[*]}" 'BEGIN { split(s, x, " "); bad = n < 2; for (i = 1; i < n; i++) bad += x[i] >= 0.95; print bad + !(x[n] >= 0.95) }')" "the smallest of $n fleets keeps the SLO, the smaller ones do not"
 
-# Several deployments: the mixes in order of their price. Four replicas are needed: four A100 at 2 USD; two A100 and two H100 at 3 USD if
-# there are two A100; of several mixes of one price the one with the highest share, the first on ties.
+# Several deployments: mixes are tried in order of their price. Four replicas are needed: four A100 cost 2 USD. If there are only two A100,
+# two A100 and two H100 cost 3 USD. Of several mixes of one price, the one with the highest share is chosen, the first on ties.
 mix() { # A100s H100s ARGS..
   printf '{"world": "serve", "trace": "r.csv", "cluster": "1x4:a100,1x4:h100", "models": ["m.json"], "policies": ["fifo"], "deployments": [{"gpu_types": "a100", "replicas": %s}, {"gpu_types": "h100", "replicas": %s}]}' "$1" "$2" >mix.json
   "$orrery" serve --scenario mix.json "${@:3}" 2>&1

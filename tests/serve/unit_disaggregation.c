@@ -140,7 +140,7 @@ static void test_stages(void)
 	result_free(r);
 }
 
-/* Nodes fail and return, and blocks are short: all requests complete, no bytes are lost from sight. */
+/* Nodes fail and return, and blocks are short: all requests complete, and --check accounts for every byte sent. */
 static void test_lost(void)
 {
 	char text[4000];

@@ -294,7 +294,7 @@ static void batches(void)
 	says(&c, 1,
 		"request 1 waited 17 ms: 17 ms behind running batches; was served 25 ms: 12 ms transfer of the input, 10 ms compute, 3 ms "
 		"transfer of the answer");
-	/* Sent at once, the second input shares the link: it is there at 22 ms, and the first run ends at 27. */
+	/* The second input is sent at the same time and shares the link. It is received at 22 ms, and the first run ends at 27. */
 	c.policy = &orr_policy_serve_mdp;
 	c.settings = "submodels=a";
 	says(&c, 1,

@@ -119,7 +119,7 @@ static void test_prefetch_without_room(void)
 }
 
 /* By hand: the load takes from 2.4 to 2.9. The node fails at 2.5, and its DRAM is lost. From 2.6 to 3.007 D restarts and takes seven blocks
- * or more. C waits since 2.6, and is computed from 3.007: the policy is told of it once. */
+ * or more. C waits from 2.6 on and is computed from 3.007 on. The policy learns of it once. */
 static void test_load_that_is_lost(void)
 {
 	static const char rows[] = A(0) "{\"timestamp\": 1000, \"input_length\": 128, \"output_length\": 1, "

@@ -5,7 +5,7 @@
  *  - mean wall time of work W: M e^(R/M) (e^((t+c)/M) - 1) W / t (Daly, Future Generation Computer Systems 22, 2006), inside the
  *    program's own 99 % interval, at five intervals t;
  *  - the best interval, by common random numbers and a parabola in ln t through simulated means: Daly's higher-order formula within 5 %;
- *  - Young's formula (CACM 17(9), 1974), which leaves out what higher orders of c / M do: its error is shown.
+ * - Young's formula (CACM 17(9), 1974), which omits terms of higher order in c / M: its error is printed.
  *
  * M = 1000 s. About four million failures in all; a twentieth of them under the sanitizers.
  */

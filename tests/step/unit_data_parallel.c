@@ -182,7 +182,7 @@ static void asynchronous(void)
 	static const char *const settings[] = { "mode=asp placement=dedicated servers=1 push_overlap=false lag=2",
 		"mode=asp placement=dedicated servers=4 push_overlap=false lag=3" };
 	static const char *const clusters[] = { "5x1:v100", "6x1:v100" };
-	/* The steady state takes max(t_c, w G / (s B), G / B), because push, pull and compute overlap (lag). */
+	/* With lag, push, pull and compute overlap. So in the steady state an iteration takes max(t_c, w G / (s B), G / B). */
 	struct run r = run_on(clusters[0], "star:bw=1GBps,lat=0", "alexnet", "iterations=60", &orr_policy_parameter_server, settings[0]);
 	double G = r.params * 4, want = 4 * 32 / fmax(compute_s, 4 * G / B);
 	ok(fabs(r.samples_per_s / want - 1) < 0.02, "ASP bound by the server's NIC: w G / B an iteration (%.3f of it)",

@@ -224,7 +224,8 @@ EOF
     "$orrery" sweep fails.json --db full.db >full.txt 2>err; status=$?
     is "$status $(grep -c ' fifo  *[0-9]' full.txt)" "1 3" 'failures that cannot be stored: the table is printed'
     like "$(cat err)" 'full.db: .*made full' 'then the error'
-    # The run of fifo is lost, and the failure of the other stored: fifo needs the same number of replications with and without it.
+    # The stored run of fifo is removed, and the failure of the other policy stays stored. fifo needs the same number of replications with
+    # and without the other policy.
     sed 's/\[20, 2000, 30\]/[2000]/; s/"metrics":/"stop": { "metric": "completion_mean", "below": 0.01 }, &/' fails.json >stop.json
     "$orrery" sweep stop.json --db stop.db -q 2>/dev/null
     "$orrery" jobs poisson:n=2,rate=1 --cluster 1x1 --policy fifo --db lost.db -q
@@ -263,7 +264,7 @@ EOF
   like "$("$orrery" sweep fails.json --db new.db --merge 2>/dev/null)" 'broken: .*made to fail' 'also into a new database'
   [ ! -e tried ]; ok $? 'and does not try them'
   is "$("$orrery" db digest new.db)" "$before" 'whose digest is the same'
-  # A database that keeps a failure of a run that is stored since
+  # The database has a failure and a stored run of the same hash and label.
   sqlite3 new.db "UPDATE failures SET hash = (SELECT hash FROM runs LIMIT 1), label = (SELECT label FROM runs LIMIT 1)"
   is "$("$orrery" db show new.db | grep -c failed)" 0 'a failure whose run is stored is resolved'
 else

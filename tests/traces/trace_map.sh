@@ -25,7 +25,7 @@ is "$(t convert "$d/own_requests.tsv" --map arrival=when,prompt_tokens=in,output
 1.25,33,,2,60" "own_requests.tsv: epochs in milliseconds, sessions by name"
 like "$(t info "$d/own.csv" --map $map)" "^first submission +2025-03-01 09:00:00$" "info shows dates"
 
-# Times as numbers: the first decides on the unit.
+# Times as numbers: the first one determines the unit of all.
 printf 'id,at,from,to,n\nx,1740823200000,1740823260000,1740823265500,1\ny,1740823201000,1740823260000,1740823261000,2\n' >"$work/ms.csv"
 is "$(t convert "$work/ms.csv" --map job_id=id,submit=at,start=from,end=to,gpus=n | cut -d, -f1-4,10)" "job_id,submit_s,duration_s,gpus,wait_s
 x,0,5.5,1,60

@@ -249,8 +249,8 @@ static void shifts(void)
 		"+node1@0 +node2@0 +node3@0 -node2@0 +node4@0 -node1@0 -node4@60 +node5@120.0005 |120.0005",
 		"start: instances present then are added at 0");
 	holds("bamboo.csv", "start=90", "bamboo", "+node3@0 +node4@0 -node4@30 +node5@90.0005 |90.0005", "start: in order of addition");
-	/* Instances 3 and 5 are present at the end. They take the roles of 1 and 2 at the beginning, and 3 of the beginning becomes a
-	 * new instance. Then 2 and 1 are removed. */
+	/* Instances 3 and 5 are present at the end. After the wrap they replace instances 1 and 2 of the beginning of the file, whose
+	 * instance 3 becomes a new instance. The removals of 2 and 1 then remove 5 and 3. */
 	holds("bamboo.csv", "start=90 wrap=true", "bamboo",
 		"+node3@0 +node4@0 -node4@30 +node5@90.0005 +node3~lap2@90.0005 -node5@150.0005 +node4~lap2@150.0005 -node3@150.0005 "
 		"|180.0005",
