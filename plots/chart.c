@@ -385,7 +385,7 @@ static void put_y_numbers(struct sbuf *b, const struct chart *c, const double ra
 		sbuf_printf(b, "%s'%s' %.9g", i > floor(range[0] / step) ? ", " : "", text, i * step);
 	}
 	sbuf_puts(b, "\"\n");
-	if (!isfinite(c->y_max)) /* without a list of numbers, gnuplot ends the axis at a number; so does this */
+	if (!isfinite(c->y_max)) /* gnuplot does not extend the axis to a number if the numbers are listed */
 		sbuf_printf(b, "y_max = '%.9g'\n", ceil(range[1] / step) * step);
 }
 

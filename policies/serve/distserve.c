@@ -323,7 +323,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 static const struct orr_param params[] = {
 	ORR_PARAM_INT(
 		"prefill_tokens", "0", 0, 1e9, "largest number of tokens of a batch of prompts; longer prompts are refused; 0: no limit"),
-	ORR_PARAM_INT("decode_tokens", "50000", 1, 1e9, "largest sum of tokens done of a batch of decodes"), ORR_PARAM_END
+	ORR_PARAM_INT("decode_tokens", "50000", 1, 1e9, "largest sum of processed tokens over the decodes of a batch"), ORR_PARAM_END
 };
 
 static const struct orr_serve_ops ops = {

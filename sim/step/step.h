@@ -97,7 +97,7 @@ struct step_money {
 struct step_stages {
 	bool is_kept;
 	double makespan_s, longest_s;     /* time from the first start to the last end: over all stages; of the longest stage */
-	double bubble_s, busy_s;          /* longest wait of a stage between its first and its last op; work of that stage */
+	double bubble_s, busy_s;          /* largest waiting time of a stage between its first and its last op; work of that stage */
 	double most_busy_s, least_busy_s; /* work of a stage */
 	double peak_bytes;                /* largest memory of a stage beyond its static memory, over all iterations */
 };

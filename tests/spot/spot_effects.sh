@@ -48,7 +48,7 @@ priced -q && dear=$(metric elastic-dp makespan_s)
 priced -q --set spot.max_price=1.5
 is "$(near "$(metric elastic-dp makespan_s)" "$(awk -v x="$dear" 'BEGIN { print x + 1800 }')")" near "an offer above the maximum price is taken when its price has fallen"
 priced --set spot.max_price=2.5 >table
-like "$(cat table)" "spot\.max_price has no effect: no offer cost more" "a maximum price never reached is named"
+like "$(cat table)" "spot\.max_price has no effect: no offer cost more than this limit" "a maximum price never reached is named"
 spot offers.csv --job job.json --prices prices.csv --policy greedy --set spot.deadline=4h --set spot.max_price=1.5 --out o -q
 is "$(near "$(metric greedy on_demand_hours)" 0)" near "a policy with a deadline waits for a cheaper offer"
 
