@@ -132,7 +132,8 @@ is "$(grep -c "rgb(212, 212, 212)" out/near-twice.svg) $(grep -c "xlink:href='#g
   'two kinds of marks: each is compared with the line of its colour; an expression has no bounds'
 is "$(grep published out/near-lines.csv | paste -sd' ')" '"published","1",2.5,1.5,3 "published","2",6,5,7 "published","3",6,4,' 'the data have the bounds'
 
-# ---- figures of runs: the data have 0.6 of each, and labels are apart; a timeline of few devices has a legend that is high beside them ----
+# ---- figures of runs ----
+# The data take 0.6 of each, and labels do not overlap. For a timeline of few devices the legend is high relative to the rows.
 "$ORRERY" jobs philly-like:n=80,load=1.2 --cluster 4x8 --policy fifo,las,srtf,easy-backfill,gandiva --drop-unfit --out out -q
 "$ORRERY" spot hazard:p=0.1,length=24h --job bamboo-bert --policy on-demand,bamboo,checkpoint --out out -q
 "$ORRERY" step vgg16 --cluster 16x1:v100 --policy parameter-server --out out -q
@@ -192,7 +193,8 @@ printf 'job_id,submit_s,duration_s,gpus\na,0,100,1\nb,0,1000,1\nc,0,3000,1\n' >t
 is "$(sed -n "s/.*stroke-dasharray='10.8,3.6'  d='M\([^']*\)'.*/\1/p" many/jct-cdf.svg | head -n 1 | tr ' ' '\n' | grep -c ,) $(grep -l 'with steps' "$ORRERY_DATADIR"/plots/*.gp)" \
   '6 ' 'three jobs: a start, and a corner between two values'
 
-# ---- published values in panels: their name, bounds and misses stand above; each ninth line has one within and one outside of its bounds ----
+# ---- published values in panels ----
+# The legend above has their name, bounds and misses. Each ninth line has a value within and one outside of its bounds.
 mkdir -p near9
 cat >near9/figures.json <<'JSON'
 { "title": "t", "axes": { "x": [1, 2], "s": [1, 2, 3, 4, 5, 6, 7, 8, 9] }, "runs": {}, "figures": [

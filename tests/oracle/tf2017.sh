@@ -17,9 +17,8 @@
 #                one of the GPUs, copied back at once); VGG-16, AlexNet: parameter_server on the GPUs
 #     EC2 x N    distributed_replicated: summed inside the machine, a server on each machine
 # * gradients leave as the backward pass makes them. Parameters arrive before the forward pass begins: TensorFlow
-#   fetches them all at once in no useful order (Hashemi, Jyothi, Campbell, "TicTac", MLSys 2019). Set TF2017_OVERLAP
-#   to see other readings of that, such as "push_overlap=true pull_overlap=true message_bytes=1"; docs/models/step-data-parallel.md has
-#   their errors.
+#   fetches them all at once in no useful order (Hashemi, Jyothi, Campbell, "TicTac", MLSys 2019). Set TF2017_OVERLAP to test other
+#   assumptions, such as "push_overlap=true pull_overlap=true message_bytes=1"; docs/models/step-data-parallel.md has their errors.
 measured="$data/measured/tf_benchmarks_2017.csv"
 need "$measured" || { tap_done; exit; }
 pcie=12.4

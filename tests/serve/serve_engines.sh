@@ -22,8 +22,8 @@ is "$(awk -v a="$(tpot --set serve.cuda_graphs=off --set serve.kernel_launch=1ms
 like "$("$orrery" serve one.csv --model llama3-8b --cluster 1x1:h100 --policy vllm --no-figures --set serve.engine=vllm-0.6.0)" \
   '^engine vllm-0\.6\.0: the host takes 0\.7632 times the time of the GPU; the scheduler runs every 10 iterations \(vLLM' "the run states the host"
 
-# The first prompt ends at 0.2 s; groups of 20 decodes of 10 ms follow, which end at 0.4, 0.6, .. s. A request that arrives at 0.45 s
-# waits for the end of its group. Its prompt takes 0.2 s, as it is not grouped.
+# The first prompt ends at 0.2 s; groups of 20 decodes of 10 ms follow, which end at 0.4, 0.6, .. s. A request that arrives at 0.45 s waits
+# for the end of the current group. Its prompt takes 0.2 s, because prompts are not grouped.
 printf 'arrival_s,prompt_tokens,output_tokens\n0,10,60\n0.45,10,1\n' >two.csv
 printf '{"name": "small", "source": "made up", "kind": "llm", "layers": {"dnn": "llama:hidden=64,layers=2,heads=4,kv_heads=2,seq=128,vocab=100,ffn=96"}}\n' >small.json
 ttft() { "$orrery" serve two.csv --model small.json --cluster 1x1:h100 --policy vllm --out o --no-figures -q "$@" 2>&1 && awk -F, '$2 == "ttft_mean" { printf "%.3f", 2 * $3 }' o/summary.csv; rm -rf o; }
