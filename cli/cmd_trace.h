@@ -39,7 +39,7 @@ struct availset;
 bool trace_wants_avail(const char *source, const char *format);
 int trace_write_avail(struct availset *s, const struct trace_cut *cut, struct orr_error *err);
 
-/* Reads "name=value" texts given with -O, NULL-terminated. */
+/* The "name=value" texts given with -O, and a final NULL. */
 enum { TRACE_MAX_OPTIONS = 16 };
 struct trace_options {
 	const char *text[TRACE_MAX_OPTIONS + 1];

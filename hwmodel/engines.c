@@ -21,9 +21,9 @@ double host_iteration_s(const struct served_host *h, double own_s, double gpu_s,
 }
 
 /*
- * tests/serve/serve_published.sh repeats the fits. vLLM 0.5.3: API server 33 %, scheduling 29 %, GPU 38 % of the time. 0.6.0: the
- * API server is a separate process, and the scheduler is called every 10 steps. SGLang 0.4 overlaps a host that costs 0.3 a
- * factor of 1.1.
+ * tests/serve/serve_published.sh repeats the fits. vLLM 0.5.3: API server 33 %, scheduling 29 %, GPU 38 % of the time. 0.6.0: the API
+ * server is a separate process, and the scheduler is called every 10 steps. SGLang 0.3 is slower than 0.4 by a factor of 1.1, because only
+ * 0.4 overlaps the host with the GPU.
  */
 const struct served_engine *served_engine(size_t i)
 {

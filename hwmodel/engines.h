@@ -18,7 +18,7 @@ enum served_graphs { GRAPHS_ALL, GRAPHS_DECODE, GRAPHS_OFF };
 /* Work of the host (scheduler, inputs, outputs) in an iteration, and how it is hidden. All zero: none. */
 struct served_host {
 	double fixed_s, request_s; /* per iteration, and per request of the iteration */
-	double gpu_share;          /* in addition gpu (1 / gpu_share - 1), so that the GPU works for this share; 0: none */
+	double gpu_share;          /* if above 0: additional host time per iteration, such that the GPU works for this share of the sum */
 	uint32_t steps;            /* iterations without prompts per call of the scheduler; 0: 1 */
 	bool is_overlapped;        /* the host works while the GPU computes */
 	enum served_graphs graphs;

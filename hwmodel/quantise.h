@@ -45,7 +45,7 @@ bool quant_has_layer(const struct quantisation *q, const struct dnn_layer *l);
 double quant_layer_bytes(const struct quantisation *q, const struct dnn_layer *l);
 /* Returns the bytes of all parameters. */
 double quant_bytes(const struct quantisation *q, const struct dnn *d);
-/* Returns the seconds to convert a weight to the format of the arithmetic on the device; 0: it is computed with as it is. */
+/* Returns the seconds to convert a weight to the format of the arithmetic on the device; 0: no conversion is needed. */
 double quant_convert_s(const struct quantisation *q, const struct device *d);
 
 #endif

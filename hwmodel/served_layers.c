@@ -41,7 +41,7 @@ struct served_layers {
 	struct cost *cost, *rest; /* layers in the format of the weights; all others, the same if there are none */
 	struct quantisation quant;
 	double convert_s;          /* time to convert a weight */
-	bool has_host;             /* the host is more than a constant time per iteration */
+	bool has_host;             /* the time of the host is not just a constant per iteration */
 	uint32_t block, per_block; /* block: first layer of the first block; per_block: layers per block */
 	uint32_t after, words;     /* after: first layer after the blocks; words: first layer that processes selected tokens only */
 	uint32_t scores, context;  /* first and last layer of attention, as offsets within a block */

@@ -84,9 +84,9 @@ ORR_API int64_t orr_job_duration_ns(struct orr_jobs *w, orr_job j);
  * *oracle* in every table. */
 enum orr_estimate { ORR_ESTIMATE_LIMIT, ORR_ESTIMATE_EXACT };
 ORR_API int64_t orr_job_estimate_ns(struct orr_jobs *w, orr_job j, enum orr_estimate how, double factor);
-/* An estimate of the present run, or of the next run of a waiting job: as above, but the truth is the work that remained, or remains,
- * at the start of that run plus the start cost. It is below the duration after a preemption, or if a checkpoint survived a node
- * failure. A restarted job has its user's limit anew, as under Slurm. */
+/* An estimate of the present run, or of the next run of a waiting job: as above, but the truth is the work that remained, or remains, at
+ * the start of that run plus the start cost. It is below the duration after a preemption, or if a checkpoint survived a node failure. After
+ * a restart the whole limit of the user applies again, as under Slurm. */
 ORR_API int64_t orr_job_estimate_run_ns(struct orr_jobs *w, orr_job j, enum orr_estimate how, double factor);
 /* Returns the training iterations of the job as the user states them; 0: unknown. */
 ORR_API double orr_job_iterations(struct orr_jobs *w, orr_job j);

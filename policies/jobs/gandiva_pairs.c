@@ -111,7 +111,7 @@ size_t gandiva_pair(struct gandiva *g, struct orr_jobs *w)
 	if (g->is_packing)
 		draw_pairs(g, w);
 	for (size_t i = 0; i < g->n; i++) {
-		if (!g->is_packing && !g->is_published) /* published: pairs that are not used now still exist */
+		if (!g->is_packing && !g->is_published) /* rules=gavel: pairs that are not used now still exist */
 			separate(&g->job[i], NULL);
 		jobs += is_live(g, &g->job[i]);
 		paired += g->is_packing && is_live(g, &g->job[i]) && g->job[i].partner != GANDIVA_NOBODY;

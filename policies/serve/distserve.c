@@ -246,7 +246,7 @@ static void send_back(struct distserve *d, struct orr_serve *w, uint32_t replica
 			orr_refuse_because(w, r, ORR_REQ_REFUSED, "larger than the KV cache of its replica");
 			continue;
 		}
-		to = to == ORR_NO_REPLICA ? replica : to; /* its tokens have outgrown the others */
+		to = to == ORR_NO_REPLICA ? replica : to; /* its tokens no longer fit on any prefill replica */
 		if (to != replica)
 			orr_assign(w, r, to);
 		orr_fifo_push(w, &d->instance[to].worker[0].prompts, r);

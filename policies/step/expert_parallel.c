@@ -34,7 +34,7 @@ struct parallel {
 	enum work work;
 	uint32_t lanes, layers;
 	uint32_t slowest; /* GPU whose times are those of all */
-	bool has_sends;   /* send_s replaces the network */
+	bool has_sends;   /* messages take send_s, not the time of the network */
 	double send_s[SENDS];
 	double *kernel_s[KERNELS]; /* by rank */
 	uint32_t number[KERNELS];  /* number of the table of times by lane */

@@ -42,7 +42,7 @@ static size_t at(const struct draft *d, uint32_t s, uint32_t chunk)
 	return (size_t)chunk * d->p + s;
 }
 
-/* The stage of the producer of slot k; UINT32_MAX: none, or this stage. */
+/* Returns the stage of the producer of slot k; UINT32_MAX: there is none, or it is this stage. */
 static uint32_t producer(const struct draft *d, uint32_t s, enum slot k)
 {
 	if (k == F || k == B)
@@ -50,7 +50,7 @@ static uint32_t producer(const struct draft *d, uint32_t s, enum slot k)
 	return s + 1 < d->p ? s + 1 : UINT32_MAX;
 }
 
-/* Time at which the input of the next op of slot k has arrived. */
+/* Returns the time at which the input of the next op of slot k has arrived. */
 static double ready(const struct draft *d, uint32_t s, enum slot k)
 {
 	uint32_t from = producer(d, s, k), i = d->n[k][s];

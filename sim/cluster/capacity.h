@@ -2,10 +2,10 @@
 /*
  * capacity.h - lent nodes: the instances of a capacity source on the nodes of a cluster, and their bill
  *
- * An offered instance takes the free node with the lowest number (of its own type, if its row names a GPU type of the cluster).
- * It is billed from that time on, is up after the start-up time, may be given notice, and leaves. Offers without a free node
- * wait, unbilled, and take the nodes of leaving instances in FIFO order. So min(offers, nodes) nodes are taken at any time.
- * After the last row of the set, the instances present then remain, unless the set is repeated.
+ * An offered instance takes the free node with the lowest number (of its own type, if its row names a GPU type of the cluster). It is
+ * billed from that time on, is up after the start-up time, may be given notice, and leaves. Offers without a free node wait, unbilled, and
+ * take the nodes of leaving instances in FIFO order. So min(offers, nodes) nodes are taken at any time. The instances present after the
+ * last row of the set remain, unless the set is repeated.
  *
  * Price of an instance: the price in its row, for its whole life; else the price of its market (source.h). Amounts are in (1e-9 USD/h) x
  * ns, whole numbers, so sums are exact.

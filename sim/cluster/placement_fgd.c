@@ -4,10 +4,10 @@
  * of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient
  * Descent", USENIX ATC 2023). A node's fragmentation for a task m (section 3.2) is
  *
- *   - all its unallocated GPU, if the node cannot take m (GPU type, CPU, memory or
- *     GPU short) or m asks for no GPU;
- *   - otherwise the unallocated parts of those GPUs that have less left than m
- *     needs of one: sum over GPUs g with R_g < min(D_m, 1) of R_g.
+ *   - all its unallocated GPUs, if m asks for no GPU or the node cannot take m (another GPU type, or too few CPUs, GPUs or
+ *     memory);
+ *   - otherwise the unallocated parts R_g of those GPUs g that have less left than m needs of one GPU: the sum of R_g over g
+ *     with R_g < min(D_m, 1), where D_m is the number of GPUs of m.
  *
  * F_n is the sum over m of p_m times this fragmentation. p_m is the popularity of m among the trace's requests. The task goes
  * to the node whose F_n grows least (ties: the lowest node). For a task that shares a GPU, each GPU of the node is tried

@@ -5,7 +5,7 @@
  * A struct pool belongs to one run. A placement rule turns a request into an allocation, a list of pieces (node, GPUs). A job
  * never spans two types of GPU.
  *
- * Invariants: for every node that is up, whole GPUs free + GPUs in pieces + GPUs opened for sharing = GPUs of the node; The same holds for
+ * Invariants: for every node that is up, whole GPUs free + GPUs in pieces + GPUs opened for sharing = GPUs of the node. The same holds for
  * CPU and memory. Each node that is up and open is in exactly one bucket, that of its number of free GPUs. A node that is down or closed is
  * in no bucket; its free GPUs do not count as free, but they count as idle if all of them are free. Under the `count` placement CPUs and
  * memory are counted for the whole cluster, not by node.

@@ -11,7 +11,7 @@
 #define JOIN_TEXT(a, b) a##b
 #define JOIN(a, b) JOIN_TEXT(a, b)
 
-/* Assigns TILE rows, or copies of the last row. */
+/* Assigns TILE rows to their nearest centroids. If fewer rows are left, copies of the last row fill the tile. */
 TILE_TARGET static void TILE_NAME(const struct blocks *b, const float *const row[TILE], uint32_t id[TILE])
 {
 	simd_f32 least[TILE];

@@ -71,7 +71,7 @@ void boost_net_forward(const struct boost_net *n, const double *image, double *h
 double boost_net_gradient(const struct boost_net *n, const double *image, uint32_t label, const double *before, double supervised,
 	double weight, const double *hidden, const double *logit, double *error, double *g);
 
-/* Averages an image of from x from pixels down to `to` x `to`; pixels on an edge count by area. */
+/* Averages an image of `from` x `from` pixels down to `to` x `to` pixels; a pixel on an edge counts by its area on either side. */
 void boost_shrink(const double *image, uint32_t from, uint32_t to, double *out);
 
 /* Images, drawn from the data seed: test and training images of the same classes. */

@@ -34,7 +34,7 @@ struct net_flow {
 	double bytes, weight;
 	double due;          /* reading of the group's clock at which the flow ends */
 	double share;        /* share of the flow (load x weight) on its bottleneck */
-	uint64_t tag, order; /* order: of start */
+	uint64_t tag, order; /* order: number in the order of starts */
 	uint32_t at;         /* index of the flow in the group */
 	uint8_t phase, room; /* room: log2 of the number of reserved hops */
 };

@@ -12,7 +12,7 @@
 
 enum { INPUTS_MOST_OPTIONS = 64 };
 
-/* Reads "name=value" texts, NULL-terminated, freed by inputs_options_free(). */
+/* Sets options[] to "name=value" texts and a final NULL; inputs_options_free() frees them. */
 int inputs_trace_options(const cJSON *o, char *options[INPUTS_MOST_OPTIONS + 1], struct orr_error *err);
 void inputs_options_free(char *options[INPUTS_MOST_OPTIONS + 1]);
 
