@@ -196,7 +196,8 @@ static const struct orr_param params[] = { ORR_PARAM_REAL("rate", "1", 1e-9, 1e1
 	ORR_PARAM_INT(
 		"context", "4096", 16, REQUEST_MAX_TOKENS, "a conversation ends before its prompt and output exceed this number of tokens"),
 	ORR_PARAM_BOOL("history", true, "prompts repeat the earlier turns; false: new tokens alone, for serve.sessions=grow"),
-	ORR_PARAM_INT("block_tokens", "16", 1, REQUEST_MAX_TOKENS, "tokens of a block of the prompt; each full block has a hash (prefix cache)"),
+	ORR_PARAM_INT(
+		"block_tokens", "16", 1, REQUEST_MAX_TOKENS, "tokens of a block of the prompt; each full block has a hash (prefix cache)"),
 	REQUEST_PARAM_N("10000"), REQUEST_PARAMS_CONTENT, ORR_PARAM_END };
 
 const struct generator req_generator_chat = {
