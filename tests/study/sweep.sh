@@ -104,7 +104,7 @@ for policy in srtf las; do
   found=$(sed -n "s/^r, $policy: largest load .* 21600: \([0-9.]*\) (.*/\1/p" find.txt)
   largest=$(awk -F, -v p="\"$policy\"" '$3 == p && $4 == "wait_p99" && $5 <= 21600 { gsub("\"", "", $2); if ($2 + 0 > x) x = $2 + 0 } END { print x }' scan/study.csv)
   awk "BEGIN { exit !($found > $largest / 1.01 && $found < $largest * 1.01) }"; ok $? "$policy: the search finds $found, the scan $largest"
-  runs=$(sed -n "s/^r, $policy: .*; \([0-9]*\) runs, .*/\1/p" find.txt)
+  runs=$(sed -n "s/^r, $policy: .*; \([0-9]*\) runs; .*/\1/p" find.txt)
   [ "$runs" -le 60 ]; ok $? "with $runs runs; the scan takes $(sed -n "s/^r, $policy: .* takes \([0-9]*\)$/\1/p" find.txt)"
 done
 is "$(grep -cE '^r, (fifo|srtf|las): ' find.txt) $(grep -c '"outcome"' find.out)" '3 3' 'each policy has an answer'
