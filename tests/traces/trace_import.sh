@@ -87,6 +87,10 @@ bad "$d/slurm.txt:5: State: expected a job that has started, found \"PENDING\" (
   convert "$d/slurm.txt" -O unknown_runtime=error
 sed 's/gres.gpu=2,mem/gres\/gpu=2.5,mem/g' "$d/slurm.txt" >"$work/half.txt"
 bad "$work/half.txt:2: AllocTRES: expected resources such as cpu=8,gres/gpu=2,mem=64G,node=1, found \"billing=8,cpu=8,gres/gpu:a100=2,gres/gpu=2.5,mem=64G,node=1\"" convert "$work/half.txt"
+sed 's/cpu=8,/cpu=100000000,/g' "$d/slurm.txt" >"$work/cores.txt"
+like "$(t convert "$work/cores.txt")" '86410,2,1000,100000000,' "slurm: a job of 100 million cores, the limit"
+sed 's/cpu=8,/cpu=100000001,/g' "$d/slurm.txt" >"$work/cores.txt"
+like "$(t convert "$work/cores.txt"; cat "$work/err")" 'cores.txt:2: AllocTRES: expected resources' "slurm: more cores are refused"
 cut -d'|' -f1-9 "$d/slurm.txt" >"$work/few.txt"
 like "$(t convert "$work/few.txt"; cat "$work/err")" "expected a column AllocTRES or ReqTRES; sacct prints it with -o" "slurm: missing columns are named, with the command"
 

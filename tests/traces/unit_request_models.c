@@ -169,6 +169,13 @@ static void lengths(void)
 	within(m.prompt, 1000, 1000 * sqrt(exp(sigma * sigma) - 1) / sqrt(n), "lognormal:1000:5000: mean");
 	static const double conv[] = { 7, 85, 129, 395, 424, 451, 601, 1000 };
 	within(m.output, table_mean(conv), 163 / sqrt(n), "azure-conv: mean of the quantiles' law (sd 163 as published)");
+	/* A mean below 1: values are 1, or with P(X > 1.5) above it. */
+	m = measure("poisson:prompt=lognormal:0.5:2,output=10");
+	sigma = z - sqrt(z * z - 2 * log(4));
+	double above_1 = 0, from = log(0.5) - sigma * sigma / 2;
+	for (int k = 1; k < 60; k++)
+		above_1 += 0.5 * erfc((log(k + 0.5) - from) / sigma / sqrt(2));
+	within(m.prompt, 1 + above_1, 0.2 / sqrt(n), "lognormal:0.5:2: mean of the rounded values");
 	struct reqset *s = make("poisson:n=100000,prompt=lognormal:1000:5000,output=lognormal:35:200:128");
 	struct reqcursor *c = reqset_open(s, 3);
 	struct request_rec r;
