@@ -70,7 +70,7 @@ static void describe(struct scenario *s, const struct step_state *t)
 	if (plan)
 		cJSON_AddItemToObject(o, "plan", cJSON_Duplicate(plan, 1));
 	scenario_add_seed(o, s);
-	if (s->record == RECORD_EXPLAIN)
+	if (s->record != RECORD_ALL)
 		scenario_add_record(o, s);
 }
 
@@ -395,7 +395,8 @@ static const struct orr_param keys[] = {
 	ORR_PARAM_TEXT("graph", "", "a Chakra execution trace in place of a model: its folder, or DIR/NAME of the files NAME.RANK.et"),
 	ORR_PARAM_TEXT("groups", "", "graph: JSON file of the groups of ranks; empty: groups.json in the folder of the trace, if it exists"),
 	ORR_PARAM_TEXT("system", "", "graph: JSON file of ASTRA-sim's system layer"),
-	ORR_PARAM_CHOICE("record", "all", "all|explain", "rows that are kept; explain: all, and the critical path of each iteration"),
+	ORR_PARAM_CHOICE("record", "all", "all|metrics|explain",
+		"rows that are kept; metrics: metrics and notes only; explain: all, and the critical path of each iteration"),
 	ORR_PARAM_END
 };
 static const struct world_object objects[] = {
@@ -418,7 +419,7 @@ static const struct world_flag flags[] = {
 	{ "graph", "DIR", WORLD_FLAG_KEY, "graph", NULL, "run a Chakra execution trace by ASTRA-sim's rules, in place of MODEL: the\nfolder, or DIR/NAME, of its files NAME.RANK.et; with --network FILE.yml and\n--system FILE.json; policies congestion-unaware (default), congestion-aware" },
 	{ "groups", "FILE", WORLD_FLAG_KEY, "groups", NULL, "groups of ranks of --graph (default: groups.json in its folder)" },
 	{ "system", "FILE", WORLD_FLAG_KEY, "system", NULL, "system of --graph, ASTRA-sim's JSON" },
-	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: all (default) or explain, which adds critical paths (orrery explain)" },
+	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: all (default), metrics (metrics and notes only) or explain, which adds\ncritical paths (orrery explain)" },
 	{ "export", "chakra:DIR", WORLD_FLAG_EXTRA, NULL, NULL, "write the first iteration of each policy as a Chakra execution trace, which\n--graph and ASTRA-sim run, to DIR/POLICY (chakra: the folder \"chakra\")" },
 	{ "timeline", "FILE", WORLD_FLAG_EXTRA, NULL, NULL, "write the last iterations in Trace Event format, for ui.perfetto.dev; a FILE.csv:\nthe ops of each device as rows, with start and end" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }

@@ -48,6 +48,12 @@ is "$(sqlite3 "$work/plain.db" 'SELECT count(*) FROM runs')" 2 'a run with parts
 is $? 2 'an iteration that does not exist is an error'
 like "$(cat "$work/err")" 'no iteration 400 with parts' 'the message names it'
 "$ORRERY" step vgg16 --cluster 4x1:v100 --policy allreduce --record summary 2>"$work/err"
-is $? 2 'the step world keeps all rows'
-like "$(cat "$work/err")" 'record: expected all or explain' 'the message lists what it accepts'
+is $? 2 'the step world keeps no samples'
+like "$(cat "$work/err")" 'record: expected all, metrics or explain' 'the message lists what it accepts'
+step metrics.db 10Gbps --record metrics
+step metrics.db 10Gbps
+is "$(sqlite3 "$work/metrics.db" 'SELECT r.run, (SELECT count(*) FROM iterations i WHERE i.run = r.run) > 0 FROM runs r ORDER BY r.run' | xargs)" '1|0 2|1' \
+  '--record metrics keeps no rows, and is another run'
+is "$(sqlite3 "$work/metrics.db" 'SELECT count(*) FROM metrics a JOIN metrics b ON a.name = b.name AND a.run = 1 AND b.run = 2 WHERE a.value IS NOT b.value')" 0 \
+  'its metrics are the same'
 tap_done
