@@ -249,12 +249,12 @@ static void inputs(void)
 	} networks[] = {
 		{ "topology: [ Ring ]\nnpus: [ 4 ]\n", "net:2: unknown key \"npus\"" },
 		{ "topology: [ Mesh ]\n", "net:1: expected Ring, Switch or FullyConnected, found \"Mesh\"" },
-		{ "topology: [ Ring\n", "net:1: expected a list that ends in the same line" },
+		{ "topology: [ Ring\n", "net:1: expected a list that ends on the same line" },
 		{ "topology: [ Ring ]\nnpus_count: [ 4 ]\nbandwidth: [ 50 ]\n", "net: \"latency\" has 0 values" },
 		{ "npus_count: [ 0 ]\n", "net:1: expected a number of NPUs" },
 		{ "bandwidth: [ 0 ]\n", "net:1: expected a bandwidth" },
 		{ "latency: [ nan ]\n", "net:1: expected a latency" },
-		{ "latency: 1\nlatency: 2\n", "net:2: \"latency\" a second time" },
+		{ "latency: 1\nlatency: 2\n", "net:2: duplicate key \"latency\": expected it once" },
 		{ "just text\n", "net:1: expected KEY: VALUE" },
 	};
 	static const struct {
