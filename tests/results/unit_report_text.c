@@ -254,7 +254,7 @@ static void few_recorded(void)
 	result_free(r);
 	r = with_jobs(none, 1);
 	w = recorded_of(r);
-	ok(!w.jobs && isnan(w.rank) && !w.off && !w.recorded.mean, "no recorded waits");
+	ok(!w.jobs && isnan(w.rank) && w.off == 0 && w.recorded.mean == 0, "no recorded waits");
 	recorded_metrics(r, &w);
 	ok(!r->n_metrics, "no metrics of them");
 	result_free(r);
