@@ -213,11 +213,12 @@ static void drop_notes(struct run_result *r)
 	r->n_events = n;
 }
 
-/* Removes counts of failed nodes and lost replicas that are 0, since a run whose nodes cannot fail lacks these metrics, and
- * is_complete = 0, which a run of a job without a last step lacks. */
+/* Removes counts of failed nodes and lost replicas that are 0, and of held jobs and lost answers, since a run without failures, limits or
+ * losses lacks these metrics, and is_complete = 0, which a run of a job without a last step lacks. */
 static void drop_zero_counts(struct run_result *r)
 {
-	static const char *const names[] = { "nodes_failed", "replicas_lost", "serve.nodes_failed", "serve.replicas_lost", "is_complete" };
+	static const char *const names[] = { "nodes_failed", "replicas_lost", "serve.nodes_failed", "serve.replicas_lost", "is_complete",
+		"jobs_held", "answers_lost", "jobs.jobs_held", "serve.answers_lost", "completed_partial", "serve.completed_partial" };
 	size_t n = 0;
 	for (size_t i = 0; i < r->n_metrics; i++) {
 		bool is_count = false;
