@@ -265,6 +265,8 @@ static int resolve_training(const struct scenario *s, struct jobs_state *t, stru
 static int resolve_speeds(const struct scenario *s, struct jobs_state *t, struct orr_error *err)
 {
 	int rc = setting_resolve_values(s, &t->set, err);
+	if (!rc)
+		rc = setting_refuse_checkpoints(&t->set, "orrery step with this option", err);
 	struct type_speed_config c = { .cluster = s->cluster,
 		.reference = orr_arg_text(s->options, "reference_type"),
 		.throughput = t->throughput,

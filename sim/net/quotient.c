@@ -10,6 +10,7 @@
 
 struct quotient {
 	const struct topo *t;
+	struct flow_link *more; /* links beside those of the topology */
 	uint32_t n_flows, cap_flows, n_hops, cap_hops, n_links, cap_links;
 	uint32_t *colour, *first; /* by flow: colour, and index of the first hop in hop[] */
 	uint32_t *hop;            /* hops: local numbers of links */
@@ -44,7 +45,26 @@ void quotient_free(struct quotient *q)
 	mem_free(q->flow_first);
 	mem_free(q->link_members);
 	mem_free(q->link_first);
+	mem_free(q->more);
 	mem_free(q);
+}
+
+void quotient_add_links(struct quotient *q, const struct flow_link *link, uint32_t n)
+{
+	uint32_t before = q->t->n_links;
+	q->more = mem_alloc((n + 1) * sizeof *q->more);
+	q->here = mem_realloc(q->here, before + n + 1, sizeof *q->here);
+	for (uint32_t i = 0; i < n; i++) {
+		q->more[i] = link[i];
+		q->here[before + i] = NONE;
+	}
+}
+
+/* Returns a link by its local number. */
+static const struct flow_link *link_at(const struct quotient *q, uint32_t local)
+{
+	uint32_t l = q->link[local];
+	return l < q->t->n_links ? &q->t->link[l].flow : &q->more[l - q->t->n_links];
 }
 
 static uint32_t link_here(struct quotient *q, uint32_t topo_link)
@@ -57,9 +77,8 @@ static uint32_t link_here(struct quotient *q, uint32_t topo_link)
 	return q->here[topo_link];
 }
 
-uint32_t quotient_flow(struct quotient *q, uint32_t src, uint32_t dst, uint64_t key, uint32_t colour)
+uint32_t quotient_flow_on(struct quotient *q, const uint32_t *link, uint32_t n, uint32_t colour)
 {
-	uint32_t hop[TOPO_MAX_HOPS], n = topo_route(q->t, src, dst, key, hop);
 	if (q->n_flows + 1 >= q->cap_flows) {
 		q->cap_flows = q->cap_flows ? 2 * q->cap_flows : 64;
 		q->colour = mem_realloc(q->colour, q->cap_flows, sizeof *q->colour);
@@ -69,10 +88,16 @@ uint32_t quotient_flow(struct quotient *q, uint32_t src, uint32_t dst, uint64_t 
 	q->first[q->n_flows] = q->n_hops;
 	for (uint32_t i = 0; i < n; i++) {
 		MEM_GROW(q->hop, q->n_hops, q->cap_hops);
-		q->hop[q->n_hops++] = link_here(q, hop[i]);
+		q->hop[q->n_hops++] = link_here(q, link[i]);
 	}
 	q->first[q->n_flows + 1] = q->n_hops;
 	return q->n_flows++;
+}
+
+uint32_t quotient_flow(struct quotient *q, uint32_t src, uint32_t dst, uint64_t key, uint32_t colour)
+{
+	uint32_t hop[TOPO_MAX_HOPS], n = topo_route(q->t, src, dst, key, hop);
+	return quotient_flow_on(q, hop, n, colour);
 }
 
 /* ---- the partition ---- */
@@ -265,7 +290,7 @@ static void start_classes(struct partition *p)
 	for (uint32_t e = 0; e < p->n; e++) {
 		v[e] = (struct start){ .element = e, .is_link = e >= q->n_flows };
 		if (v[e].is_link) {
-			const struct flow_link *l = &q->t->link[q->link[e - q->n_flows]].flow;
+			const struct flow_link *l = link_at(q, e - q->n_flows);
 			v[e].a = l->capacity_Bps;
 			v[e].b = l->latency_s;
 		} else
@@ -354,7 +379,7 @@ uint32_t quotient_links(const struct quotient *q)
 
 void quotient_link(const struct quotient *q, uint32_t link_class, struct flow_link *out, uint32_t *members)
 {
-	*out = q->t->link[q->link[q->link_first[link_class]]].flow;
+	*out = *link_at(q, q->link_first[link_class]);
 	if (members)
 		*members = q->link_members[link_class];
 }
@@ -385,7 +410,7 @@ double quotient_more_latency(const struct quotient *q, uint32_t flow_class)
 	for (uint32_t h = q->first[f]; h < q->first[f + 1]; h++)
 		for (uint32_t k = q->first[f]; k < h; k++)
 			if (q->class_of[q->n_flows + q->hop[k]] == q->class_of[q->n_flows + q->hop[h]]) {
-				sum += q->t->link[q->link[q->hop[h]]].flow.latency_s;
+				sum += link_at(q, q->hop[h])->latency_s;
 				break;
 			}
 	return sum;

@@ -24,6 +24,10 @@ struct quotient *quotient_new(const struct topo *t);
 void quotient_free(struct quotient *q);
 /* Adds a flow of the given colour and returns its number (0, 1, ..). The key is for ECMP. */
 uint32_t quotient_flow(struct quotient *q, uint32_t src, uint32_t dst, uint64_t key, uint32_t colour);
+/* Adds links beside those of the topology, numbered from topo.n_links on. Call it once, before the first flow. */
+void quotient_add_links(struct quotient *q, const struct flow_link *link, uint32_t n);
+/* Adds a flow over the given links, at most TOPO_MAX_HOPS. */
+uint32_t quotient_flow_on(struct quotient *q, const uint32_t *link, uint32_t n, uint32_t colour);
 /* Computes the partition. Call it once, after the last quotient_flow(). */
 void quotient_refine(struct quotient *q);
 

@@ -106,6 +106,8 @@ static int load(struct scenario *s, struct plan_state *t, struct orr_error *err)
 		return orr_fail(err, ORR_EINPUT,
 			"scenario: no problem is named: expected a model (orrery plan bert-large), embeddings:.., or a file");
 	int rc = setting_resolve_values(s, &t->set, err);
+	if (!rc)
+		rc = setting_refuse_checkpoints(&t->set, "orrery step --plan FILE with this option", err);
 	if (rc)
 		return rc;
 	if (!(t->dnn = dnn_load(model, err)))

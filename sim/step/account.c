@@ -4,6 +4,7 @@
  * A device without work waits. The last dependency to end divides the wait before an op. If it was a message, the time since the
  * message was ready is exposed communication, even while earlier messages of its stream are sent. For a chain of messages, the time
  * starts at the first of them. All other waiting is bubble: another device still computes. */
+#include "step/checkpoint.h"
 #include "step/exec.h"
 
 #include "base/hash.h"
@@ -304,14 +305,14 @@ void account_end(struct orr_step *s, struct iteration *k, uint32_t i)
 
 /* ---- iterations ---- */
 
-static void usage_add(struct usage *to, const struct usage *u)
+void usage_add(struct usage *to, const struct usage *u, double times)
 {
 	for (int w = 0; w < ORR_WORK_KINDS; w++)
-		to->work[w] += u->work[w];
-	to->exposed += u->exposed;
-	to->bubble += u->bubble;
-	to->sent += u->sent;
-	to->sent_alone += u->sent_alone;
+		to->work[w] += times * u->work[w];
+	to->exposed += times * u->exposed;
+	to->bubble += times * u->bubble;
+	to->sent += times * u->sent;
+	to->sent_alone += times * u->sent_alone;
 }
 
 void account_retire(struct orr_step *s, struct iteration *k)
@@ -333,10 +334,12 @@ void account_measure(struct orr_step *s)
 static struct usage usage_of(const struct orr_step *s, uint32_t d, uint64_t iterations)
 {
 	struct usage u = { 0 };
+	if (s->checkpoint && s->checkpoint->cycle)
+		return s->checkpoint->usage[d];
 	if (!s->period)
 		return iterations > 1 ? s->total[d] : s->recent[d];
 	for (uint32_t j = 0; j < s->period; j++)
-		usage_add(&u, &s->recent[((s->steady_rows - 1 - j) % STEP_MAX_PERIOD) * s->endpoints + d]);
+		usage_add(&u, &s->recent[((s->steady_rows - 1 - j) % STEP_MAX_PERIOD) * s->endpoints + d], 1);
 	return u;
 }
 
@@ -345,7 +348,7 @@ static void device_result(
 	const struct orr_step *s, uint32_t d, uint32_t stand_in, uint64_t iterations, double iteration_s, struct step_device *out)
 {
 	struct usage u = usage_of(s, stand_in, iterations);
-	double n = s->period ? s->period : (double)(iterations > 1 ? iterations - 1 : 1);
+	double n = s->period && !s->checkpoint ? s->period : (double)(iterations > 1 ? iterations - 1 : 1);
 	*out = (struct step_device){ .device = d,
 		.node = s->node_of[d],
 		.optimizer_s = u.work[ORR_OPTIMIZER] / n,
@@ -407,12 +410,13 @@ static void stand_in(const struct orr_step *s, uint32_t *of)
 void account_result(struct orr_step *s, struct step_result *out)
 {
 	uint32_t *of = mem_alloc(s->endpoints * sizeof *of);
+	uint64_t iterations = s->checkpoint ? checkpoint_measured(s) : out->simulated;
 	stand_in(s, of);
 	out->device = mem_zalloc(s->first_function, sizeof *out->device);
 	for (uint32_t d = 0; d < s->first_function; d++) {
 		if (!s->device[of[d]].is_used)
 			continue;
-		device_result(s, d, of[d], out->simulated, out->iteration_s, &out->device[out->n_devices++]);
+		device_result(s, d, of[d], iterations, out->iteration_s, &out->device[out->n_devices++]);
 	}
 	mem_free(of);
 	out->name = mem_zalloc(s->endpoints, sizeof *out->name);

@@ -42,6 +42,7 @@ int account_options(struct orr_step *s);
 int account_start(struct orr_step *s, struct iteration *k, uint32_t i);
 void account_end(struct orr_step *s, struct iteration *k, uint32_t i);
 void account_retire(struct orr_step *s, struct iteration *k);
+void usage_add(struct usage *to, const struct usage *u, double times);
 void account_measure(struct orr_step *s); /* measurement starts now */
 void account_stages(const struct orr_step *s, struct step_stages *out);
 void account_result(struct orr_step *s, struct step_result *out);

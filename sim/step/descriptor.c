@@ -440,6 +440,8 @@ static const struct report_column columns[] = {
 	{ "codec_s", "codec", REPORT_SHORT_TIME, NULL },
 	{ "makespan_s", "makespan", REPORT_SHORT_TIME, NULL },
 	{ "longest_stage_s", "longest stage", REPORT_SHORT_TIME, NULL },
+	{ "checkpoint_pause_s", "pause", REPORT_SHORT_TIME, NULL },
+	{ "checkpoint_share", "checkpoints' share", REPORT_FRACTION, NULL },
 	{ "peak_memory_bytes", "peak memory", REPORT_GIBIBYTES, NULL },
 	{ "usd", "USD", REPORT_NUMBER, NULL },
 	{ "ranks", "ranks", REPORT_NUMBER, NULL },

@@ -8,6 +8,7 @@
  * at the top of each of its heaps: no deadlock.
  */
 #include "step/exec.h"
+#include "step/checkpoint.h"
 #include "step/experts.h"
 #include "step/functions.h"
 #include "step/path.h"
@@ -213,6 +214,13 @@ static void open_gates(struct orr_step *s, struct iteration *of, uint32_t i)
 	s->n_opened = 0;
 }
 
+static void iteration_over(struct orr_step *s, struct iteration *k, uint32_t i)
+{
+	row_add(s, k);
+	path_iteration(s, k, i);
+	s->is_stopped = s->is_stopped || (s->config->stop && s->config->stop(s->config->hook_ctx, s->now_s)) || steady(s);
+}
+
 static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
 {
 	struct instance *x = &k->instance[i];
@@ -253,10 +261,30 @@ static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
 	k->left--;
 	s->left--;
 	k->ends_s += o->is_detached ? 0 : s->now_s - k->start_s;
-	if (!o->is_detached && !--k->left_attached) {
-		row_add(s, k);
-		path_iteration(s, k, i);
-		s->is_stopped = s->is_stopped || (s->config->stop && s->config->stop(s->config->hook_ctx, s->now_s)) || steady(s);
+	if (o->is_detached)
+		return;
+	k->left_attached--;
+	if (!k->left_attached)
+		iteration_over(s, k, i);
+	else if (k->has_checkpoint && k->left_attached == 1)
+		checkpoint_due(s, k, i);
+}
+
+/* The pause for a checkpoint is over: the iteration has ended, and later ones may start. */
+static void pause_over(struct orr_step *s)
+{
+	struct iteration *k = s->checkpoint->of;
+	uint64_t gate = k->number + 1;
+	k->left--;
+	k->left_attached--;
+	s->left--;
+	iteration_over(s, k, s->checkpoint->instance);
+	s->is_stopped = checkpoint_over(s) || s->is_stopped;
+	for (uint64_t j = 0; j < s->n_live && !s->error.code; j++) {
+		struct iteration *to = s->live[j];
+		for (uint32_t i = 0; to->gate == gate && i < to->n_instances && !s->error.code; i++)
+			if (!--to->instance[i].waits && to->instance[i].state == WAITING)
+				ready(s, to, i);
 	}
 }
 
@@ -266,6 +294,8 @@ static void follow_up(struct orr_step *s)
 	for (uint32_t i = 0; i < s->n_done; i++)
 		finish(s, s->done[i].of, s->done[i].instance);
 	s->n_done = 0;
+	if (checkpoint_proceed(s))
+		pause_over(s);
 }
 
 void exec_begin(struct orr_step *s, struct iteration *k)
@@ -291,6 +321,11 @@ static void retire(struct orr_step *s)
 
 void exec_stuck(struct orr_step *s)
 {
+	if (checkpoint_is_writing(s)) {
+		step_fail(s, ORR_EFAIL, "at %.9g s: a checkpoint is never written: expected storage and NICs with a capacity above 0",
+			s->now_s);
+		return;
+	}
 	for (uint64_t j = 0; j < s->n_live; j++) {
 		struct iteration *k = s->live[j];
 		for (uint32_t i = 0; i < k->n_instances; i++) {
@@ -327,6 +362,8 @@ void exec_timers(struct orr_step *s)
 		struct timer x = timer_pop(s);
 		if (x.leap != NONE)
 			wire_leap_over(s, x.leap, x.generation);
+		else if (!x.of && x.instance == NONE)
+			checkpoint_timer(s, x.generation);
 		else if (!x.of)
 			corun_timer(s, x.instance, x.generation);
 		else
@@ -360,7 +397,7 @@ bool exec_settle(struct orr_step *s)
 			continue;
 		retire(s);
 		if (!s->build_more)
-			return s->n_live > 0;
+			return s->n_live > 0 || checkpoint_is_writing(s);
 		s->build_more = false;
 		if (s->built < s->build_until && !policy_build(s))
 			exec_begin(s, s->live[s->n_live - 1]);

@@ -13,6 +13,7 @@
 void timer_add(struct orr_step *s, double time_s, struct iteration *k, uint32_t i);
 void timer_add_leap(struct orr_step *s, double time_s, uint32_t leap, uint32_t generation);
 void timer_add_corun(struct orr_step *s, double time_s, uint32_t device, uint32_t generation);
+void timer_add_checkpoint(struct orr_step *s, double time_s, uint32_t what);
 struct timer timer_pop(struct orr_step *s);
 /* Ends the instance now; the executor then starts the instances that wait for it. */
 void instance_end(struct orr_step *s, struct iteration *k, uint32_t i);

@@ -110,6 +110,8 @@ struct iteration {
 	double start_s, end_s, samples;
 	double ends_s; /* sum of end - start_s over attached instances */
 	bool has_begun, has_row;
+	bool has_checkpoint; /* it ends with a pause for a checkpoint, which counts in left and left_attached */
+	uint64_t gate;       /* number + 1 of the iteration whose pause its ops wait for; 0: none */
 	struct usage *usage; /* by device */
 	/* Used with --record explain (path.h). */
 	struct trail *trail; /* by instance */

@@ -33,6 +33,8 @@ static void put_rates(const struct step_result *s, struct run_result *r)
 {
 	double x = s->samples_per_s, t = s->iteration_s;
 	struct interval i = s->period ? (struct interval){ 1, 1, 1 } : mean_time(s);
+	if (!s->period && s->simulated < s->n_iterations) /* not random, but the mean depends on the number of iterations */
+		i = (struct interval){ 1, NAN, NAN };
 	result_metric(r, "samples_per_s", x, x * i.mean / i.high, x * i.mean / i.low);
 	result_metric(r, "iteration_s", t, t * i.low / i.mean, t * i.high / i.mean);
 }
@@ -94,7 +96,10 @@ static void put_steady_state(const struct step_result *s, struct run_result *r)
 {
 	char text[160];
 	unsigned long long simulated = s->simulated, all = s->n_iterations;
-	if (s->period)
+	if (s->checkpoints.n && simulated < all)
+		snprintf(text, sizeof text, "%llu of %llu iterations simulated, the others repeat%s", simulated, all,
+			s->period ? "" : " between checkpoints");
+	else if (s->period)
 		snprintf(text, sizeof text, "steady state after %llu of %llu iterations (period %u)", simulated, all, s->period);
 	else
 		snprintf(text, sizeof text, "all %llu iterations simulated", all);
@@ -205,6 +210,21 @@ static void put_money(const struct step_money *m, struct run_result *r)
 	put(r, "functions", m->functions);
 }
 
+static void put_checkpoints(const struct step_result *s, struct run_result *r)
+{
+	const struct step_checkpoints *c = &s->checkpoints;
+	put(r, "checkpoints", (double)c->n);
+	put(r, "checkpoint_bytes", c->bytes);
+	put(r, "checkpoint_pause_s", c->pause_s / (double)c->n);
+	put(r, "checkpoint_stall_s", c->pause_s);
+	put(r, "checkpoint_write_s", c->write_s);
+	put(r, "iteration_without_s", c->iteration_s);
+	put(r, "checkpoint_share", 1 - c->iteration_s / s->iteration_s);
+	if (c->n == 1)
+		result_note(r, "remark",
+			"one checkpoint in the run: means over whole intervals need step.iterations of at least two intervals");
+}
+
 void step_metrics(const struct step_result *s, struct run_result *r)
 {
 	put_rates(s, r);
@@ -216,6 +236,8 @@ void step_metrics(const struct step_result *s, struct run_result *r)
 	put(r, "flows", (double)s->flows);
 	if (s->stages.is_kept)
 		put_stages(&s->stages, r);
+	if (s->checkpoints.n)
+		put_checkpoints(s, r);
 	if (s->money.is_kept)
 		put_money(&s->money, r);
 	if (s->kernels_by_law) {

@@ -43,7 +43,21 @@ const struct orr_param step_options[] = { ORR_PARAM_INT("iterations", "20", 1, 1
 	ORR_PARAM_REAL("contention_p", "0", 0, 1, "probability that a device's NIC is slowed for an iteration"),
 	ORR_PARAM_REAL("contention_f", "0.25", 1e-6, 1, "fraction of its capacity that a slowed NIC keeps"),
 	ORR_PARAM_TEXT("background", "", "permanent flows, FROM>TO:BYTES_PER_SECOND,.. such as 0>5:1e9,3>2:5e8"),
-	ORR_PARAM_FILE("link_changes", "CSV file of capacities over time: time_s,link,bandwidth_Bps"), ORR_PARAM_END };
+	ORR_PARAM_FILE("link_changes", "CSV file of capacities over time: time_s,link,bandwidth_Bps"),
+	ORR_PARAM_INT("checkpoint_every", "0", 0, 10000000, "a checkpoint after every so many iterations (0: none); needs storage_bw"),
+	ORR_PARAM_CHOICE("checkpoint_mode", "sync", "sync|async",
+		"sync: training pauses until the checkpoint is written; async: it pauses for the copy to host memory, and the write "
+		"proceeds "
+		"in the background"),
+	ORR_PARAM_REAL("checkpoint_bytes", "12", 1e-3, 1e6,
+		"bytes of a checkpoint per parameter (12: FP32 weights and Adam's two moments), written once"),
+	ORR_PARAM_INT("checkpoint_nodes", "0", 0, 10000000,
+		"the first nodes, which write the checkpoint (0: all nodes share the write, by the state that their devices hold)"),
+	ORR_PARAM_TEXT("storage_bw", "", "write bandwidth of the storage, over all nodes, such as 100GBps (bytes) or 800Gbps (bits)"),
+	ORR_PARAM_CHOICE("storage_network", "shared", "shared|dedicated",
+		"way of a checkpoint: shared: the nodes' NICs, with the messages of training; dedicated: a storage NIC for each node"),
+	ORR_PARAM_TEXT("storage_nic_bw", "", "dedicated: bandwidth of a node's storage NIC"),
+	ORR_PARAM_TEXT("snapshot_bw", "", "async: rate of a GPU's copy to host memory; empty: the device's PCIe rate"), ORR_PARAM_END };
 
 bool step_draws(const struct orr_args *o)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "step/path.h"
 
+#include "step/checkpoint.h"
 #include "step/wire.h"
 
 #include "base/hash.h"
@@ -46,6 +47,7 @@ struct pieces {
 struct path_log {
 	struct partlog *parts;
 	uint64_t n_parts, first_without; /* first_without: first iteration without parts; UINT64_MAX: all have parts */
+	bool has_gaps;                   /* iterations between checkpoints have no parts */
 	struct text *text;
 	uint32_t n_texts, cap_texts, *slot, n_slots; /* slot: hash table of text[]; NONE: free */
 	struct pieces recent[STEP_MAX_PERIOD];       /* paths of the last iterations, [k % STEP_MAX_PERIOD] */
@@ -382,11 +384,28 @@ static bool step_back(const struct iteration **of, uint32_t *i, uint32_t *stream
 	return true;
 }
 
+/* Adds the pause for a checkpoint and returns its begin. */
+static double add_pause(const struct orr_step *s, const struct iteration *k, struct pieces *out)
+{
+	const struct checkpoint *c = s->checkpoint;
+	const char *cause = c->is_async ? "is copied to host memory" : "is written to the storage";
+	struct piece x = { c->copy_s, k->end_s, { .kind = PART_CHECKPOINT, .cause = cause, .number = PART_ALONE }, .first_label = "",
+		.last_label = "", .stream = NONE };
+	if (x.end_s > x.begin_s)
+		add_piece(out, &x);
+	x.begin_s = c->due_s;
+	x.end_s = c->copy_s;
+	x.what.cause = "waits for the write of the previous one";
+	if (x.end_s > x.begin_s)
+		add_piece(out, &x);
+	return c->due_s;
+}
+
 static void walk(const struct orr_step *s, const struct iteration *k, uint32_t i, struct pieces *out)
 {
 	const struct iteration *of = k;
 	uint32_t stream = NONE;
-	double at = k->end_s;
+	double at = k->has_checkpoint ? add_pause(s, k, out) : k->end_s;
 	do {
 		const struct instance *x = &of->instance[i];
 		double from = fmax(x->start_s, k->start_s);
@@ -433,7 +452,28 @@ void path_iteration(struct orr_step *s, struct iteration *k, uint32_t i)
 	p->n = 0;
 	if (k->has_begun)
 		walk(s, k, i, p);
-	add_parts(l, k->number, p, k->start_s, k->end_s);
+	uint64_t skipped_n = s->checkpoint ? s->checkpoint->skipped_n : 0;
+	double skipped_s = s->checkpoint ? s->checkpoint->skipped_s : 0;
+	add_parts(l, k->number + skipped_n, p, k->start_s + skipped_s, k->end_s + skipped_s);
+}
+
+void path_skip(struct orr_step *s, uint64_t n, uint32_t period, uint64_t count)
+{
+	const struct checkpoint *c = s->checkpoint;
+	if (!s->path)
+		return;
+	struct path_log *l = s->path->log;
+	double period_s = s->row[n - 1].end_s - s->row[n - 1 - period].end_s;
+	for (uint64_t j = 0; j < count; j++) {
+		const struct step_iteration *like = &s->row[n - period + j % period];
+		const struct pieces *p = &l->recent[like->number % STEP_MAX_PERIOD];
+		double shift_s = c->skipped_s + period_s * (double)(j / period + 1);
+		if (l->n_parts + p->n > MOST_REPEATED) {
+			l->has_gaps = true;
+			return;
+		}
+		add_parts(l, n + c->skipped_n + j, p, like->start_s + shift_s, like->end_s + shift_s);
+	}
 }
 
 void path_end(struct orr_step *s, const struct step_iteration *row, size_t simulated, size_t n, struct path_log **out)
@@ -442,6 +482,12 @@ void path_end(struct orr_step *s, const struct step_iteration *row, size_t simul
 		return;
 	struct path_log *l = *out = s->path->log;
 	s->path->log = NULL;
+	if (s->checkpoint) { /* path_skip() has added those between checkpoints */
+		l->first_without = s->period && s->checkpoint->end + s->checkpoint->skipped_n < n
+					   ? s->checkpoint->end + s->checkpoint->skipped_n
+					   : UINT64_MAX;
+		return;
+	}
 	for (size_t k = simulated; s->period && k < n; k++) {
 		const struct pieces *p = &l->recent[(simulated - s->period + (k - simulated) % s->period) % STEP_MAX_PERIOD];
 		if (l->n_parts + p->n > MOST_REPEATED) {
@@ -461,6 +507,8 @@ void path_parts(struct path_log *l, struct run_result *r)
 		sbuf_printf(&b, "iterations from %llu on repeat earlier ones and have no parts", (unsigned long long)l->first_without);
 		result_note(r, "remark", sbuf_text(&b));
 	}
+	if (l->has_gaps)
+		result_note(r, "remark", "some iterations between checkpoints repeat earlier ones and have no parts");
 	partlog_finish(l->parts, r, 0, NULL, NULL);
 	l->parts = NULL;
 	sbuf_free(&b);

@@ -67,6 +67,8 @@ void path_free(struct orr_step *s);
 void path_built(struct orr_step *s, struct iteration *k, uint32_t first);
 /* Records the path of an iteration that ends now with instance i. */
 void path_iteration(struct orr_step *s, struct iteration *k, uint32_t i);
+/* Adds the parts of `count` iterations that are skipped before row n, and repeat the last `period` ones. */
+void path_skip(struct orr_step *s, uint64_t n, uint32_t period, uint64_t count);
 /* Keeps an iteration that retires, and frees those that no path needs. */
 void path_retire(struct orr_step *s, struct iteration *k);
 /* Moves the log to *out, with parts of the extrapolated iterations. row: iterations in order of their numbers. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Calls of the policy's functions, each under the watchdog. */
+#include "step/checkpoint.h"
 #include "step/exec.h"
 #include "step/path.h"
 
@@ -63,6 +64,7 @@ int policy_build(struct orr_step *s)
 		step_fail(s, ORR_EFAIL, "build() returned %d without a message: expected a message in *err", rc);
 	if (!s->error.code && !expand(s, k)) {
 		path_built(s, k, 0);
+		checkpoint_built(s, k);
 		if (s->config->built)
 			s->config->built(s->config->built_ctx, s, k);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One run: setup, iterations until they repeat or the last ends, results. */
+#include "step/checkpoint.h"
 #include "step/exec.h"
 #include "step/experts.h"
 #include "step/functions.h"
@@ -120,6 +121,7 @@ void world_free(struct orr_step *s)
 	for (size_t i = 0; i < s->n_spans; i++)
 		mem_free((void *)(uintptr_t)s->span[i].label);
 	wire_free(s->wire);
+	checkpoint_free(s);
 	corun_free(s);
 	functions_free(s);
 	step_experts_free(s);
@@ -207,7 +209,9 @@ static void give(struct orr_step *s, struct step_result *out)
 	s->n_rows = simulated;
 	for (uint64_t i = 0; i < s->n_live && s->live[i]->number < simulated; i++)
 		account_retire(s, s->live[i]);
-	summarise(s, simulated, out);
+	if (s->checkpoint)
+		checkpoint_rows(s);
+	summarise(s, s->n_rows, out);
 	extrapolate(s);
 	out->simulated = simulated;
 	out->period = s->period;
@@ -216,6 +220,8 @@ static void give(struct orr_step *s, struct step_result *out)
 	if (!(s->used & STEP_USED_MESSAGES))
 		s->used &= ~(unsigned)STEP_USED_SLOWED_NIC;
 	out->used = s->used | (s->period ? STEP_USED_STEADY_STATE : STEP_USED_EVERY_ITERATION);
+	if (s->checkpoint)
+		checkpoint_result(s, out);
 	account_result(s, out);
 	account_stages(s, &out->stages);
 	use_result(s, out);
@@ -285,6 +291,8 @@ int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 		path_new(s);
 	s->is_merged = s->map && s->lanes > 1 && may_merge;
 	s->lanes_run = s->is_merged ? 1 : s->lanes;
+	if (checkpoint_new(s))
+		return s->error.code;
 	/* No iteration starts before one period of graphs (at least two graphs) is built, because merging needs their messages. */
 	s->now_s = -1;
 	uint32_t ahead = !s->is_merged ? 1 : s->graph_period < 2 ? 2 : s->graph_period > MAX_AHEAD ? MAX_AHEAD : s->graph_period;
@@ -341,8 +349,8 @@ static int execute(struct orr_step *s, bool may_merge, const struct orr_args *ar
 	return s->error.code;
 }
 
-int step_run(const struct step_config *c, const struct orr_policy *policy, const struct orr_args *policy_args, const char *label,
-	struct step_result *out, struct orr_error *err)
+static int run_once(const struct step_config *c, const struct orr_policy *policy, const struct orr_args *policy_args, const char *label,
+	bool is_without_checkpoints, struct step_result *out, struct orr_error *err)
 {
 	const char *merge = orr_arg_text(c->options, "merge");
 	bool may_merge = strcmp(merge, "off") && !c->hook && !c->built;
@@ -350,7 +358,9 @@ int step_run(const struct step_config *c, const struct orr_policy *policy, const
 	if (!c->cluster->gpus)
 		return orr_fail(err, ORR_EINPUT, "the cluster has no GPU: expected at least one");
 	for (;;) {
-		struct orr_step s = { .config = c, .label = label, .policy = policy, .ops = policy->ops };
+		struct orr_step s = {
+			.config = c, .label = label, .policy = policy, .ops = policy->ops, .is_without_checkpoints = is_without_checkpoints
+		};
 		int rc = execute(&s, may_merge, policy_args);
 		bool again = rc && s.must_unmerge && strcmp(merge, "on");
 		if (!rc)
@@ -362,4 +372,27 @@ int step_run(const struct step_config *c, const struct orr_policy *policy, const
 			return rc;
 		may_merge = false;
 	}
+}
+
+/* Runs the same iterations without checkpoints and returns their mean time in out->checkpoints. */
+static int run_without(const struct step_config *c, const struct orr_policy *policy, const struct orr_args *policy_args, const char *label,
+	struct step_result *out, struct orr_error *err)
+{
+	struct step_config plain = *c;
+	struct step_result result;
+	plain.check = plain.link_use = plain.paths = false;
+	plain.spans = 0;
+	plain.stop = NULL;
+	plain.built = NULL;
+	int rc = run_once(&plain, policy, policy_args, label, true, &result, err);
+	out->checkpoints.iteration_s = result.iteration_s;
+	step_result_free(&result);
+	return rc;
+}
+
+int step_run(const struct step_config *c, const struct orr_policy *policy, const struct orr_args *policy_args, const char *label,
+	struct step_result *out, struct orr_error *err)
+{
+	int rc = run_once(c, policy, policy_args, label, false, out, err);
+	return rc || !out->checkpoints.n || c->hook ? rc : run_without(c, policy, policy_args, label, out, err);
 }

@@ -282,6 +282,13 @@ int setting_resolve_values(const struct scenario *base, struct setting *s, struc
 	return (s->cost_args = scenario_args_at(base->given, "cost", step_cost_options, "cost", err)) ? ORR_OK : ORR_EINPUT;
 }
 
+int setting_refuse_checkpoints(const struct setting *s, const char *remedy, struct orr_error *err)
+{
+	int64_t every = orr_arg_int(s->options, "checkpoint_every");
+	return every ? orr_fail(err, ORR_EINPUT, "step.checkpoint_every: expected 0 here, or %s, found %lld", remedy, (long long)every)
+		     : ORR_OK;
+}
+
 int setting_resolve_hardware(const struct scenario *base, struct setting *s, struct orr_error *err)
 {
 	int rc = resolve_devices(base, s, err);
@@ -344,6 +351,20 @@ static void add_devices(const struct setting *s, const struct scenario *base, cJ
 		cJSON_AddItemToArray(list, cJSON_CreateString(s->profile[t] ? s->profile[t]->hash : ""));
 }
 
+/* Without checkpoints, their options appear only if they are set, so that the hashes of such runs do not depend on them. */
+static cJSON *step_json(const struct setting *s)
+{
+	cJSON *all = scenario_args_json(s->options, step_options);
+	bool is_of_checkpoints = false, has_checkpoints = orr_arg_int(s->options, "checkpoint_every") > 0;
+	for (const struct orr_param *p = step_options; p->name && !has_checkpoints; p++) {
+		const cJSON *value = cJSON_GetObjectItemCaseSensitive(all, p->name);
+		is_of_checkpoints |= !strcmp(p->name, "checkpoint_every");
+		if (is_of_checkpoints && cJSON_IsString(value) && !strcmp(value->valuestring, p->def))
+			cJSON_DeleteItemFromObjectCaseSensitive(all, p->name);
+	}
+	return all;
+}
+
 void setting_describe(const struct setting *s, const struct scenario *base, cJSON *o)
 {
 	char number[40];
@@ -355,7 +376,7 @@ void setting_describe(const struct setting *s, const struct scenario *base, cJSO
 	cJSON_AddStringToObject(o, "precision", precision_name(s->precision));
 	snprintf(number, sizeof number, "%.17g", s->batch);
 	cJSON_AddStringToObject(o, "batch", number);
-	cJSON_AddItemToObject(o, "step", scenario_args_json(s->options, step_options));
+	cJSON_AddItemToObject(o, "step", step_json(s));
 	cJSON_AddItemToObject(o, "cost", scenario_args_json(s->cost_args, step_cost_options));
 	cJSON *files = scenario_files_json(s->options, step_options);
 	if (files)

@@ -58,6 +58,8 @@ extern const struct orr_param step_cost_options[];
 
 /* First reads the values that need no cluster. Given a cluster, also loads devices and network. */
 int setting_resolve_values(const struct scenario *base, struct setting *s, struct orr_error *err);
+/* Refuses checkpoints of iterations in a world that takes only the rate of training. */
+int setting_refuse_checkpoints(const struct setting *s, const char *remedy, struct orr_error *err);
 int setting_resolve_hardware(const struct scenario *base, struct setting *s, struct orr_error *err);
 /* Resolves the setting for serving: precision, devices, profiles and, if named, the network. A GPU type outside the catalogue has no
  * device, because models given as tables need none. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Detection of the steady state. */
+#include "step/checkpoint.h"
 #include "step/exec.h"
 #include "step/wire.h"
 
@@ -27,27 +28,32 @@ static bool has_moved(const struct orr_step *s, size_t k, uint32_t period)
 static bool repeats(const struct orr_step *s, size_t n, uint32_t period)
 {
 	/* Requires three equal periods. Excludes the first iteration, which includes the start-up, and a warm-up of compression. */
-	if (n < 3u * period + 2 + compression_settles(&s->compression))
+	const struct checkpoint *c = s->checkpoint;
+	if (n < 3u * period + 2 + compression_settles(&s->compression) || (c && (c->is_writing || n < c->since + 3u * period + 2)))
 		return false;
 	double scale = fabs(duration(s, n - 1)) + 1e-12;
 	for (size_t j = 0; j < 2u * period; j++)
 		if (fabs(duration(s, n - 1 - j) - duration(s, n - 1 - j - period)) > same_duration * scale ||
 			!has_moved(s, n - 1 - j, period))
 			return false;
-	return s->row[n - 1 - 3 * period].end_s >= wire_calm_s(s);
+	return s->row[n - 1 - 3 * period].end_s >= fmax(wire_calm_s(s), c ? c->calm_s : 0);
 }
 
 bool steady(struct orr_step *s)
 {
 	size_t n = s->n_rows;
-	if (s->period || s->used & STEP_USED_STEADY_STATE || s->is_random || s->is_reacting || s->shared_net || s->config->hook ||
-		s->n_counts || n >= s->wanted)
+	if (s->period || (s->used & STEP_USED_STEADY_STATE && !s->checkpoint) || s->is_random || s->is_reacting || s->shared_net ||
+		s->config->hook || s->n_counts || n >= s->wanted)
 		return false;
 	for (size_t i = 0; i < n && i < 3u * STEP_MAX_PERIOD + 2; i++)
 		if (isnan(s->row[n - 1 - i].end_s))
 			return false; /* a later iteration ended before an earlier one */
 	for (uint32_t p = s->graph_period; p && p <= STEP_MAX_PERIOD; p += s->graph_period)
 		if (repeats(s, n, p)) {
+			if (s->checkpoint) {
+				checkpoint_skip(s, p);
+				return false;
+			}
 			s->used |= STEP_USED_STEADY_STATE;
 			if (orr_arg_bool(s->config->options, "exact"))
 				return false;

@@ -38,6 +38,7 @@ enum step_use {
 	STEP_USED_MERGE = 1 << 13,          /* a job that trains has another rate than without step.merge */
 	STEP_USED_MONEY = 1 << 14,          /* the policy keeps an account of money */
 	STEP_USED_OTHER_SENDS = 1 << 15,    /* step.algorithm sent other messages than auto, not only other times inside a node */
+	STEP_USED_CHECKPOINT = 1 << 26,     /* a checkpoint was written */
 	STEP_USED_ITERATIONS = 1 << 24,     /* jobs: a rate differs by 1e-8 or more from that with the default of step.iterations */
 	STEP_USED_EXACT = 1 << 25,          /* jobs: a rate differs by 1e-8 or more from that with the default of step.exact */
 	STEP_USED_LEARN_DECAY = 1 << 28,    /* learn.schedule=step: samples reached learn.decay_samples or its default */
@@ -102,6 +103,15 @@ struct step_stages {
 	double peak_bytes;                /* largest memory of a stage beyond its static memory, over all iterations */
 };
 
+/* The checkpoints of a run (step.checkpoint_every). */
+struct step_checkpoints {
+	uint64_t n;
+	double bytes;       /* of one checkpoint */
+	double pause_s;     /* sum of the pauses of training */
+	double write_s;     /* mean time of a write */
+	double iteration_s; /* mean of the same run without checkpoints; NAN: not run */
+};
+
 struct step_result {
 	struct step_iteration *iteration;
 	size_t n_iterations;
@@ -126,7 +136,8 @@ struct step_result {
 	double profile_error;
 	struct step_money money;
 	struct step_stages stages;
-	struct step_link *link; /* with step_config.link_use */
+	struct step_checkpoints checkpoints; /* n 0: none */
+	struct step_link *link;              /* with step_config.link_use */
 	size_t n_links;
 	void *strings;
 	struct path_log *paths; /* critical paths, with step_config.paths; path_parts() reads them */

@@ -35,6 +35,11 @@ void timer_add_corun(struct orr_step *s, double time_s, uint32_t device, uint32_
 	timer_push(s, (struct timer){ .time_s = time_s, .instance = device, .leap = NONE, .generation = generation });
 }
 
+void timer_add_checkpoint(struct orr_step *s, double time_s, uint32_t what)
+{
+	timer_push(s, (struct timer){ .time_s = time_s, .instance = NONE, .leap = NONE, .generation = what });
+}
+
 struct timer timer_pop(struct orr_step *s)
 {
 	struct timer top = s->timer[0];

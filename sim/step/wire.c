@@ -2,6 +2,7 @@
 /* Messages in flight: transfers and the phases of collectives, as flows or in closed form. */
 #include "step/wire_state.h"
 
+#include "step/checkpoint.h"
 #include "step/exec.h"
 #include "step/path.h"
 
@@ -16,7 +17,9 @@ static void flow_gone(struct orr_step *s, const struct going *g)
 	struct wire *w = s->wire;
 	uint32_t route[TOPO_MAX_HOPS], n;
 	struct flow_hop hop[TOPO_MAX_HOPS];
-	if (g->from == NONE) {
+	if (g->from == FROM_STORED) {
+		n = stored_route(w, (uint32_t)g->key, route);
+	} else if (g->from == NONE) {
 		n = quotient_route(w->quotient, (uint32_t)g->key, hop);
 		for (uint32_t h = 0; h < n; h++)
 			route[h] = hop[h].link;
@@ -201,6 +204,10 @@ void wire_deliver(struct orr_step *s, uint64_t tag)
 	w->going[slot].next_free = w->free_going;
 	w->free_going = slot;
 	flow_gone(s, &g);
+	if (!g.of) {
+		checkpoint_flow_ended(s);
+		return;
+	}
 	struct instance *x = &g.of->instance[g.instance];
 	if (--x->flows_left)
 		return;

@@ -11,6 +11,8 @@ void wire_free(struct wire *w);
 struct flownet *wire_net(const struct orr_step *s);
 uint32_t wire_link(const struct orr_step *s, uint32_t link); /* returns the link of wire_net() for a link of the topology; NONE:
 							      * unused */
+/* Adds links after those of the topology, before the first flow starts. */
+void wire_add_links(struct orr_step *s, const struct flow_link *more, uint32_t count);
 /* Adds the functions' links, in create(). */
 void wire_extend(struct orr_step *s, const struct orr_functions *f);
 /* Writes a route like topo_route(), also between functions and devices. Link numbers are those of the topology, then a link out and in per

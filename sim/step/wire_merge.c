@@ -224,6 +224,7 @@ int wire_classes(struct orr_step *s)
 			if (o->type == OP_TRANSFER || o->type == OP_COLLECTIVE)
 				pattern_add(s, s->live[j], o, &colour);
 		}
+	storage_merge(s, colour);
 	quotient_refine(w->quotient);
 	for (uint32_t i = 0; i < w->n_patterns; i++)
 		if (!are_alike(s, &w->pattern[i]))

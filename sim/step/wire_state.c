@@ -104,6 +104,7 @@ struct wire *wire_new(struct orr_step *s)
 	w->net = s->shared_net ? s->shared_net : topo_flownet(t, FLOW_MAX_MIN);
 	w->is_shared = s->shared_net != NULL;
 	w->free_going = NONE;
+	w->first_storage = NONE;
 	w->capacity = mem_alloc((t->n_links + 1) * sizeof *w->capacity);
 	w->nominal = mem_alloc((t->n_links + 1) * sizeof *w->nominal);
 	w->background = mem_zalloc(t->n_links + 1, sizeof *w->background);
@@ -127,11 +128,10 @@ struct wire *wire_new(struct orr_step *s)
 	return w;
 }
 
-void wire_extend(struct orr_step *s, const struct orr_functions *f)
+void wire_add_links(struct orr_step *s, const struct flow_link *more, uint32_t count)
 {
 	struct wire *w = s->wire;
-	const struct topo *t = s->config->topo;
-	uint32_t before = w->n_links, n = before + 2 * f->n;
+	uint32_t before = w->n_links, n = before + count;
 	struct flow_link *link = mem_alloc(n * sizeof *link);
 	w->capacity = mem_realloc(w->capacity, n + 1, sizeof *w->capacity);
 	w->nominal = mem_realloc(w->nominal, n + 1, sizeof *w->nominal);
@@ -139,28 +139,38 @@ void wire_extend(struct orr_step *s, const struct orr_functions *f)
 	w->part = mem_realloc(w->part, n + 1, sizeof *w->part);
 	w->users = mem_realloc(w->users, n + 1, sizeof *w->users);
 	w->lease = mem_realloc(w->lease, n + 1, sizeof *w->lease);
+	for (uint32_t i = 0; i < n; i++) {
+		if (i >= before) {
+			link[i] = more[i - before];
+			w->capacity[i] = w->nominal[i] = link[i].capacity_Bps;
+			w->background[i] = 0;
+			w->part[i] = 1;
+			w->users[i] = 0;
+			w->lease[i] = NONE;
+			continue;
+		}
+		link[i] = (struct flow_link){ w->capacity[i], wire_link_latency(s, i) };
+	}
+	flownet_free(w->net);
+	w->net = flownet_new(link, n, FLOW_MAX_MIN);
+	w->n_links = n;
+	mem_free(link);
+}
+
+void wire_extend(struct orr_step *s, const struct orr_functions *f)
+{
+	struct wire *w = s->wire;
+	struct flow_link *link = mem_alloc(2 * (size_t)f->n * sizeof *link);
+	for (uint32_t i = 0; i < 2 * f->n; i++)
+		link[i] = (struct flow_link){ f->bandwidth_Bps, f->latency_s };
 	w->nic_user = mem_realloc(w->nic_user, s->endpoints + 1, sizeof *w->nic_user);
 	w->slowed_for = mem_realloc(w->slowed_for, s->endpoints, sizeof *w->slowed_for);
 	for (uint32_t e = s->first_function; e < s->endpoints; e++) {
 		w->nic_user[e] = e;
 		w->slowed_for[e] = 0;
 	}
-	for (uint32_t i = 0; i < n; i++) {
-		bool is_new = i >= before;
-		link[i] = is_new ? (struct flow_link){ f->bandwidth_Bps, f->latency_s } : t->link[i].flow;
-		link[i].capacity_Bps = is_new ? f->bandwidth_Bps : w->capacity[i];
-		if (!is_new)
-			continue;
-		w->capacity[i] = w->nominal[i] = f->bandwidth_Bps;
-		w->background[i] = 0;
-		w->part[i] = 1;
-		w->users[i] = 0;
-		w->lease[i] = NONE;
-	}
-	flownet_free(w->net);
-	w->net = flownet_new(link, n, FLOW_MAX_MIN);
-	w->n_links = n;
 	w->function_latency_s = f->latency_s;
+	wire_add_links(s, link, 2 * f->n);
 	mem_free(link);
 }
 
@@ -185,6 +195,7 @@ void wire_free(struct wire *w)
 	mem_free(w->pattern);
 	mem_free(w->class_list);
 	mem_free(w->phase_at);
+	mem_free(w->stored);
 	mem_free(w);
 }
 
@@ -221,7 +232,9 @@ uint32_t wire_route(const struct orr_step *s, uint32_t from, uint32_t to, uint64
 
 double wire_link_latency(const struct orr_step *s, uint32_t link)
 {
-	return link < s->config->topo->n_links ? s->config->topo->link[link].flow.latency_s : s->wire->function_latency_s;
+	if (link >= s->config->topo->n_links)
+		return link < s->wire->first_storage ? s->wire->function_latency_s : 0;
+	return s->config->topo->link[link].flow.latency_s;
 }
 
 double wire_latency(const struct orr_step *s, uint32_t from, uint32_t to)
@@ -260,7 +273,7 @@ int wire_check_functions(struct orr_step *s)
 {
 	const struct wire *w = s->wire;
 	double carried = 0;
-	for (uint32_t i = s->config->topo->n_links; i < w->n_links; i++)
+	for (uint32_t i = s->config->topo->n_links; i < w->n_links && i < w->first_storage; i++)
 		carried += flownet_link_bytes(w->net, i);
 	if (!s->is_analytic && fabs(carried - w->function_bytes) > 1e-9 * w->function_bytes)
 		return orr_fail(&s->error, ORR_EFAIL,

@@ -32,6 +32,15 @@ struct change {
 
 struct leap;
 
+/* The part of a checkpoint that leaves a node on one link: one flow. */
+struct stored {
+	uint32_t out; /* that link; NONE: the node has no NIC */
+	double bytes;
+	uint32_t flow; /* merged: number in the quotient */
+};
+/* Value of going.from: the flow is stored[key] of a checkpoint. */
+enum { FROM_STORED = NONE - 1 };
+
 struct wire {
 	struct flownet *net;
 	bool is_shared; /* net belongs to together.c */
@@ -51,6 +60,9 @@ struct wire {
 	uint32_t n_links;        /* number of links of the topology and of functions */
 	double function_latency_s;
 	double function_bytes; /* bytes of messages to and from functions */
+	/* Storage of checkpoints (storage.c); its links follow those of functions. */
+	struct stored *stored;
+	uint32_t n_stored, first_storage; /* first_storage: number of the link on which all writes end; NONE: no storage */
 	struct leap *leap;
 	uint32_t n_leaps, cap_leaps, free_leap;
 	/* Merged. */
@@ -101,6 +113,12 @@ static inline double send_fill_s(const struct plan *plan, const struct coll_send
 	bool is_first = shape->fill_s > 0 && !m->follows && m->from / shape->inner == m->to / shape->inner;
 	return (is_first ? shape->fill_s : 0) + (shape->messages ? shape->messages->start_s : 0);
 }
+
+/* ---- storage.c ---- */
+/* Returns the route of a flow of a checkpoint. */
+uint32_t stored_route(const struct wire *w, uint32_t i, uint32_t out[2]);
+/* Adds the flows of a checkpoint to the quotient of a merged run. */
+void storage_merge(struct orr_step *s, uint32_t colour);
 
 /* ---- wire_idle.c ---- */
 /* Properties of an op's routes that the closed forms use. A transfer from a device to itself has latency 0 and no bandwidth limit. */

@@ -18,11 +18,11 @@
 
 #include <math.h>
 
-/* An instance in flight or about to end. Slots are reused. */
+/* An instance in flight or about to end; of NULL: a checkpoint in flight. Slots are reused. */
 struct going {
 	struct iteration *of;
 	uint32_t instance, next_free;
-	uint32_t from, to; /* endpoints of a flow; from NONE: a class of flows */
+	uint32_t from, to; /* endpoints of a flow; from NONE: a class of flows; FROM_STORED: a flow of a checkpoint */
 	uint64_t key;
 };
 
@@ -31,7 +31,9 @@ struct timer {
 	uint64_t order;
 	struct iteration *of;
 	uint32_t instance;
-	uint32_t leap, generation; /* leap NONE: the end of an instance; of NULL: the end of an op on the device `instance` (corun.c) */
+	/* leap NONE: the end of an instance; of NULL: the end of an op on the device `instance` (corun.c), or, with instance NONE, of a
+	 * snapshot or a write (checkpoint.c) */
+	uint32_t leap, generation;
 };
 
 /* A ready instance on one (device, stream), ordered by (priority, order), least first. */
@@ -67,8 +69,9 @@ struct spread_law {
 	double spread;
 };
 
-struct wire; /* wire_state.h */
-struct path; /* path.h */
+struct wire;       /* wire_state.h */
+struct path;       /* path.h */
+struct checkpoint; /* checkpoint.h */
 
 struct orr_step {
 	const struct step_config *config;
@@ -134,7 +137,9 @@ struct orr_step {
 	uint32_t n_plans, cap_plans;
 	uint32_t *plan_slot, n_plan_slots; /* hash table of plan[]; NONE: free */
 	struct wire *wire;
-	struct path *path; /* critical paths; NULL: none are recorded */
+	struct path *path;             /* critical paths; NULL: none are recorded */
+	struct checkpoint *checkpoint; /* NULL: no checkpoints */
+	bool is_without_checkpoints;   /* step.checkpoint_every is ignored */
 	struct rng policy_rng;
 	/* Results. */
 	struct step_iteration *row;
