@@ -52,7 +52,7 @@ dist_modelsdoc_DATA = docs/models/README.md docs/models/calibration.md docs/mode
 	docs/models/serve.md docs/models/spot-bamboo.md docs/models/spot-checkpoints.md docs/models/spot-deadlines.md \
 	docs/models/spot-parcae.md docs/models/spot-varuna-oobleck.md docs/models/spot.md docs/models/statistics.md \
 	docs/models/step-bamboo.md docs/models/step-crossbow.md docs/models/step-data-parallel.md docs/models/step-dorylus.md docs/models/step-pipelines.md \
-	docs/models/step-stanza-ds-sync-ako.md docs/models/step-context-parallel.md docs/models/step-experts.md docs/models/step-zero-bubble.md docs/models/step.md docs/models/step-traces.md
+	docs/models/step-stanza-ds-sync-ako.md docs/models/step-context-parallel.md docs/models/step-experts.md docs/models/step-zero-bubble.md docs/models/step-checkpoints.md docs/models/step.md docs/models/step-traces.md
 referencedocdir = $(docdir)/reference
 dist_referencedoc_DATA = docs/reference/books.md docs/reference/clusters.md docs/reference/columns.md docs/reference/commands.md \
 	docs/reference/database.md docs/reference/devices.md docs/reference/options.md docs/reference/options-serve.md docs/reference/policy-interface.md docs/reference/remarks.md docs/reference/remarks-serve.md docs/reference/schema.md \

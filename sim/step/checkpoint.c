@@ -34,9 +34,8 @@ int checkpoint_new(struct orr_step *s)
 	}
 	/* In a merged run, training and a write are in the network together only if they share links. */
 	c->in_network = !s->is_analytic && (!s->is_merged || (c->is_async && !c->is_dedicated));
-	if (!c->in_network)
-		c->alone_s = storage_alone_s(s);
-	s->used |= STEP_USED_CHECKPOINT;
+	c->alone_s = storage_alone_s(s);
+	s->used |= STEP_USED_CHECKPOINT | (c->is_dedicated ? 0 : STEP_USED_MESSAGES | STEP_USED_NETWORK);
 	return ORR_OK;
 }
 

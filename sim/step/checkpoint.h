@@ -59,8 +59,8 @@ struct checkpoint {
 /* ---- storage.c ---- */
 /* Reads the options and adds the links. Returns the code of s->error. */
 int storage_begin(struct orr_step *s);
-double storage_alone_s(const struct orr_step *s); /* INFINITY: a link has zero capacity */
-uint32_t storage_write(struct orr_step *s);       /* starts the flows of a write and returns their number */
+double storage_alone_s(struct orr_step *s); /* INFINITY: a link has zero capacity */
+uint32_t storage_write(struct orr_step *s); /* starts the flows of a write and returns their number */
 
 /* ---- checkpoint.c ---- */
 /* After create(): makes s->checkpoint if a checkpoint is due within the run. Returns the code of s->error. */

@@ -441,7 +441,7 @@ static const struct report_column columns[] = {
 	{ "makespan_s", "makespan", REPORT_SHORT_TIME, NULL },
 	{ "longest_stage_s", "longest stage", REPORT_SHORT_TIME, NULL },
 	{ "checkpoint_pause_s", "pause", REPORT_SHORT_TIME, NULL },
-	{ "checkpoint_share", "checkpoints' share", REPORT_FRACTION, NULL },
+	{ "checkpoint_share", "checkpoint share", REPORT_FRACTION, NULL },
 	{ "peak_memory_bytes", "peak memory", REPORT_GIBIBYTES, NULL },
 	{ "usd", "USD", REPORT_NUMBER, NULL },
 	{ "ranks", "ranks", REPORT_NUMBER, NULL },

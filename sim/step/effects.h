@@ -9,8 +9,8 @@
 #define STEP_NO_NETWORK "no message left a node, and links inside nodes are those of the default"
 #define STEP_SAME_ROUTES "its routes have the bandwidths and latencies of the default network"
 /* clang-format off */
-#define STEP_CHECKPOINT_EFFECT(name) \
-	{ .key = "step." name, .why = "no checkpoint is written", .use = STEP_USED_CHECKPOINT }
+#define STEP_NO_CHECKPOINT(name) \
+	{ .key = "step." name, .why = "no checkpoint is written: step.checkpoint_every is 0", .needs = "step.checkpoint_every" }
 #define STEP_EFFECTS \
 	{ .key = "step.algorithm", .why = "every collective takes this algorithm by default, or one that its policy names", \
 		.use = STEP_USED_ALGORITHM }, \
@@ -31,12 +31,9 @@
 	{ .key = "step.interference", .why = "no two compute ops ran together on a device", .use = STEP_USED_CORUN }, \
 	{ .key = "step.interference_loss", .why = "step.interference is not occupancy", .needs = "step.interference=occupancy" }, \
 	{ .key = "step.interference_loss", .why = "no two compute ops ran together on a device", .use = STEP_USED_CORUN }, \
-	{ .key = "step.checkpoint_every", .why = "the run ends before the first checkpoint (step.iterations)", .use = STEP_USED_CHECKPOINT }, \
-	STEP_CHECKPOINT_EFFECT("checkpoint_mode"), STEP_CHECKPOINT_EFFECT("checkpoint_bytes"), STEP_CHECKPOINT_EFFECT("checkpoint_nodes"), \
-	STEP_CHECKPOINT_EFFECT("storage_bw"), STEP_CHECKPOINT_EFFECT("storage_network"), STEP_CHECKPOINT_EFFECT("storage_nic_bw"), \
-	{ .key = "step.storage_nic_bw", .why = "step.storage_network is not dedicated", .needs = "step.storage_network=dedicated" }, \
-	STEP_CHECKPOINT_EFFECT("snapshot_bw"), \
-	{ .key = "step.snapshot_bw", .why = "step.checkpoint_mode is not async", .needs = "step.checkpoint_mode=async" }, \
+	STEP_NO_CHECKPOINT("checkpoint_mode"), STEP_NO_CHECKPOINT("checkpoint_bytes"), STEP_NO_CHECKPOINT("checkpoint_nodes"), \
+	STEP_NO_CHECKPOINT("storage_bw"), STEP_NO_CHECKPOINT("storage_network"), STEP_NO_CHECKPOINT("storage_nic_bw"), \
+	STEP_NO_CHECKPOINT("snapshot_bw"), \
 	{ .key = "step.interference_curve", .why = "step.interference is not curve", .needs = "step.interference=curve" }, \
 	{ .key = "step.interference_curve", .why = "no two compute ops ran together on a device", .use = STEP_USED_CORUN }, \
 	{ .key = "cost.setup", .why = "cost.measured is false", .needs = "cost.measured=true" }

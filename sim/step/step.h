@@ -38,12 +38,16 @@ enum step_use {
 	STEP_USED_MERGE = 1 << 13,          /* a job that trains has another rate than without step.merge */
 	STEP_USED_MONEY = 1 << 14,          /* the policy keeps an account of money */
 	STEP_USED_OTHER_SENDS = 1 << 15,    /* step.algorithm sent other messages than auto, not only other times inside a node */
-	STEP_USED_CHECKPOINT = 1 << 26,     /* a checkpoint was written */
-	STEP_USED_ITERATIONS = 1 << 24,     /* jobs: a rate differs by 1e-8 or more from that with the default of step.iterations */
-	STEP_USED_EXACT = 1 << 25,          /* jobs: a rate differs by 1e-8 or more from that with the default of step.exact */
-	STEP_USED_LEARN_DECAY = 1 << 28,    /* learn.schedule=step: samples reached learn.decay_samples or its default */
-	STEP_USED_LEARN_RATE = 1 << 29,     /* learn.schedule changed the rate of an update */
-	STEP_USED_LEARN_MODEL = 1 << 30     /* learn.model differed from the model that auto chooses */
+	/* Only together with STEP_USED_CHECKPOINT; the other worlds have bits of their own here. */
+	STEP_USED_STORAGE = 1 << 16,     /* the storage makes a write longer */
+	STEP_USED_STORAGE_NIC = 1 << 17, /* a NIC makes a write longer */
+	STEP_USED_SOME_NODES = 1 << 18,  /* a node with state writes none of it */
+	STEP_USED_CHECKPOINT = 1 << 26,  /* a checkpoint was written */
+	STEP_USED_ITERATIONS = 1 << 24,  /* jobs: a rate differs by 1e-8 or more from that with the default of step.iterations */
+	STEP_USED_EXACT = 1 << 25,       /* jobs: a rate differs by 1e-8 or more from that with the default of step.exact */
+	STEP_USED_LEARN_DECAY = 1 << 28, /* learn.schedule=step: samples reached learn.decay_samples or its default */
+	STEP_USED_LEARN_RATE = 1 << 29,  /* learn.schedule changed the rate of an update */
+	STEP_USED_LEARN_MODEL = 1 << 30  /* learn.model differed from the model that auto chooses */
 };
 
 /* A busy interval of a device, or a message, for the timeline. */

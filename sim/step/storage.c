@@ -35,8 +35,10 @@ static int share(struct orr_step *s, double *bytes)
 		for (uint32_t d = 0; d < n; d++) {
 			const struct device_state *x = &s->device[d];
 			bytes[d] = is_equal ? d < s->facts.gpus : x->by_kind[ORR_MEMORY_WEIGHTS] + x->by_kind[ORR_MEMORY_OPTIMIZER];
-			if (nodes && s->node_of[d] >= nodes)
+			if (nodes && s->node_of[d] >= nodes) {
+				s->used |= bytes[d] > 0 ? STEP_USED_SOME_NODES : 0;
 				bytes[d] = 0;
+			}
 			sum += bytes[d];
 		}
 	if (!(sum > 0))
@@ -127,17 +129,19 @@ uint32_t stored_route(const struct wire *w, uint32_t i, uint32_t out[2])
 	return n;
 }
 
-double storage_alone_s(const struct orr_step *s)
+/* Returns the time of a write with storage of this rate, on NICs of this rate (0: their own). */
+static double write_s(const struct orr_step *s, double storage_Bps, double nic_Bps)
 {
 	const struct wire *w = s->wire;
 	uint32_t n = w->n_stored, route[2];
 	struct flow_link *link = mem_zalloc(n + 1, sizeof *link);
 	double next, last = 0;
 	uint64_t tag;
-	link[n].capacity_Bps = w->nominal[w->first_storage];
+	link[n].capacity_Bps = storage_Bps;
 	for (uint32_t i = 0; i < n; i++)
 		if (w->stored[i].out != NONE)
-			link[i] = (struct flow_link){ w->nominal[w->stored[i].out], wire_link_latency(s, w->stored[i].out) };
+			link[i] = (struct flow_link){ nic_Bps > 0 ? nic_Bps : w->nominal[w->stored[i].out],
+				wire_link_latency(s, w->stored[i].out) };
 	struct flownet *net = flownet_new(link, n + 1, FLOW_MAX_MIN);
 	for (uint32_t i = 0; i < n; i++) {
 		struct flow_hop hop[2] = { { i, 1 }, { n, 1 } };
@@ -157,6 +161,15 @@ double storage_alone_s(const struct orr_step *s)
 	flownet_free(net);
 	mem_free(link);
 	return last;
+}
+
+double storage_alone_s(struct orr_step *s)
+{
+	static const double fast = 1e30, longer = 1 + 1e-9;
+	double storage_Bps = s->wire->nominal[s->wire->first_storage], time = write_s(s, storage_Bps, 0);
+	s->used |= time > write_s(s, fast, 0) * longer ? STEP_USED_STORAGE : 0;
+	s->used |= time > write_s(s, storage_Bps, fast) * longer ? STEP_USED_STORAGE_NIC : 0;
+	return time;
 }
 
 /* ---- merged runs ---- */
