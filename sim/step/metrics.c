@@ -33,7 +33,8 @@ static void put_rates(const struct step_result *s, struct run_result *r)
 {
 	double x = s->samples_per_s, t = s->iteration_s;
 	struct interval i = s->period ? (struct interval){ 1, 1, 1 } : mean_time(s);
-	if (!s->period && s->simulated < s->n_iterations) /* not random, but the mean depends on the number of iterations */
+	if (s->checkpoints.n && !s->period &&
+		s->simulated < s->n_iterations) /* not random, but the mean depends on the number of iterations */
 		i = (struct interval){ 1, NAN, NAN };
 	result_metric(r, "samples_per_s", x, x * i.mean / i.high, x * i.mean / i.low);
 	result_metric(r, "iteration_s", t, t * i.low / i.mean, t * i.high / i.mean);
