@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -45,6 +46,19 @@ void *mem_realloc(void *p, size_t count, size_t size)
 		return check(NULL, SIZE_MAX);
 	size_t bytes = count * size;
 	return check(realloc(p, bytes ? bytes : 1), bytes);
+}
+
+void *mem_alloc_large(size_t size)
+{
+#ifdef MADV_HUGEPAGE
+	if (size >= MEM_LARGE / 2 && size <= SIZE_MAX - MEM_LARGE) {
+		size_t rounded = (size + MEM_LARGE - 1) / MEM_LARGE * MEM_LARGE;
+		void *p = check(aligned_alloc(MEM_LARGE, rounded), rounded);
+		madvise(p, rounded, MADV_HUGEPAGE); /* only advice: an error does not matter */
+		return p;
+	}
+#endif
+	return mem_alloc(size);
 }
 
 char *mem_strndup(const char *s, size_t n)

@@ -15,6 +15,10 @@
 void *mem_alloc(size_t size);                /* not cleared */
 void *mem_zalloc(size_t count, size_t size); /* cleared, overflow checked */
 void *mem_realloc(void *p, size_t count, size_t size);
+/* As mem_alloc(), for arrays that are filled from the start: from MEM_LARGE / 2 on, asks for large pages. On Linux, such a page costs one
+ * page fault instead of 512. Sizes that are not multiples of MEM_LARGE are rounded up. */
+enum { MEM_LARGE = 2 << 20 };
+void *mem_alloc_large(size_t size);
 char *mem_strdup(const char *s);
 char *mem_strndup(const char *s, size_t n);
 void mem_free(void *p);

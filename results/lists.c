@@ -102,6 +102,16 @@ struct bytes {
 	size_t len, cap;
 };
 
+enum { INDEX_MAX = 8 };
+_Static_assert(SEEN <= 1000000, "an index with a comma has at most INDEX_MAX characters");
+
+/* A text of a list. */
+struct reference {
+	const char *text;
+	char index[INDEX_MAX]; /* comma and index, n bytes, as rows have them */
+	uint32_t n, list;      /* list: number of the list that has this index */
+};
+
 /* The list that is being filled. Texts are numbered in the order of their first use; a hash of their address finds them. */
 struct list {
 	struct bytes out, texts, groups;
@@ -111,10 +121,7 @@ struct list {
 	uint32_t n_texts, number;
 	/* Offsets in a row of the table. */
 	size_t subject_at, begin_at, end_at, text_at[LISTS_MOST_TEXTS], n_text_at;
-	struct {
-		const char *text;
-		uint32_t at, list; /* list: number of the list that has the text at `at` */
-	} seen[SEEN];
+	struct reference seen[SEEN];
 };
 
 /* Makes room for `more` bytes. Returns where they begin. */
@@ -137,18 +144,25 @@ static char *put_number(char *at, char before, int64_t v)
 	return at + num_put_int(at, v);
 }
 
+static char *escape(char *at, unsigned char c)
+{
+	if (c < 0x20)
+		return at + snprintf(at, 7, "\\u%04x", c);
+	*at++ = '\\';
+	*at++ = (char)c;
+	return at;
+}
+
 /* Appends a JSON string. */
-static void escape(struct bytes *out, const char *s)
+static void put_text(struct bytes *out, const char *s)
 {
 	size_t n = strlen(s);
 	char *at = room(out, n * 6 + 4); /* the longest escape has six characters */
 	*at++ = '"';
 	for (size_t i = 0; i < n; i++) {
 		unsigned char c = (unsigned char)s[i];
-		if (c == '"' || c == '\\')
-			*at++ = '\\';
-		if (c < 0x20)
-			at += snprintf(at, 7, "\\u%04x", c);
+		if (c < 0x20 || c == '"' || c == '\\')
+			at = escape(at, c);
 		else
 			*at++ = (char)c;
 	}
@@ -156,20 +170,24 @@ static void escape(struct bytes *out, const char *s)
 	out->len = (size_t)(at - out->text);
 }
 
-/* Returns the number of a text in the list. Equal texts have one address, as those of a result do (result_text()). */
-static uint32_t text_number(struct list *l, const char *s)
+/* Returns the reference to a text of the list. Equal texts have one address, as those of a result do (result_text()). */
+static const struct reference *reference_to(struct list *l, const char *s)
 {
 	size_t i = hash_spread((uintptr_t)s) % SEEN;
 	while (l->seen[i].list == l->number && l->seen[i].text != s)
 		i = (i + 1) % SEEN;
-	if (l->seen[i].list == l->number)
-		return l->seen[i].at;
+	struct reference *r = &l->seen[i];
+	if (r->list == l->number)
+		return r;
 	if (l->n_texts)
 		*room(&l->texts, 1) = ',', l->texts.len++;
-	escape(&l->texts, s);
-	l->seen[i].text = s;
-	l->seen[i].list = l->number;
-	return l->seen[i].at = l->n_texts++;
+	put_text(&l->texts, s);
+	char index[NUM_INT_MAX + 1] = { 0 };
+	r->n = (uint32_t)(put_number(index, ',', l->n_texts++) - index);
+	memcpy(r->index, index, sizeof r->index);
+	r->text = s;
+	r->list = l->number;
+	return r;
 }
 
 static inline int64_t number_at(const char *row, size_t at)
@@ -228,7 +246,9 @@ static void put_row(struct list *l, const char *row)
 		}
 		for (; nulls; nulls--, at += 5)
 			memcpy(at, ",null", 5);
-		at = put_number(at, ',', text_number(l, text));
+		const struct reference *ref = reference_to(l, text);
+		memcpy(at, ref->index, sizeof ref->index); /* a copy of constant length is one instruction */
+		at += ref->n;
 	}
 	*at++ = ']';
 	l->groups.len = (size_t)(at - l->groups.text);
@@ -239,10 +259,18 @@ static void put_row(struct list *l, const char *row)
 static int64_t unit_of(const struct list *l, const char *row, size_t row_size, size_t n)
 {
 	size_t i = 0; /* rows before i are multiples of this unit */
-#define TRY(unit)                                                                                                                       \
-	while (i < n && !(number_at(row + i * row_size, l->begin_at) % (unit)) && !(number_at(row + i * row_size, l->end_at) % (unit))) \
-		i++;                                                                                                                    \
-	if (i == n)                                                                                                                     \
+	int64_t end = 0;
+#define TRY(unit)                                                           \
+	for (; i < n; i++) {                                                \
+		int64_t begin = number_at(row + i * row_size, l->begin_at); \
+		if (begin != end && begin % (unit))                         \
+			break;                                              \
+		int64_t next = number_at(row + i * row_size, l->end_at);    \
+		if (next % (unit))                                          \
+			break;                                              \
+		end = next;                                                 \
+	}                                                                   \
+	if (i == n)                                                         \
 		return unit;
 	UNITS(TRY)
 #undef TRY

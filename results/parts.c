@@ -50,12 +50,16 @@ struct row {
 
 #define OPEN INT64_MAX
 
+/* Rows of a block. */
+enum { BLOCK_ROWS = MEM_LARGE / sizeof(struct row) };
+_Static_assert(MEM_LARGE % sizeof(struct row) == 0, "a block is one large page");
+
 struct partlog {
 	const char *entity;
 	size_t most;
 	unsigned stride_log2; /* only subjects whose numbers are multiples of this power of 2 have rows */
-	struct row *row;
-	size_t n, cap;
+	struct row **block;   /* rows never move, except in a first block that is not full */
+	size_t n, cap, n_blocks, cap_blocks;
 	size_t *last; /* by subject >> stride_log2: index of its last row + 1; 0: none */
 	size_t n_last;
 };
@@ -72,9 +76,48 @@ void partlog_free(struct partlog *p)
 {
 	if (!p)
 		return;
-	mem_free(p->row);
+	for (size_t i = 0; i < p->n_blocks; i++)
+		mem_free(p->block[i]);
+	mem_free(p->block);
 	mem_free(p->last);
 	mem_free(p);
+}
+
+static inline struct row *row_at(const struct partlog *p, size_t i)
+{
+	return &p->block[i / BLOCK_ROWS][i % BLOCK_ROWS];
+}
+
+/* Makes room for a row. Short logs have one short block. */
+static void grow(struct partlog *p)
+{
+	size_t cap = p->cap ? p->cap * 2 : 16;
+	if (cap < BLOCK_ROWS) {
+		p->n_blocks = 1;
+		MEM_GROW(p->block, 0, p->cap_blocks);
+		p->block[0] = mem_realloc(p->cap ? p->block[0] : NULL, cap, sizeof **p->block);
+		p->cap = cap;
+		return;
+	}
+	struct row *block = mem_alloc_large(MEM_LARGE);
+	if (p->cap < BLOCK_ROWS) {
+		memcpy(block, p->block[0], p->n * sizeof *block);
+		mem_free(p->block[0]);
+		p->block[0] = block;
+		p->cap = BLOCK_ROWS;
+		return;
+	}
+	MEM_GROW(p->block, p->n_blocks, p->cap_blocks);
+	p->block[p->n_blocks++] = block;
+	p->cap += BLOCK_ROWS;
+}
+
+/* Appends an unset row. */
+static inline struct row *add_row(struct partlog *p)
+{
+	if (p->n == p->cap)
+		grow(p);
+	return row_at(p, p->n++);
 }
 
 static bool is_kept(const struct partlog *p, uint64_t subject)
@@ -106,11 +149,13 @@ static void thin(struct partlog *p)
 	p->stride_log2++;
 	if (p->n_last)
 		memset(p->last, 0, p->n_last * sizeof *p->last);
-	for (size_t i = 0; i < p->n; i++)
-		if (is_kept(p, p->row[i].subject)) {
-			p->row[kept] = p->row[i];
-			*last_of(p, p->row[i].subject) = ++kept;
+	for (size_t i = 0; i < p->n; i++) {
+		const struct row *row = row_at(p, i);
+		if (is_kept(p, row->subject)) {
+			*row_at(p, kept) = *row;
+			*last_of(p, row->subject) = ++kept;
 		}
+	}
 	p->n = kept;
 }
 
@@ -136,15 +181,14 @@ static void append(struct partlog *p, uint64_t subject, int64_t begin, int64_t e
 		if (!is_kept(p, subject))
 			return;
 	}
-	MEM_GROW(p->row, p->n, p->cap);
-	p->row[p->n++] = row_of(subject, begin, end, what);
+	*add_row(p) = row_of(subject, begin, end, what);
 	*last_of(p, subject) = p->n;
 }
 
 static struct row *last_row(struct partlog *p, uint64_t subject)
 {
 	size_t at = *last_of(p, subject);
-	return at ? &p->row[at - 1] : NULL;
+	return at ? row_at(p, at - 1) : NULL;
 }
 
 void partlog_add(struct partlog *p, uint64_t subject, int64_t begin_ns, int64_t end_ns, const struct part *what)
@@ -152,14 +196,13 @@ void partlog_add(struct partlog *p, uint64_t subject, int64_t begin_ns, int64_t 
 	if (end_ns <= begin_ns || !is_kept(p, subject))
 		return;
 	size_t *at = last_of(p, subject);
-	struct row *last = *at ? &p->row[*at - 1] : NULL;
+	struct row *last = *at ? row_at(p, *at - 1) : NULL;
 	if (last && last->end == begin_ns && is_same(last, what)) {
 		last->end = end_ns;
 	} else if (p->n >= p->most) {
 		append(p, subject, begin_ns, end_ns, what);
 	} else {
-		MEM_GROW(p->row, p->n, p->cap);
-		p->row[p->n++] = row_of(subject, begin_ns, end_ns, what);
+		*add_row(p) = row_of(subject, begin_ns, end_ns, what);
 		*at = p->n;
 	}
 }
@@ -277,7 +320,7 @@ static size_t count_rows(struct partlog *p, int64_t now_ns)
 	if (p->n_last)
 		memset(p->last, 0, p->n_last * sizeof *p->last);
 	for (size_t i = 0; i < p->n; i++) {
-		struct row *row = &p->row[i];
+		struct row *row = row_at(p, i);
 		if (row->end == OPEN)
 			row->end = now_ns;
 		p->last[place_of(p, row->subject)] += row->end > row->begin;
@@ -290,16 +333,26 @@ static size_t count_rows(struct partlog *p, int64_t now_ns)
 	return at;
 }
 
+/* Returns room for n more parts of the result. */
+static struct part_row *make_room(struct run_result *r, size_t n)
+{
+	struct part_row *old = r->parts;
+	r->parts = mem_alloc_large((r->n_parts + n + 1) * sizeof *r->parts);
+	if (r->n_parts)
+		memcpy(r->parts, old, r->n_parts * sizeof *old);
+	mem_free(old);
+	return r->parts + r->n_parts;
+}
+
 void partlog_finish(struct partlog *p, struct run_result *r, int64_t now_ns, partlog_name name, void *ctx)
 {
 	if (!p)
 		return;
 	struct texts *texts = mem_zalloc(1, sizeof *texts);
 	size_t n = count_rows(p, now_ns);
-	r->parts = mem_realloc(r->parts, r->n_parts + n + 1, sizeof *r->parts);
-	struct part_row *out = r->parts + r->n_parts;
+	struct part_row *out = make_room(r, n);
 	for (size_t i = 0; i < p->n; i++) {
-		const struct row *row = &p->row[i];
+		const struct row *row = row_at(p, i);
 		if (row->end <= row->begin)
 			continue;
 		out[p->last[place_of(p, row->subject)]++] = (struct part_row){ .entity = p->entity,
