@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "results/parts.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/num.h"
 
@@ -39,36 +40,79 @@ enum part_kind part_kind_of(const char *word)
 
 /* ---- recording ---- */
 
-/* A part, as struct part has it, in one line of the cache. */
+/* A part of the subject with number place << stride_log2. what: index in partlog.what. */
 struct row {
-	uint64_t subject;
 	int64_t begin, end; /* end: OPEN of an open part */
-	uint64_t number;
-	const char *cause, *detail;
-	uint32_t value[3], kind;
+	uint32_t place, what;
 };
 
 #define OPEN INT64_MAX
 
-/* Rows of a block. */
-enum { BLOCK_ROWS = MEM_LARGE / sizeof(struct row) };
-_Static_assert(MEM_LARGE % sizeof(struct row) == 0, "a block is one large page");
+enum { BLOCK_ROWS = 1 << 18 };
+_Static_assert(BLOCK_ROWS * sizeof(struct row) % MEM_LARGE == 0, "a block fills large pages");
 
 struct partlog {
 	const char *entity;
 	size_t most;
 	unsigned stride_log2; /* only subjects whose numbers are multiples of this power of 2 have rows */
-	struct row **block;   /* rows never move, except in a first block that is not full */
+	struct row **block;   /* only the first block can be shorter than BLOCK_ROWS */
 	size_t n, cap, n_blocks, cap_blocks;
-	size_t *last; /* by subject >> stride_log2: index of its last row + 1; 0: none */
+	uint32_t *last; /* by place: index of its last row + 1; 0: none */
 	size_t n_last;
+	/* The different parts, because most rows repeat one of a few. */
+	struct part *what;
+	uint32_t n_whats, cap_whats;
+	uint32_t *slot; /* open addressing: index in what + 1; 0: free */
+	uint32_t mask;
 };
+
+static bool is_same(const struct part *a, const struct part *b)
+{
+	return a->kind == b->kind && a->cause == b->cause && a->number == b->number && a->detail == b->detail &&
+	       !memcmp(a->value, b->value, sizeof a->value);
+}
+
+static uint32_t hash_of(const struct part *what)
+{
+	uint64_t h = (what->number * HASH_GOLDEN ^ (uintptr_t)what->cause) * HASH_GOLDEN;
+	h = (h ^ h >> 32 ^ (uintptr_t)what->detail ^ (uint64_t)what->value[0] << 40) * HASH_GOLDEN;
+	return hash_spread(h ^ h >> 32 ^ what->value[1] ^ (uint64_t)what->value[2] << 24 ^ (uint64_t)what->kind << 48);
+}
+
+static void rehash(struct partlog *p)
+{
+	uint32_t slots = p->slot ? (p->mask + 1) * 2 : 64;
+	mem_free(p->slot);
+	p->slot = mem_zalloc(slots, sizeof *p->slot);
+	p->mask = slots - 1;
+	for (uint32_t i = 0; i < p->n_whats; i++) {
+		uint32_t at = hash_of(&p->what[i]) & p->mask;
+		while (p->slot[at])
+			at = (at + 1) & p->mask;
+		p->slot[at] = i + 1;
+	}
+}
+
+uint32_t partlog_index(struct partlog *p, const struct part *what)
+{
+	uint32_t at = hash_of(what) & p->mask;
+	for (; p->slot[at]; at = (at + 1) & p->mask)
+		if (is_same(&p->what[p->slot[at] - 1], what))
+			return p->slot[at] - 1;
+	MEM_GROW(p->what, p->n_whats, p->cap_whats);
+	p->what[p->n_whats] = *what;
+	p->slot[at] = ++p->n_whats;
+	if (p->n_whats > p->mask / 2)
+		rehash(p);
+	return p->n_whats - 1;
+}
 
 struct partlog *partlog_new(const char *entity, size_t most)
 {
 	struct partlog *p = mem_zalloc(1, sizeof *p);
 	p->entity = entity;
 	p->most = most < 2 ? 2 : most;
+	rehash(p);
 	return p;
 }
 
@@ -80,6 +124,8 @@ void partlog_free(struct partlog *p)
 		mem_free(p->block[i]);
 	mem_free(p->block);
 	mem_free(p->last);
+	mem_free(p->what);
+	mem_free(p->slot);
 	mem_free(p);
 }
 
@@ -92,14 +138,14 @@ static inline struct row *row_at(const struct partlog *p, size_t i)
 static void grow(struct partlog *p)
 {
 	size_t cap = p->cap ? p->cap * 2 : 16;
-	if (cap < BLOCK_ROWS) {
+	if (cap <= MEM_LARGE / 4 / sizeof(struct row)) {
 		p->n_blocks = 1;
 		MEM_GROW(p->block, 0, p->cap_blocks);
 		p->block[0] = mem_realloc(p->cap ? p->block[0] : NULL, cap, sizeof **p->block);
 		p->cap = cap;
 		return;
 	}
-	struct row *block = mem_alloc_large(MEM_LARGE);
+	struct row *block = mem_alloc_large(BLOCK_ROWS * sizeof *block);
 	if (p->cap < BLOCK_ROWS) {
 		memcpy(block, p->block[0], p->n * sizeof *block);
 		mem_free(p->block[0]);
@@ -112,14 +158,6 @@ static void grow(struct partlog *p)
 	p->cap += BLOCK_ROWS;
 }
 
-/* Appends an unset row. */
-static inline struct row *add_row(struct partlog *p)
-{
-	if (p->n == p->cap)
-		grow(p);
-	return row_at(p, p->n++);
-}
-
 static bool is_kept(const struct partlog *p, uint64_t subject)
 {
 	return !(subject & ((UINT64_C(1) << p->stride_log2) - 1));
@@ -130,7 +168,7 @@ static inline size_t place_of(const struct partlog *p, uint64_t subject)
 	return (size_t)(subject >> p->stride_log2);
 }
 
-static size_t *last_of(struct partlog *p, uint64_t subject)
+static uint32_t *last_of(struct partlog *p, uint64_t subject)
 {
 	size_t at = place_of(p, subject);
 	if (at >= p->n_last) {
@@ -145,34 +183,23 @@ static size_t *last_of(struct partlog *p, uint64_t subject)
 /* Removes the rows of every second subject. */
 static void thin(struct partlog *p)
 {
-	size_t kept = 0;
+	uint32_t kept = 0;
 	p->stride_log2++;
 	if (p->n_last)
 		memset(p->last, 0, p->n_last * sizeof *p->last);
 	for (size_t i = 0; i < p->n; i++) {
-		const struct row *row = row_at(p, i);
-		if (is_kept(p, row->subject)) {
-			*row_at(p, kept) = *row;
-			*last_of(p, row->subject) = ++kept;
-		}
+		struct row row = *row_at(p, i);
+		if (row.place % 2)
+			continue;
+		row.place /= 2;
+		*row_at(p, kept) = row;
+		p->last[row.place] = ++kept;
 	}
 	p->n = kept;
 }
 
-static inline struct row row_of(uint64_t subject, int64_t begin, int64_t end, const struct part *what)
-{
-	return (struct row){ subject, begin, end, what->number, what->cause, what->detail,
-		{ what->value[0], what->value[1], what->value[2] }, what->kind };
-}
-
-static bool is_same(const struct row *a, const struct part *b)
-{
-	return a->kind == b->kind && a->cause == b->cause && a->number == b->number && a->detail == b->detail &&
-	       !memcmp(a->value, b->value, sizeof a->value);
-}
-
 /* A few subjects alone may exceed the limit, so the limit grows with the rows that remain. */
-static void append(struct partlog *p, uint64_t subject, int64_t begin, int64_t end, const struct part *what)
+static void append(struct partlog *p, uint64_t subject, int64_t begin, int64_t end, uint32_t what)
 {
 	if (p->n >= p->most) {
 		thin(p);
@@ -181,8 +208,10 @@ static void append(struct partlog *p, uint64_t subject, int64_t begin, int64_t e
 		if (!is_kept(p, subject))
 			return;
 	}
-	*add_row(p) = row_of(subject, begin, end, what);
-	*last_of(p, subject) = p->n;
+	if (p->n == p->cap)
+		grow(p);
+	*row_at(p, p->n++) = (struct row){ begin, end, (uint32_t)place_of(p, subject), what };
+	*last_of(p, subject) = (uint32_t)p->n;
 }
 
 static struct row *last_row(struct partlog *p, uint64_t subject)
@@ -191,34 +220,36 @@ static struct row *last_row(struct partlog *p, uint64_t subject)
 	return at ? row_at(p, at - 1) : NULL;
 }
 
-void partlog_add(struct partlog *p, uint64_t subject, int64_t begin_ns, int64_t end_ns, const struct part *what)
+void partlog_add_known(struct partlog *p, uint64_t subject, int64_t begin_ns, int64_t end_ns, uint32_t index)
 {
 	if (end_ns <= begin_ns || !is_kept(p, subject))
 		return;
-	size_t *at = last_of(p, subject);
-	struct row *last = *at ? row_at(p, *at - 1) : NULL;
-	if (last && last->end == begin_ns && is_same(last, what)) {
+	struct row *last = last_row(p, subject);
+	if (last && last->end == begin_ns && last->what == index)
 		last->end = end_ns;
-	} else if (p->n >= p->most) {
-		append(p, subject, begin_ns, end_ns, what);
-	} else {
-		*add_row(p) = row_of(subject, begin_ns, end_ns, what);
-		*at = p->n;
-	}
+	else
+		append(p, subject, begin_ns, end_ns, index);
+}
+
+void partlog_add(struct partlog *p, uint64_t subject, int64_t begin_ns, int64_t end_ns, const struct part *what)
+{
+	if (end_ns > begin_ns && is_kept(p, subject))
+		partlog_add_known(p, subject, begin_ns, end_ns, partlog_index(p, what));
 }
 
 void partlog_change(struct partlog *p, uint64_t subject, int64_t now_ns, const struct part *what)
 {
 	if (!is_kept(p, subject))
 		return;
+	uint32_t index = partlog_index(p, what);
 	struct row *last = last_row(p, subject);
-	if (last && (last->end == OPEN || last->end == now_ns) && is_same(last, what)) {
+	if (last && (last->end == OPEN || last->end == now_ns) && last->what == index) {
 		last->end = OPEN;
 	} else if (last && last->end == OPEN && last->begin == now_ns) {
-		*last = row_of(subject, now_ns, OPEN, what); /* replaces an empty part */
+		last->what = index; /* replaces an empty part */
 	} else {
 		partlog_close(p, subject, now_ns);
-		append(p, subject, now_ns, OPEN, what);
+		append(p, subject, now_ns, OPEN, index);
 	}
 }
 
@@ -231,33 +262,13 @@ void partlog_close(struct partlog *p, uint64_t subject, int64_t now_ns)
 
 /* ---- at the end ---- */
 
-/* Cache of texts of the result, because most rows repeat a few texts. A hash selects the place. */
-enum { TEXTS = 512 };
-struct texts {
-	struct sbuf work;
-	struct {
-		const char *cause, *text;
-		uint64_t number;
-	} cause[TEXTS];
-	struct {
-		const char *detail, *text;
-		uint32_t value[3];
-	} detail[TEXTS];
-};
-
-static unsigned hash_of(const char *literal, uint64_t a, uint64_t b)
-{
-	uint64_t h = ((uint64_t)(uintptr_t)literal ^ a * 0x9e3779b97f4a7c15u ^ b << 32) * 0x9e3779b97f4a7c15u;
-	return (unsigned)(h >> 55); /* < TEXTS */
-}
-
 static void put_decimal(struct sbuf *text, uint64_t v)
 {
 	char digits[NUM_INT_MAX];
 	sbuf_add(text, digits, num_put_int(digits, (int64_t)v));
 }
 
-static const char *cause_text(struct run_result *r, struct sbuf *text, const struct row *what, partlog_name name, void *ctx)
+static const char *cause_text(struct run_result *r, struct sbuf *text, const struct part *what, partlog_name name, void *ctx)
 {
 	if (!what->cause || what->number == PART_ALONE)
 		return result_text(r, what->cause);
@@ -272,61 +283,54 @@ static const char *cause_text(struct run_result *r, struct sbuf *text, const str
 	return result_text(r, sbuf_text(text));
 }
 
-static const char *detail_text(struct run_result *r, struct sbuf *text, const struct row *what)
+static const char *detail_text(struct run_result *r, struct sbuf *text, const struct part *what)
 {
-	int k = 0;
-	if (!what->detail)
+	const char *from = what->detail, *at = from;
+	if (!from)
 		return NULL;
 	sbuf_clear(text);
-	for (const char *c = what->detail; *c; c++)
-		if (*c == '%' && k < 3)
+	for (int k = 0; *at; at++)
+		if (*at == '%' && k < 3) {
+			sbuf_add(text, from, (size_t)(at - from));
 			put_decimal(text, what->value[k++]);
-		else
-			sbuf_putc(text, *c);
+			from = at + 1;
+		}
+	sbuf_add(text, from, (size_t)(at - from));
 	return result_text(r, sbuf_text(text));
 }
 
-static const char *known_cause(struct run_result *r, struct texts *t, const struct row *what, partlog_name name, void *ctx)
-{
-	unsigned i = hash_of(what->cause, what->number, 0);
-	if (!what->cause)
-		return NULL;
-	if (t->cause[i].cause != what->cause || t->cause[i].number != what->number) {
-		t->cause[i].cause = what->cause;
-		t->cause[i].number = what->number;
-		t->cause[i].text = cause_text(r, &t->work, what, name, ctx);
-	}
-	return t->cause[i].text;
-}
+struct texts {
+	const char *kind, *cause, *detail;
+};
 
-static const char *known_detail(struct run_result *r, struct texts *t, const struct row *what)
+/* Returns the texts of all parts by index. The caller frees them. */
+static struct texts *make_texts(const struct partlog *p, struct run_result *r, partlog_name name, void *ctx)
 {
-	unsigned i = hash_of(what->detail, what->value[0] ^ (uint64_t)what->value[1] << 32, what->value[2]);
-	if (!what->detail)
-		return NULL;
-	if (t->detail[i].detail != what->detail || memcmp(t->detail[i].value, what->value, sizeof what->value) != 0) {
-		t->detail[i].detail = what->detail;
-		memcpy(t->detail[i].value, what->value, sizeof what->value);
-		t->detail[i].text = detail_text(r, &t->work, what);
+	struct texts *texts = mem_alloc((p->n_whats + 1) * sizeof *texts);
+	struct sbuf work = { 0 };
+	for (uint32_t i = 0; i < p->n_whats; i++) {
+		const struct part *what = &p->what[i];
+		texts[i] = (struct texts){ part_word(what->kind), cause_text(r, &work, what, name, ctx), detail_text(r, &work, what) };
 	}
-	return t->detail[i].text;
+	sbuf_free(&work);
+	return texts;
 }
 
 /* Ends open parts, counts the rows of each subject that are not empty in last[], and turns the counts into positions. Returns the number of
  * rows. */
 static size_t count_rows(struct partlog *p, int64_t now_ns)
 {
-	size_t at = 0;
+	uint32_t at = 0;
 	if (p->n_last)
 		memset(p->last, 0, p->n_last * sizeof *p->last);
 	for (size_t i = 0; i < p->n; i++) {
 		struct row *row = row_at(p, i);
 		if (row->end == OPEN)
 			row->end = now_ns;
-		p->last[place_of(p, row->subject)] += row->end > row->begin;
+		p->last[row->place] += row->end > row->begin;
 	}
 	for (size_t i = 0; i < p->n_last; i++) {
-		size_t n = p->last[i];
+		uint32_t n = p->last[i];
 		p->last[i] = at;
 		at += n;
 	}
@@ -348,23 +352,22 @@ void partlog_finish(struct partlog *p, struct run_result *r, int64_t now_ns, par
 {
 	if (!p)
 		return;
-	struct texts *texts = mem_zalloc(1, sizeof *texts);
+	struct texts *texts = make_texts(p, r, name, ctx);
 	size_t n = count_rows(p, now_ns);
 	struct part_row *out = make_room(r, n);
 	for (size_t i = 0; i < p->n; i++) {
 		const struct row *row = row_at(p, i);
 		if (row->end <= row->begin)
 			continue;
-		out[p->last[place_of(p, row->subject)]++] = (struct part_row){ .entity = p->entity,
-			.subject = row->subject,
+		out[p->last[row->place]++] = (struct part_row){ .entity = p->entity,
+			.subject = (uint64_t)row->place << p->stride_log2,
 			.begin_ns = row->begin,
 			.end_ns = row->end,
-			.kind = part_word(row->kind),
-			.cause = known_cause(r, texts, row, name, ctx),
-			.detail = known_detail(r, texts, row) };
+			.kind = texts[row->what].kind,
+			.cause = texts[row->what].cause,
+			.detail = texts[row->what].detail };
 	}
 	r->n_parts += n;
-	sbuf_free(&texts->work);
 	mem_free(texts);
 	partlog_free(p);
 }

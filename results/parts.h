@@ -3,10 +3,10 @@
  * parts.h - records where the time of jobs, requests, iterations and nodes goes (--record explain)
  *
  * A world opens a part of a subject (partlog_change()), or adds one whose end is known (partlog_add()); equal neighbours become one
- * part. partlog_finish() moves the rows to the result, ordered by subject and time. Texts are formed then, so recording needs neither
- * allocation nor formatting, except for the growing array.
+ * part. partlog_finish() moves the rows to the result, ordered by subject and time. Texts are formed then, once for each kind, cause and
+ * numbers, so recording needs neither formatting nor allocation, except for growing arrays.
  *
- * Invariant: the parts of a subject are in order of time and do not overlap.
+ * Invariant: the parts of a subject are in order of time and do not overlap. Numbers of subjects are less than 2^32, as in the database.
  */
 #ifndef ORR_RESULTS_PARTS_H
 #define ORR_RESULTS_PARTS_H
@@ -48,6 +48,10 @@ void partlog_free(struct partlog *p);
 
 /* Adds a part of known end. Ignores empty parts. begin: at least the end of the subject's last part, which must be closed. */
 void partlog_add(struct partlog *p, uint64_t subject, int64_t begin_ns, int64_t end_ns, const struct part *what);
+/* Returns the index of a part, for partlog_add_known(). */
+uint32_t partlog_index(struct partlog *p, const struct part *what);
+/* As partlog_add(), for a part that is added often. */
+void partlog_add_known(struct partlog *p, uint64_t subject, int64_t begin_ns, int64_t end_ns, uint32_t index);
 /* Ends the subject's open part, if any, and opens a new one. An open part with equal kind and cause continues. */
 void partlog_change(struct partlog *p, uint64_t subject, int64_t now_ns, const struct part *what);
 /* Ends the open part, if any. */

@@ -15,11 +15,12 @@
 enum { MOST_STRETCHES = 48, MOST_IN_TURN = 16 };
 
 /* A class of a request, from `since` to the next entry. asked, free: amounts when the class was last computed. turned_by: the run whose end
- * gave the request this class; NONE: another event. */
+ * gave the request this class; NONE: another event. part: index of the part of the log that blames the run `blamed`, with these amounts;
+ * NONE: not known yet. */
 struct stretch {
 	int64_t since;
 	enum lack lack;
-	uint32_t asked, free, turned_by;
+	uint32_t asked, free, turned_by, blamed, part;
 };
 
 struct causes_line {
@@ -30,12 +31,13 @@ struct causes_line {
 };
 
 /* What holds GPUs: a run of a job (slot), a node that is down, or another world. The number is PART_ALONE for another world, else that of
- * the job or node. before: the run whose end let this one start. */
+ * the job or node. before: the run whose end let this one start. part: index of the part of the log that blames this run, without amounts;
+ * NONE: not known yet. */
 struct causes_run {
 	const char *holder;
 	uint64_t number;
 	int64_t start, end;
-	uint32_t before, slot;
+	uint32_t before, slot, part;
 };
 
 /* The state of the job in a slot, for its parts. */
@@ -60,6 +62,7 @@ struct reason {
 	enum orr_why_kind kind;
 	uint64_t number; /* PART_ALONE: no job is blamed */
 	const char *text;
+	uint32_t part; /* index of its part of the log; NONE: not known yet */
 };
 
 /* What a policy states; each partition has its own policy. */
@@ -78,8 +81,14 @@ struct place_use {
 	bool is_down;
 };
 
+enum { RUN_KINDS = 4 }; /* kinds of the parts of a run, in their order */
+static const enum part_kind run_kinds[RUN_KINDS] = { PART_START, PART_RESTORED, PART_COMPUTE, PART_LOST };
+enum { RUN_COMPUTE = 2 };
+
 struct causes {
 	struct partlog *jobs, *nodes;
+	/* Indexes of parts of the log of jobs. */
+	uint32_t in_turn, run_part[RUN_KINDS];
 	int64_t begin;            /* start of the run, at the first arrival */
 	struct causes_line *line; /* [shape] */
 	uint32_t n_lines;
@@ -142,7 +151,7 @@ static void count_waiting(struct orr_jobs *w, uint32_t shape, bool is_more)
 
 static struct stretch class_of(const struct orr_jobs *w, uint32_t shape)
 {
-	struct stretch s = { .since = eng_now(w->engine), .turned_by = w->causes->last_release };
+	struct stretch s = { .since = eng_now(w->engine), .turned_by = w->causes->last_release, .part = NONE };
 	s.lack = lack_of(w, shape, &s.asked, &s.free);
 	return s;
 }
@@ -156,9 +165,12 @@ void causes_instant(struct orr_jobs *w)
 		for (uint32_t i = 0; i < x->n_active; i++) {
 			struct causes_line *l = &x->line[x->active[i]];
 			struct stretch s = class_of(w, x->active[i]);
-			if (l->n && l->v[l->n - 1].lack == s.lack) {
-				l->v[l->n - 1].asked = s.asked;
-				l->v[l->n - 1].free = s.free;
+			struct stretch *last = l->n ? &l->v[l->n - 1] : NULL;
+			if (last && last->lack == s.lack) {
+				if (last->asked != s.asked || last->free != s.free)
+					last->part = NONE;
+				last->asked = s.asked;
+				last->free = s.free;
 				continue;
 			}
 			MEM_GROW(l->v, l->n, l->cap);
@@ -193,7 +205,7 @@ void orr_why(struct orr_jobs *w, enum orr_why_kind kind, orr_job blamed, const c
 		x->first = job ? job->number : 0;
 		return;
 	}
-	struct reason r = { eng_now(w->engine), kind, job ? job->number : PART_ALONE, text };
+	struct reason r = { eng_now(w->engine), kind, job ? job->number : PART_ALONE, text, NONE };
 	struct reason *last = x->n_reasons ? &x->reason[x->n_reasons - 1] : NULL;
 	if (last && last->kind == r.kind && last->number == r.number && last->text == r.text)
 		return;
@@ -206,7 +218,7 @@ void orr_why(struct orr_jobs *w, enum orr_why_kind kind, orr_job blamed, const c
 }
 
 /* Returns the reason that held just before t, or NULL. Waits end now, so the search goes back from the end. */
-static const struct reason *reason_before(const struct stance *x, int64_t t)
+static struct reason *reason_before(const struct stance *x, int64_t t)
 {
 	uint32_t high = x->n_reasons, step = 1;
 	for (; step <= high && x->reason[high - step].since >= t; step *= 2)
@@ -222,22 +234,29 @@ static const struct reason *reason_before(const struct stance *x, int64_t t)
 
 /* ---- waits ---- */
 
-/* Parts of one wait, last first. */
+/* Parts of one wait, last first. part: index in the log. */
 struct division {
+	struct partlog *log;
 	struct {
 		int64_t begin, end;
-		struct part what;
+		uint32_t part;
 	} v[MOST_STRETCHES + MOST_IN_TURN + 4];
 	uint32_t n;
 };
 
-static void put(struct division *d, int64_t begin, int64_t end, const struct part *what)
+static void put_known(struct division *d, int64_t begin, int64_t end, uint32_t part)
 {
 	if (end <= begin)
 		return;
 	d->v[d->n].begin = begin;
 	d->v[d->n].end = end;
-	d->v[d->n++].what = *what;
+	d->v[d->n++].part = part;
+}
+
+static void put(struct division *d, int64_t begin, int64_t end, const struct part *what)
+{
+	if (end > begin)
+		put_known(d, begin, end, partlog_index(d->log, what));
 }
 
 static const struct part of_nobody = { .number = PART_ALONE };
@@ -257,16 +276,35 @@ static void add_numbers(struct part *p, const struct stretch *s)
 	p->value[1] = s->free;
 }
 
+/* Returns the part that blames run r for the end of the stretch. */
+static uint32_t part_of_end(struct division *d, const struct causes *x, struct stretch *s, uint32_t r)
+{
+	if (s->part == NONE || s->blamed != r) {
+		const struct causes_run *run = r == NONE ? NULL : &x->run[r];
+		struct part p = part_of(PART_QUEUED, run ? run->holder : others, run ? run->number : PART_ALONE);
+		add_numbers(&p, s);
+		s->blamed = r;
+		s->part = partlog_index(d->log, &p);
+	}
+	return s->part;
+}
+
+/* Returns the part that blames a run which held the GPUs earlier. */
+static uint32_t part_of_run(struct division *d, struct causes_run *run)
+{
+	if (run->part == NONE) {
+		struct part p = part_of(PART_QUEUED, run->holder, run->number);
+		run->part = partlog_index(d->log, &p);
+	}
+	return run->part;
+}
+
 /* Divides [from, to) among the runs that held the GPUs in turn; r: the one whose end ended it. */
-static void put_holders(struct division *d, const struct causes *x, const struct stretch *s, int64_t from, int64_t to, uint32_t r)
+static void put_holders(struct division *d, const struct causes *x, struct stretch *s, int64_t from, int64_t to, uint32_t r)
 {
 	for (int k = 0; to > from; k++) {
 		bool is_over = r == NONE || k == MOST_IN_TURN || d->n >= MOST_STRETCHES;
-		const struct causes_run *run = is_over ? NULL : &x->run[r];
-		struct part p = part_of(PART_QUEUED, run ? run->holder : k ? in_turn : others, run ? run->number : PART_ALONE);
-		int64_t begin = run && run->start > from ? run->start : from;
-		if (!k)
-			add_numbers(&p, s);
+		struct causes_run *run = is_over ? NULL : &x->run[r];
 		/* If the GPUs were free for some time before, other jobs held what the job lacked. */
 		if (run && run->end < to) {
 			struct part gap = part_of(PART_QUEUED, others, PART_ALONE);
@@ -276,21 +314,31 @@ static void put_holders(struct division *d, const struct causes *x, const struct
 			put(d, at, to, &gap);
 			to = at;
 		}
-		put(d, begin, to, &p);
-		to = begin < to ? begin : to;
+		int64_t begin = run && run->start > from ? run->start : from;
+		if (begin < to) {
+			put_known(d, begin, to, !k ? part_of_end(d, x, s, run ? r : NONE) : run ? part_of_run(d, run) : x->in_turn);
+			to = begin;
+		}
 		r = run ? run->before : NONE;
 	}
 }
 
 static void put_reason(struct division *d, const struct stance *x, int64_t from, int64_t to)
 {
-	const struct reason *r = reason_before(x, to);
+	struct reason *r = reason_before(x, to);
 	struct part p = part_of(PART_UNNAMED, NULL, PART_ALONE);
+	if (r && r->part != NONE) {
+		put_known(d, from, to, r->part);
+		return;
+	}
 	if (r && r->kind == ORR_WHY_RESERVED && r->number != PART_ALONE)
 		p = part_of(PART_RESERVED, "job", r->number);
 	else if (r && r->kind != ORR_WHY_NONE && r->text)
 		p = part_of(PART_HELD, r->text, PART_ALONE);
-	put(d, from, to, &p);
+	uint32_t part = partlog_index(d->log, &p);
+	put_known(d, from, to, part);
+	if (r)
+		r->part = part;
 }
 
 /* Divides [from, to) by the class of the request; r: the run whose end ended the wait. */
@@ -299,7 +347,7 @@ static void put_classes(
 {
 	const struct causes *x = w->causes;
 	for (uint32_t i = l->n; to > from && i-- > 0 && d->n < MOST_STRETCHES;) {
-		const struct stretch *s = &l->v[i];
+		struct stretch *s = &l->v[i];
 		int64_t begin = s->since > from ? s->since : from;
 		if (begin >= to)
 			continue;
@@ -319,8 +367,7 @@ static void put_classes(
 		to = begin;
 		r = s->turned_by;
 	}
-	struct part p = part_of(PART_QUEUED, in_turn, PART_ALONE);
-	put(d, from, to, &p);
+	put_known(d, from, to, x->in_turn);
 }
 
 /* Returns the end of the first stretch of a wait. */
@@ -371,6 +418,7 @@ static void close_wait(struct orr_jobs *w, const struct job *job, uint32_t r)
 	struct part what = of_nobody;
 	int64_t now = eng_now(w->engine), from = a->since, order_until = from;
 	a->held_until = job->is_held ? now : a->held_until;
+	d.log = x->jobs;
 	d.n = 0;
 	count_waiting(w, job->shape, false);
 	const struct causes_line *l = line_of(w, job->shape);
@@ -393,7 +441,7 @@ static void close_wait(struct orr_jobs *w, const struct job *job, uint32_t r)
 	put(&d, a->since, from, &what);
 	while (d.n) {
 		d.n--;
-		partlog_add(x->jobs, job->number, d.v[d.n].begin, d.v[d.n].end, &d.v[d.n].what);
+		partlog_add_known(x->jobs, job->number, d.v[d.n].begin, d.v[d.n].end, d.v[d.n].part);
 		a->waited += d.v[d.n].end - d.v[d.n].begin;
 	}
 }
@@ -470,7 +518,7 @@ void causes_starts(struct orr_jobs *w, const struct job *job)
 	struct causes *x = w->causes;
 	if (!x)
 		return;
-	uint32_t mine = add_run(x, &(struct causes_run){ "job", job->number, eng_now(w->engine), INT64_MAX, NONE, slot_of(w, job) });
+	uint32_t mine = add_run(x, &(struct causes_run){ "job", job->number, eng_now(w->engine), INT64_MAX, NONE, slot_of(w, job), NONE });
 	uint32_t before = freed_by(w, &job->alloc, mine);
 	close_wait(w, job, before);
 	x->run[mine].before = before;
@@ -488,9 +536,8 @@ static int64_t share_of(int64_t v, int64_t part, int64_t whole)
 static void put_plain(struct orr_jobs *w, const struct job *job)
 {
 	struct account *a = account_of(w, job);
-	struct part p = part_of(PART_COMPUTE, NULL, PART_ALONE);
 	if (a->is_plain)
-		partlog_add(w->causes->jobs, job->number, a->plain_from, a->plain_from + a->ran, &p);
+		partlog_add_known(w->causes->jobs, job->number, a->plain_from, a->plain_from + a->ran, w->causes->run_part[RUN_COMPUTE]);
 	a->is_plain = false;
 }
 
@@ -503,7 +550,6 @@ static void close_run(struct orr_jobs *w, const struct job *job, int64_t done, i
 	int64_t lost = done > 0 ? share_of(progress, done - kept, done) : 0;
 	int64_t at[] = { job->last_start, job->last_start + over, job->last_start + over + share_of(progress, repaid, done), now - lost,
 		now };
-	static const enum part_kind kinds[] = { PART_START, PART_RESTORED, PART_COMPUTE, PART_LOST };
 	a->owed -= repaid;
 	if (!a->waited && !a->ran && at[2] == at[0] && !lost) {
 		a->is_plain = true;
@@ -512,9 +558,8 @@ static void close_run(struct orr_jobs *w, const struct job *job, int64_t done, i
 		return;
 	}
 	put_plain(w, job);
-	for (int i = 0; i < 4; i++) {
-		struct part p = part_of(kinds[i], NULL, PART_ALONE);
-		partlog_add(x->jobs, job->number, at[i], at[i + 1], &p);
+	for (int i = 0; i < RUN_KINDS; i++) {
+		partlog_add_known(x->jobs, job->number, at[i], at[i + 1], x->run_part[i]);
 		a->ran += at[i + 1] - at[i];
 	}
 }
@@ -537,7 +582,7 @@ uint32_t jobs_others_take(struct orr_jobs *w, const struct pool_alloc *alloc, co
 	struct causes *x = w->causes;
 	if (!x)
 		return NONE;
-	uint32_t r = add_run(x, &(struct causes_run){ holder, PART_ALONE, eng_now(w->engine), INT64_MAX, NONE, NONE });
+	uint32_t r = add_run(x, &(struct causes_run){ holder, PART_ALONE, eng_now(w->engine), INT64_MAX, NONE, NONE, NONE });
 	x->run[r].before = freed_by(w, alloc, r);
 	count_on_nodes(w, alloc, 1);
 	return r;
@@ -616,7 +661,7 @@ void causes_node(struct orr_jobs *w, uint32_t node, bool is_up)
 	n->is_down = !is_up;
 	note_node(w, node, is_up);
 	if (is_up) {
-		n->run = add_run(x, &(struct causes_run){ "node", node, n->changed, now, n->run, NONE });
+		n->run = add_run(x, &(struct causes_run){ "node", node, n->changed, now, n->run, NONE, NONE });
 		x->last_release = n->run;
 	}
 	n->changed = now;
@@ -632,6 +677,9 @@ void causes_begin(struct orr_jobs *w)
 	struct causes *x = w->causes = mem_zalloc(1, sizeof *x);
 	x->jobs = partlog_new("job", (size_t)w->config->max_rows);
 	x->nodes = partlog_new("node", (size_t)w->config->max_rows);
+	x->in_turn = partlog_index(x->jobs, &(struct part){ .kind = PART_QUEUED, .cause = in_turn, .number = PART_ALONE });
+	for (int i = 0; i < RUN_KINDS; i++)
+		x->run_part[i] = partlog_index(x->jobs, &(struct part){ .kind = run_kinds[i], .number = PART_ALONE });
 	x->node = mem_zalloc(n + 1, sizeof *x->node);
 	x->n_stances = w->quotas ? w->quotas->set->n : 1;
 	x->stance = mem_zalloc(x->n_stances, sizeof *x->stance);
