@@ -11,8 +11,8 @@
 static const char doing[] = "storing a run";
 
 /* Rows of a list. Short lists let a reader skip more; long ones need fewer rows of SQLite. */
-enum { LIST_ROWS = 256, SEEN = 1024 /* the table stays in the cache */ };
-_Static_assert(SEEN >= LIST_ROWS * LISTS_MOST_TEXTS, "a list has at most this many texts");
+enum { LIST_ROWS = 256, SEEN = 1024 /* the tables stay in the cache */, KNOWN = 512 };
+_Static_assert(SEEN >= LIST_ROWS * LISTS_MOST_TEXTS && KNOWN > LIST_ROWS, "a list has at most this many texts, and different rows");
 
 void lists_create(struct sbuf *sql, const struct row_table *t)
 {
@@ -102,17 +102,17 @@ struct bytes {
 	size_t len, cap;
 };
 
-enum { INDEX_MAX = 8 };
-_Static_assert(SEEN <= 1000000, "an index with a comma has at most INDEX_MAX characters");
-
-/* A text of a list. */
-struct reference {
-	const char *text;
-	char index[INDEX_MAX]; /* comma and index, n bytes, as rows have them */
-	uint32_t n, list;      /* list: number of the list that has this index */
+/* The texts of a row as a list has them: ",3,5]", n bytes. */
+enum { ENDING_MAX = 24 };
+_Static_assert(LISTS_MOST_TEXTS *(sizeof ",1024" - 1) + 1 <= ENDING_MAX && SEEN <= 1024, "an index has at most four digits");
+struct ending {
+	const char *text[LISTS_MOST_TEXTS];
+	uint32_t n, list; /* list: number of the list that has these indexes */
+	char bytes[ENDING_MAX];
 };
 
-/* The list that is being filled. Texts are numbered in the order of their first use; a hash of their address finds them. */
+/* The list that is being filled. Texts are numbered in the order of their first use; hashes of their addresses find them. Most rows have
+ * the texts of an earlier row. */
 struct list {
 	struct bytes out, texts, groups;
 	size_t rows;
@@ -121,7 +121,11 @@ struct list {
 	uint32_t n_texts, number;
 	/* Offsets in a row of the table. */
 	size_t subject_at, begin_at, end_at, text_at[LISTS_MOST_TEXTS], n_text_at;
-	struct reference seen[SEEN];
+	struct {
+		const char *text;
+		uint32_t at, list; /* list: number of the list that has the text at `at` */
+	} seen[SEEN];
+	struct ending known[KNOWN];
 };
 
 /* Makes room for `more` bytes. Returns where they begin. */
@@ -170,24 +174,40 @@ static void put_text(struct bytes *out, const char *s)
 	out->len = (size_t)(at - out->text);
 }
 
-/* Returns the reference to a text of the list. Equal texts have one address, as those of a result do (result_text()). */
-static const struct reference *reference_to(struct list *l, const char *s)
+/* Returns the number of a text in the list. Equal texts have one address, as those of a result do (result_text()). */
+static uint32_t text_number(struct list *l, const char *s)
 {
 	size_t i = hash_spread((uintptr_t)s) % SEEN;
 	while (l->seen[i].list == l->number && l->seen[i].text != s)
 		i = (i + 1) % SEEN;
-	struct reference *r = &l->seen[i];
-	if (r->list == l->number)
-		return r;
+	if (l->seen[i].list == l->number)
+		return l->seen[i].at;
 	if (l->n_texts)
 		*room(&l->texts, 1) = ',', l->texts.len++;
 	put_text(&l->texts, s);
-	char index[NUM_INT_MAX + 1] = { 0 };
-	r->n = (uint32_t)(put_number(index, ',', l->n_texts++) - index);
-	memcpy(r->index, index, sizeof r->index);
-	r->text = s;
-	r->list = l->number;
-	return r;
+	l->seen[i].text = s;
+	l->seen[i].list = l->number;
+	return l->seen[i].at = l->n_texts++;
+}
+
+static void set_ending(struct list *l, struct ending *e, const char *const *text)
+{
+	char bytes[LISTS_MOST_TEXTS * (NUM_INT_MAX + 1) + ENDING_MAX] = { 0 }, *at = bytes;
+	size_t nulls = 0;
+	for (size_t i = 0; i < LISTS_MOST_TEXTS; i++) {
+		e->text[i] = text[i];
+		if (!text[i]) {
+			nulls++;
+			continue;
+		}
+		for (; nulls; nulls--, at += 5)
+			memcpy(at, ",null", 5);
+		at = put_number(at, ',', text_number(l, text[i]));
+	}
+	*at++ = ']';
+	e->n = (uint32_t)(at - bytes);
+	e->list = l->number;
+	memcpy(e->bytes, bytes, sizeof e->bytes);
 }
 
 static inline int64_t number_at(const char *row, size_t at)
@@ -210,8 +230,11 @@ static inline int64_t in_units(int64_t v, int64_t unit)
 	return v;
 }
 
+/* The longest row: the start of a group, its end and its texts. */
+enum { ROW_MAX = 4 * (NUM_INT_MAX + 2) + ENDING_MAX };
+
 /* Appends the row to the group of its subject, or begins a group: [subject,first,base */
-static char *put_times(struct list *l, const char *row, char *at)
+static inline char *put_times(struct list *l, const char *row, char *at)
 {
 	uint64_t subject = (uint64_t)number_at(row, l->subject_at);
 	int64_t begin = number_at(row, l->begin_at), end = number_at(row, l->end_at), length;
@@ -226,33 +249,31 @@ static char *put_times(struct list *l, const char *row, char *at)
 		l->base = begin;
 		l->lowest = subject < l->lowest ? subject : l->lowest;
 		l->highest = subject > l->highest ? subject : l->highest;
+		length = (int64_t)((uint64_t)end - (uint64_t)begin);
 	}
 	l->end = end;
-	length = (int64_t)((uint64_t)end - (uint64_t)l->base);
 	*at++ = ',';
 	return put_number(at, '[', in_units(length, l->unit));
 }
 
-static void put_row(struct list *l, const char *row)
+static inline char *put_row(struct list *l, const char *row, char *at)
 {
-	char *at = put_times(l, row, room(&l->groups, 4 * (NUM_INT_MAX + 2) + LISTS_MOST_TEXTS * (NUM_INT_MAX + 6)));
-	size_t nulls = 0;
+	const char *text[LISTS_MOST_TEXTS] = { 0 };
+	uint64_t hash = 0;
+	at = put_times(l, row, at);
 	for (size_t i = 0; i < l->n_text_at; i++) {
-		const char *text;
-		memcpy(&text, row + l->text_at[i], sizeof text);
-		if (!text) {
-			nulls++;
-			continue;
-		}
-		for (; nulls; nulls--, at += 5)
-			memcpy(at, ",null", 5);
-		const struct reference *ref = reference_to(l, text);
-		memcpy(at, ref->index, sizeof ref->index); /* a copy of constant length is one instruction */
-		at += ref->n;
+		memcpy(&text[i], row + l->text_at[i], sizeof *text);
+		hash = (hash ^ (uintptr_t)text[i]) * HASH_GOLDEN;
 	}
-	*at++ = ']';
-	l->groups.len = (size_t)(at - l->groups.text);
+	size_t i = (hash >> 32) % KNOWN;
+	while (l->known[i].list == l->number && memcmp(l->known[i].text, text, sizeof text) != 0)
+		i = (i + 1) % KNOWN;
+	struct ending *e = &l->known[i];
+	if (e->list != l->number)
+		set_ending(l, e, text);
+	memcpy(at, e->bytes, sizeof e->bytes); /* a constant length, which needs no call */
 	l->rows++;
+	return at + e->n;
 }
 
 /* Returns the greatest unit of which all times of the rows are multiples. */
@@ -300,9 +321,12 @@ static void fill(struct list *l, const struct row_table *t, const char *row, siz
 	l->lowest = UINT64_MAX;
 	l->highest = 0;
 	l->unit = unit_of(l, row, t->row_size, n);
+	char *at = room(&l->groups, n * ROW_MAX);
 	for (size_t i = 0; i < n; i++)
-		put_row(l, row + i * t->row_size);
-	char *begin = room(&l->out, l->texts.len + l->groups.len + NUM_INT_MAX + 8), *at = put_number(begin, '[', l->unit);
+		at = put_row(l, row + i * t->row_size, at);
+	l->groups.len = (size_t)(at - l->groups.text);
+	char *begin = room(&l->out, l->texts.len + l->groups.len + NUM_INT_MAX + 8);
+	at = put_number(begin, '[', l->unit);
 	*at++ = ',';
 	*at++ = '[';
 	memcpy(at, l->texts.text, l->texts.len);

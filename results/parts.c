@@ -158,7 +158,7 @@ static void grow(struct partlog *p)
 	p->cap += BLOCK_ROWS;
 }
 
-static bool is_kept(const struct partlog *p, uint64_t subject)
+static inline bool is_kept(const struct partlog *p, uint64_t subject)
 {
 	return !(subject & ((UINT64_C(1) << p->stride_log2) - 1));
 }
@@ -168,15 +168,19 @@ static inline size_t place_of(const struct partlog *p, uint64_t subject)
 	return (size_t)(subject >> p->stride_log2);
 }
 
-static uint32_t *last_of(struct partlog *p, uint64_t subject)
+static void grow_last(struct partlog *p, size_t at)
+{
+	size_t n = at < p->n_last * 2 ? p->n_last * 2 : at + 64;
+	p->last = mem_realloc(p->last, n, sizeof *p->last);
+	memset(p->last + p->n_last, 0, (n - p->n_last) * sizeof *p->last);
+	p->n_last = n;
+}
+
+static inline uint32_t *last_of(struct partlog *p, uint64_t subject)
 {
 	size_t at = place_of(p, subject);
-	if (at >= p->n_last) {
-		size_t n = at < p->n_last * 2 ? p->n_last * 2 : at + 64;
-		p->last = mem_realloc(p->last, n, sizeof *p->last);
-		memset(p->last + p->n_last, 0, (n - p->n_last) * sizeof *p->last);
-		p->n_last = n;
-	}
+	if (at >= p->n_last)
+		grow_last(p, at);
 	return &p->last[at];
 }
 
@@ -199,24 +203,29 @@ static void thin(struct partlog *p)
 }
 
 /* A few subjects alone may exceed the limit, so the limit grows with the rows that remain. */
-static void append(struct partlog *p, uint64_t subject, int64_t begin, int64_t end, uint32_t what)
+static void shrink(struct partlog *p)
+{
+	thin(p);
+	if (p->n > p->most / 2)
+		p->most = p->n * 2;
+}
+
+static inline void append(struct partlog *p, uint64_t subject, int64_t begin, int64_t end, uint32_t index)
 {
 	if (p->n >= p->most) {
-		thin(p);
-		if (p->n > p->most / 2)
-			p->most = p->n * 2;
+		shrink(p);
 		if (!is_kept(p, subject))
 			return;
 	}
 	if (p->n == p->cap)
 		grow(p);
-	*row_at(p, p->n++) = (struct row){ begin, end, (uint32_t)place_of(p, subject), what };
-	*last_of(p, subject) = (uint32_t)p->n;
+	*row_at(p, p->n++) = (struct row){ begin, end, (uint32_t)place_of(p, subject), index };
+	p->last[place_of(p, subject)] = (uint32_t)p->n;
 }
 
-static struct row *last_row(struct partlog *p, uint64_t subject)
+static inline struct row *last_row(struct partlog *p, uint64_t subject)
 {
-	size_t at = *last_of(p, subject);
+	uint32_t at = *last_of(p, subject);
 	return at ? row_at(p, at - 1) : NULL;
 }
 
