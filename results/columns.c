@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "results/columns.h"
 
+#include "results/parts.h"
+
 #include <string.h>
 
 /* clang-format off */
@@ -105,9 +107,24 @@ const void *rows_get(const struct row_table *t, const struct run_result *r, size
 	return rows + i * t->row_size;
 }
 
+static bool is_parts(const struct row_table *t)
+{
+	return t->rows_at == offsetof(struct run_result, parts);
+}
+
+void rows_copy(const struct row_table *t, const struct run_result *r, size_t i, size_t n, void *out)
+{
+	if (is_parts(t))
+		part_rows_copy(r, i, n, out);
+	else if (n)
+		memcpy(out, rows_get(t, r, i), n * t->row_size);
+}
+
 void *rows_steal(const struct row_table *t, struct run_result *r)
 {
 	void *rows;
+	if (is_parts(t))
+		part_rows_form(r);
 	memcpy(&rows, (const char *)r + t->rows_at, sizeof rows);
 	rows_set(t, r, NULL, 0);
 	return rows;

@@ -66,7 +66,10 @@ static inline size_t rows_count(const struct row_table *t, const struct run_resu
 {
 	return *(const size_t *)(const void *)((const char *)r + t->n_at);
 }
+/* Not for parts, see rows_copy(). */
 const void *rows_get(const struct row_table *t, const struct run_result *r, size_t i);
+/* Copies n rows from row i on. */
+void rows_copy(const struct row_table *t, const struct run_result *r, size_t i, size_t n, void *out);
 /* Sets the array and its length. rows comes from mem_alloc(); r then owns it. */
 void rows_set(const struct row_table *t, struct run_result *r, void *rows, size_t n);
 

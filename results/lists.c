@@ -304,7 +304,7 @@ static size_t extent(const struct row_table *t, const char *row, size_t n)
 	const char *group, *other;
 	size_t i = 1;
 	memcpy(&group, row + t->columns[0].at, sizeof group);
-	for (; i < n && i < LIST_ROWS; i++) {
+	for (; i < n; i++) {
 		memcpy(&other, row + i * t->row_size + t->columns[0].at, sizeof other);
 		if (other != group && strcmp(other, group) != 0)
 			break;
@@ -359,9 +359,12 @@ int lists_write(struct store *s, const struct row_table *t, const struct run_res
 	for (size_t i = LISTS_TEXTS_FROM; i < t->n_columns && l->n_text_at < LISTS_MOST_TEXTS; i++)
 		if (column_is_stored(&t->columns[i]))
 			l->text_at[l->n_text_at++] = t->columns[i].at;
+	char *row = mem_alloc(LIST_ROWS * t->row_size);
 	for (size_t i = 0, some; !code && i < n; i += some) {
-		const char *row = rows_get(t, r, i), *group;
-		some = extent(t, row, n - i);
+		const char *group;
+		some = n - i < LIST_ROWS ? n - i : LIST_ROWS;
+		rows_copy(t, r, i, some, row);
+		some = extent(t, row, some);
 		fill(l, t, row, some);
 		memcpy(&group, row + t->columns[0].at, sizeof group);
 		sqlite3_bind_int64(st, 1, run);
@@ -372,6 +375,7 @@ int lists_write(struct store *s, const struct row_table *t, const struct run_res
 		sqlite3_bind_text(st, 6, l->out.text, (int)l->out.len, SQLITE_STATIC);
 		code = db_run(s, st, doing, err);
 	}
+	mem_free(row);
 	mem_free(l->out.text);
 	mem_free(l->texts.text);
 	mem_free(l->groups.text);

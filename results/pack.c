@@ -51,7 +51,8 @@ static void put_rows(struct writer *x, const struct row_table *t, const struct r
 	char *rows;
 	put_number(x, n);
 	rows = x->at;
-	put_bytes(x, n ? rows_get(t, r, 0) : NULL, n * t->row_size);
+	rows_copy(t, r, 0, n, rows);
+	x->at += n * t->row_size;
 	for (size_t k = 0; k < t->n_columns; k++) {
 		if (!is_text(&t->columns[k]))
 			continue;

@@ -64,6 +64,14 @@ struct partlog {
 	uint32_t n_whats, cap_whats;
 	uint32_t *slot; /* open addressing: index in what + 1; 0: free */
 	uint32_t mask;
+	/* After partlog_finish(): */
+	struct texts *text; /* of what */
+	uint32_t *order;    /* indexes of the n_ordered rows that are not empty, by subject and time */
+	size_t n_ordered;
+};
+
+struct texts {
+	const char *kind, *cause, *detail;
 };
 
 static bool is_same(const struct part *a, const struct part *b)
@@ -126,6 +134,8 @@ void partlog_free(struct partlog *p)
 	mem_free(p->last);
 	mem_free(p->what);
 	mem_free(p->slot);
+	mem_free(p->text);
+	mem_free(p->order);
 	mem_free(p);
 }
 
@@ -308,21 +318,15 @@ static const char *detail_text(struct run_result *r, struct sbuf *text, const st
 	return result_text(r, sbuf_text(text));
 }
 
-struct texts {
-	const char *kind, *cause, *detail;
-};
-
-/* Returns the texts of all parts by index. The caller frees them. */
-static struct texts *make_texts(const struct partlog *p, struct run_result *r, partlog_name name, void *ctx)
+static void make_texts(struct partlog *p, struct run_result *r, partlog_name name, void *ctx)
 {
-	struct texts *texts = mem_alloc((p->n_whats + 1) * sizeof *texts);
 	struct sbuf work = { 0 };
+	p->text = mem_alloc((p->n_whats + 1) * sizeof *p->text);
 	for (uint32_t i = 0; i < p->n_whats; i++) {
 		const struct part *what = &p->what[i];
-		texts[i] = (struct texts){ part_word(what->kind), cause_text(r, &work, what, name, ctx), detail_text(r, &work, what) };
+		p->text[i] = (struct texts){ part_word(what->kind), cause_text(r, &work, what, name, ctx), detail_text(r, &work, what) };
 	}
 	sbuf_free(&work);
-	return texts;
 }
 
 /* Ends open parts, counts the rows of each subject that are not empty in last[], and turns the counts into positions. Returns the number of
@@ -346,37 +350,89 @@ static size_t count_rows(struct partlog *p, int64_t now_ns)
 	return at;
 }
 
-/* Returns room for n more parts of the result. */
-static struct part_row *make_room(struct run_result *r, size_t n)
-{
-	struct part_row *old = r->parts;
-	r->parts = mem_alloc_large((r->n_parts + n + 1) * sizeof *r->parts);
-	if (r->n_parts)
-		memcpy(r->parts, old, r->n_parts * sizeof *old);
-	mem_free(old);
-	return r->parts + r->n_parts;
-}
-
 void partlog_finish(struct partlog *p, struct run_result *r, int64_t now_ns, partlog_name name, void *ctx)
 {
 	if (!p)
 		return;
-	struct texts *texts = make_texts(p, r, name, ctx);
-	size_t n = count_rows(p, now_ns);
-	struct part_row *out = make_room(r, n);
+	make_texts(p, r, name, ctx);
+	p->n_ordered = count_rows(p, now_ns);
+	p->order = mem_alloc((p->n_ordered + 1) * sizeof *p->order);
 	for (size_t i = 0; i < p->n; i++) {
 		const struct row *row = row_at(p, i);
-		if (row->end <= row->begin)
-			continue;
-		out[p->last[row->place]++] = (struct part_row){ .entity = p->entity,
+		if (row->end > row->begin)
+			p->order[p->last[row->place]++] = (uint32_t)i;
+	}
+	r->logs = mem_realloc(r->logs, r->n_logs + 1, sizeof *r->logs);
+	r->logs[r->n_logs++] = p;
+	r->n_parts += p->n_ordered;
+}
+
+/* ---- parts of a result ---- */
+
+static void copy_rows(const struct partlog *p, size_t first, size_t n, struct part_row *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct row *row = row_at(p, p->order[first + i]);
+		const struct texts *text = &p->text[row->what];
+		out[i] = (struct part_row){ .entity = p->entity,
 			.subject = (uint64_t)row->place << p->stride_log2,
 			.begin_ns = row->begin,
 			.end_ns = row->end,
-			.kind = texts[row->what].kind,
-			.cause = texts[row->what].cause,
-			.detail = texts[row->what].detail };
+			.kind = text->kind,
+			.cause = text->cause,
+			.detail = text->detail };
 	}
-	r->n_parts += n;
-	mem_free(texts);
-	partlog_free(p);
+}
+
+/* Returns the number of rows in r->parts. */
+static size_t formed(const struct run_result *r)
+{
+	size_t n = r->n_parts;
+	for (size_t i = 0; i < r->n_logs; i++)
+		n -= r->logs[i]->n_ordered;
+	return n;
+}
+
+void part_rows_copy(const struct run_result *r, size_t first, size_t n, struct part_row *out)
+{
+	size_t at = formed(r), end = first + n;
+	for (; first < end && first < at; first++)
+		*out++ = r->parts[first];
+	for (size_t k = 0; first < end; k++) {
+		size_t log_end = at + r->logs[k]->n_ordered, to = end < log_end ? end : log_end;
+		if (first < to) {
+			copy_rows(r->logs[k], first - at, to - first, out);
+			out += to - first;
+			first = to;
+		}
+		at = log_end;
+	}
+}
+
+static void free_logs(struct run_result *r)
+{
+	for (size_t i = 0; i < r->n_logs; i++)
+		partlog_free(r->logs[i]);
+	mem_free(r->logs);
+	r->logs = NULL;
+	r->n_logs = 0;
+}
+
+void part_rows_form(struct run_result *r)
+{
+	if (!r->n_logs)
+		return;
+	struct part_row *all = mem_alloc_large((r->n_parts + 1) * sizeof *all);
+	part_rows_copy(r, 0, r->n_parts, all);
+	free_logs(r);
+	mem_free(r->parts);
+	r->parts = all;
+}
+
+void part_rows_free(struct run_result *r)
+{
+	free_logs(r);
+	mem_free(r->parts);
+	r->parts = NULL;
+	r->n_parts = 0;
 }

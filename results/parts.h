@@ -59,8 +59,21 @@ void partlog_close(struct partlog *p, uint64_t subject, int64_t now_ns);
 
 /* Returns the name of the cause; NULL if the number serves as its name. */
 typedef const char *(*partlog_name)(void *ctx, const char *cause, uint64_t number);
-/* Closes open parts, appends all parts to r->parts and frees p. name may be NULL. */
+/* Closes open parts and appends all parts to r, which owns p from then on. name may be NULL. */
 void partlog_finish(struct partlog *p, struct run_result *r, int64_t now_ns, partlog_name name, void *ctx);
+
+/* ---- parts of a result ----
+ *
+ * Rows take more memory than a log, and most runs only store them, list by list. So r->parts lacks the rows of r->logs, the last ones of
+ * r->n_parts, until part_rows_form().
+ */
+
+/* Moves the rows of all logs to r->parts. */
+void part_rows_form(struct run_result *r);
+/* Copies the parts first .. first + n - 1. */
+void part_rows_copy(const struct run_result *r, size_t first, size_t n, struct part_row *out);
+/* Frees the logs and r->parts. */
+void part_rows_free(struct run_result *r);
 
 /* ---- sentences (parts_text.c) ---- */
 

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/strtab.h"
 #include "results/columns.h"
+#include "results/parts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,6 +34,7 @@ void result_free(struct run_result *r)
 	if (!r)
 		return;
 	free_series(r);
+	part_rows_free(r);
 	for (size_t i = 0; i < n_row_tables; i++)
 		mem_free(rows_steal(&row_tables[i], r));
 	mem_free(r->label);
@@ -100,6 +102,7 @@ void result_keep_metrics(struct run_result *r)
 		if (is_note(&r->events[i], r->events[i].kind))
 			r->events[n++] = r->events[i];
 	r->n_events = n;
+	part_rows_free(r);
 	for (size_t i = 0; i < n_row_tables; i++)
 		if (strcmp(row_tables[i].name, "metrics") != 0 && strcmp(row_tables[i].name, "events") != 0)
 			mem_free(rows_steal(&row_tables[i], r));

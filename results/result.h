@@ -115,6 +115,8 @@ struct run_result {
 	struct row *rows;                  \
 	size_t n_##rows;
 #include "results/columns.def"
+	struct partlog **logs; /* the last of the parts, which are formed on demand (parts.h) */
+	size_t n_logs;
 	size_t cap_metrics, cap_events; /* capacities, grown by result_metric() and result_event() */
 	struct series *series;
 	size_t n_series;

@@ -43,6 +43,7 @@ static struct run_result *two_jobs(void)
 	partlog_close(p, 17, 242 * minute);
 	partlog_close(p, 17, 250 * minute);
 	partlog_finish(p, r, 300 * minute, name_of, NULL);
+	part_rows_form(r);
 	return r;
 }
 
@@ -105,6 +106,7 @@ static void many_causes(void)
 		partlog_add(p, 0, i * minute, (i + 1) * minute, &a);
 	}
 	partlog_finish(p, r, 0, NULL, NULL);
+	part_rows_form(r);
 	struct sbuf text = { 0 };
 	part_sentence(&text, "x", r->parts, r->n_parts);
 	ok(strstr(sbuf_text(&text), ", 3 min for 3 other causes") && strstr(sbuf_text(&text), "waited 8 min: 1 min behind job 0"), "%s",
@@ -124,6 +126,7 @@ static void limit(void)
 			partlog_add(p, job, step * minute, (step + 1) * minute, &a);
 		}
 	partlog_finish(p, r, 0, NULL, NULL);
+	part_rows_form(r);
 	size_t wrong = 0;
 	for (size_t i = 0; i < r->n_parts; i++)
 		wrong += r->parts[i].begin_ns != (int64_t)(i % 4) * minute || r->parts[i].subject != r->parts[i / 4 * 4].subject;
@@ -182,6 +185,7 @@ static void lists(void)
 	struct store *s = store_open(path, NULL, &err);
 	ok(!store_write(s, r, &err) && !store_read(s, "h", "a", &back, &err) && back && back->n_parts == 2800, "2,800 parts are stored");
 	size_t wrong = 0;
+	part_rows_form(r);
 	for (size_t i = 0; back && i < back->n_parts; i++) {
 		const struct part_row *a = &r->parts[i], *b = &back->parts[i];
 		wrong += strcmp(a->entity, b->entity) != 0 || a->subject != b->subject || a->begin_ns != b->begin_ns ||
@@ -334,6 +338,58 @@ static void units(void)
 	}
 }
 
+/* Copies of rows that are in r->parts, in logs or in both equal the rows that are formed later. */
+static void copies(void)
+{
+	struct run_result *r = result_new();
+	for (int log = 0; log < 4; log++) {
+		struct partlog *p = partlog_new(log % 2 ? "node" : "job", 1000);
+		for (uint32_t i = 0; i < 5 && log != 2; i++) {
+			struct part a = behind(10 * (uint64_t)log + i, 8, i);
+			partlog_add(p, 4 - i, i * minute, (i + 1) * minute, &a);
+		}
+		partlog_finish(p, r, 0, NULL, NULL);
+		if (!log)
+			part_rows_form(r);
+	}
+	struct part_row got[16][16][16] = { 0 };
+	for (size_t i = 0; i <= 15; i++)
+		for (size_t n = 0; i + n <= 15; n++)
+			part_rows_copy(r, i, n, got[i][n]);
+	part_rows_form(r);
+	size_t wrong = 0;
+	for (size_t i = 0; i <= 15; i++)
+		for (size_t n = 0; i + n <= 15; n++)
+			wrong += n && memcmp(got[i][n], r->parts + i, n * sizeof **got[i]) != 0;
+	ok(r->n_parts == 15 && !r->n_logs && !wrong, "rows of three logs are copied, from all rows on (%zu wrong)", wrong);
+	ok(r->parts[0].subject == 0 && r->parts[5].begin_ns == 4 * minute && !strcmp(r->parts[14].cause, "job 30") &&
+			!strcmp(r->parts[14].entity, "node"),
+		"in order of logs, then of subjects");
+	result_free(r);
+}
+
+/* More rows than a block of the log, without and with a limit that drops rows. */
+static void many_rows(void)
+{
+	for (int is_limited = 0; is_limited < 2; is_limited++) {
+		struct run_result *r = result_new();
+		struct partlog *p = partlog_new("job", is_limited ? 400000 : 1000000);
+		for (uint32_t i = 0; i < 600000; i++)
+			partlog_add(p, i / 2, i, i + 1 + i % 2,
+				i % 2 ? &computes : &(struct part){ PART_HELD, "policy", PART_ALONE, NULL, { 0 } });
+		partlog_finish(p, r, 0, NULL, NULL);
+		part_rows_form(r);
+		size_t wrong = 0, step = is_limited ? 4 : 2;
+		for (size_t i = 0; i < r->n_parts; i++) {
+			const struct part_row *row = &r->parts[i];
+			wrong += row->subject != i / 2 * (step / 2) || row->begin_ns != (int64_t)(i / 2 * step + i % 2) ||
+				 strcmp(row->kind, i % 2 ? "compute" : "held") != 0;
+		}
+		ok(r->n_parts == (is_limited ? 300000 : 600000) && !wrong, "%zu of 600,000 rows (%zu wrong)", r->n_parts, wrong);
+		result_free(r);
+	}
+}
+
 int main(void)
 {
 	records();
@@ -341,6 +397,8 @@ int main(void)
 	times();
 	many_causes();
 	limit();
+	copies();
+	many_rows();
 	stored();
 	lists();
 	forms();

@@ -69,9 +69,11 @@ static double unnamed_share(const struct run_result *r)
 	return waited > 0 ? unnamed / waited : 0;
 }
 
-static void sums_of(const struct run_result *r, const char *name, const char *settings, double most_unnamed)
+static void sums_of(struct run_result *r, const char *name, const char *settings, double most_unnamed)
 {
 	size_t wrong = 0, completed = 0;
+	if (r)
+		part_rows_form(r);
 	for (size_t i = 0; r && i < r->n_requests; i++) {
 		wrong += !covers(r, &r->requests[i]);
 		completed += r->requests[i].status == REQUEST_COMPLETED;
@@ -123,6 +125,8 @@ static void result_says(struct run_result *r, uint64_t number, const char *want)
 	struct sbuf got = { 0 };
 	char name[24];
 	size_t n = 0;
+	if (r)
+		part_rows_form(r);
 	const struct part_row *p = r ? parts_of(r, number, &n) : NULL;
 	snprintf(name, sizeof name, "%" PRIu64, number);
 	if (n)

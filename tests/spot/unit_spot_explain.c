@@ -127,6 +127,7 @@ static void try_policy(const struct orr_policy *p, const char *capacity, const c
 		if (!r != !plain)
 			complain(p->name, e.text, 0, 0);
 		if (r && plain) {
+			part_rows_form(r);
 			runs++;
 			trained += time_of(r, "job", "useful") > 0;
 			parts += (unsigned)r->n_parts;
@@ -180,6 +181,8 @@ static double explained(const char *rows, const char *settings, const char *opti
 	char name[24];
 	double time = 0;
 	snprintf(name, sizeof name, "%llu", (unsigned long long)subject);
+	if (r)
+		part_rows_form(r);
 	for (size_t i = 0, n; r && i < r->n_parts; i += n) {
 		for (n = 1; i + n < r->n_parts && r->parts[i + n].subject == r->parts[i].subject &&
 			    is_entity(&r->parts[i + n], r->parts[i].entity);)
@@ -267,6 +270,8 @@ static void job_of(const struct orr_policy *policy, const char *rows, const char
 		.explain = true };
 	struct run_result *r = spot_try(&t, &e);
 	size_t n = 0;
+	if (r)
+		part_rows_form(r);
 	while (r && n < r->n_parts && is_entity(&r->parts[n], "job"))
 		n++;
 	if (n)

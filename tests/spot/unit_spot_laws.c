@@ -2,6 +2,8 @@
 /*
  * unit_spot_laws.c - --check detects each kind of broken account; limits of actions; steps and their samples, computed by hand
  */
+#include "results/parts.h"
+
 #include "tests/spot/spot_script.h"
 
 /* ---- --check: at 5 s a trains, b is idle and c is outside the layout ---- */
@@ -384,6 +386,8 @@ static void test_provisional(void)
 	keeps_parts = true;
 	r = go("0,add,a\n", "price=3.6", 25.5);
 	char parts[300] = "";
+	if (r)
+		part_rows_form(r);
 	for (size_t i = 0; r && i < r->n_parts; i++) {
 		const struct part_row *p = &r->parts[i];
 		if (!strcmp(p->entity, "job"))

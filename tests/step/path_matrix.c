@@ -93,6 +93,7 @@ static void try_setting(const struct orr_policy *p, const char *cluster, bool ha
 			if (!same_iterations(&with, &without))
 				complain(p, cluster, setting, "the result with paths", with.iteration_s, without.iteration_s);
 			path_parts(with.paths, rows);
+			part_rows_form(rows);
 			check_sums(p, cluster, setting, &with, rows);
 			step_result_free(&with);
 		}
@@ -136,6 +137,7 @@ static double time_of(const struct orr_policy *p, const char *cluster, const cha
 		struct run_result *rows = result_new();
 		time = r.iteration[0].end_s - r.iteration[0].start_s;
 		path_parts(r.paths, rows);
+		part_rows_form(rows);
 		for (size_t i = 0; i < rows->n_parts; i++) {
 			const struct part_row *x = &rows->parts[i];
 			const char *gpu = strstr(x->cause, " on GPU ");

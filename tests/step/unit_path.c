@@ -69,6 +69,7 @@ static double run(void (*b)(struct orr_step *, uint64_t), unsigned iterations, u
 	if (!fixture_run(f, &policy, "", &r, &e)) {
 		time = r.iteration[k].end_s - r.iteration[k].start_s;
 		path_parts(r.paths, rows);
+		part_rows_form(rows);
 	} else {
 		printf("# %s\n", e.text);
 	}
