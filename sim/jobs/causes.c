@@ -3,42 +3,12 @@
 #include "jobs/causes.h"
 
 #include "base/mem.h"
-#include "jobs/lack.h"
+#include "jobs/division.h"
 #include "jobs/quota_set.h"
 #include "jobs/quota.h"
 #include "jobs/world.h"
-#include "results/parts.h"
 
 #include <string.h>
-
-/* Limits on the stretches of one wait, and on the jobs that are blamed in turn for one stretch. */
-enum { MOST_STRETCHES = 48, MOST_IN_TURN = 16 };
-
-/* A class of a request, from `since` to the next entry. asked, free: amounts when the class was last computed. turned_by: the run whose end
- * gave the request this class; NONE: another event. part: index of the part of the log that blames the run `blamed`, with these amounts;
- * NONE: not known yet. */
-struct stretch {
-	int64_t since;
-	enum lack lack;
-	uint32_t asked, free, turned_by, blamed, part;
-};
-
-struct causes_line {
-	struct stretch *v;
-	uint32_t n, cap;
-	uint32_t waiting;   /* number of waiting jobs with this request */
-	uint32_t active_at; /* index in causes.active */
-};
-
-/* What holds GPUs: a run of a job (slot), a node that is down, or another world. The number is PART_ALONE for another world, else that of
- * the job or node. before: the run whose end let this one start. part: index of the part of the log that blames this run, without amounts;
- * NONE: not known yet. */
-struct causes_run {
-	const char *holder;
-	uint64_t number;
-	int64_t start, end;
-	uint32_t before, slot, part;
-};
 
 /* The state of the job in a slot, for its parts. */
 struct account {
@@ -54,24 +24,6 @@ struct account {
 	bool is_plain;      /* the job has started at once and only computed so far, so it has no rows */
 	int64_t plain_from; /* start of this run */
 	int64_t waited, ran;
-};
-
-/* The reason that the policy stated last for all jobs that fit (orr_why()). */
-struct reason {
-	int64_t since;
-	enum orr_why_kind kind;
-	uint64_t number; /* PART_ALONE: no job is blamed */
-	const char *text;
-	uint32_t part; /* index of its part of the log; NONE: not known yet */
-};
-
-/* What a policy states; each partition has its own policy. */
-struct stance {
-	struct reason *reason;
-	uint32_t n_reasons, cap_reasons;
-	bool is_ordered, has_first; /* is_ordered: the policy starts jobs strictly in order */
-	uint64_t first;             /* number of the first job in this order */
-	orr_job first_job;
 };
 
 struct place_use {
@@ -104,8 +56,6 @@ struct causes {
 	struct stance *stance; /* [partition] */
 	uint32_t n_stances;
 };
-
-static const char in_turn[] = "earlier jobs", others[] = "other jobs";
 
 static struct account *account_of(struct orr_jobs *w, const struct job *job)
 {
@@ -217,158 +167,9 @@ void orr_why(struct orr_jobs *w, enum orr_why_kind kind, orr_job blamed, const c
 	x->reason[x->n_reasons++] = r;
 }
 
-/* Returns the reason that held just before t, or NULL. Waits end now, so the search goes back from the end. */
-static struct reason *reason_before(const struct stance *x, int64_t t)
-{
-	uint32_t high = x->n_reasons, step = 1;
-	for (; step <= high && x->reason[high - step].since >= t; step *= 2)
-		high -= step;
-	for (uint32_t low = step <= high ? high - step : 0; low < high;) {
-		uint32_t middle = low + (high - low) / 2;
-		bool is_before = x->reason[middle].since < t;
-		low = is_before ? middle + 1 : low;
-		high = is_before ? high : middle;
-	}
-	return high ? &x->reason[high - 1] : NULL;
-}
-
 /* ---- waits ---- */
 
-/* Parts of one wait, last first. part: index in the log. */
-struct division {
-	struct partlog *log;
-	struct {
-		int64_t begin, end;
-		uint32_t part;
-	} v[MOST_STRETCHES + MOST_IN_TURN + 4];
-	uint32_t n;
-};
-
-static void put_known(struct division *d, int64_t begin, int64_t end, uint32_t part)
-{
-	if (end <= begin)
-		return;
-	d->v[d->n].begin = begin;
-	d->v[d->n].end = end;
-	d->v[d->n++].part = part;
-}
-
-static void put(struct division *d, int64_t begin, int64_t end, const struct part *what)
-{
-	if (end > begin)
-		put_known(d, begin, end, partlog_index(d->log, what));
-}
-
 static const struct part of_nobody = { .number = PART_ALONE };
-
-static struct part part_of(enum part_kind kind, const char *cause, uint64_t number)
-{
-	return (struct part){ .kind = kind, .cause = cause, .number = number };
-}
-
-static void add_numbers(struct part *p, const struct stretch *s)
-{
-	static const char *const details[][2] = { { "% GPUs asked, % free", "% GPU asked, % free" },
-		{ "% cores asked, % free", "% core asked, % free" }, { "% GiB asked, % free", "% GiB asked, % free" },
-		{ "% GPUs asked, % free", "% GPU asked, % free" }, { "% GPUs asked, % left", "% GPU asked, % left" } };
-	p->detail = details[s->lack][s->asked == 1];
-	p->value[0] = s->asked;
-	p->value[1] = s->free;
-}
-
-/* Returns the part that blames run r for the end of the stretch. */
-static uint32_t part_of_end(struct division *d, const struct causes *x, struct stretch *s, uint32_t r)
-{
-	if (s->part == NONE || s->blamed != r) {
-		const struct causes_run *run = r == NONE ? NULL : &x->run[r];
-		struct part p = part_of(PART_QUEUED, run ? run->holder : others, run ? run->number : PART_ALONE);
-		add_numbers(&p, s);
-		s->blamed = r;
-		s->part = partlog_index(d->log, &p);
-	}
-	return s->part;
-}
-
-/* Returns the part that blames a run which held the GPUs earlier. */
-static uint32_t part_of_run(struct division *d, struct causes_run *run)
-{
-	if (run->part == NONE) {
-		struct part p = part_of(PART_QUEUED, run->holder, run->number);
-		run->part = partlog_index(d->log, &p);
-	}
-	return run->part;
-}
-
-/* Divides [from, to) among the runs that held the GPUs in turn; r: the one whose end ended it. */
-static void put_holders(struct division *d, const struct causes *x, struct stretch *s, int64_t from, int64_t to, uint32_t r)
-{
-	for (int k = 0; to > from; k++) {
-		bool is_over = r == NONE || k == MOST_IN_TURN || d->n >= MOST_STRETCHES;
-		struct causes_run *run = is_over ? NULL : &x->run[r];
-		/* If the GPUs were free for some time before, other jobs held what the job lacked. */
-		if (run && run->end < to) {
-			struct part gap = part_of(PART_QUEUED, others, PART_ALONE);
-			int64_t at = run->end > from ? run->end : from;
-			if (!k)
-				add_numbers(&gap, s);
-			put(d, at, to, &gap);
-			to = at;
-		}
-		int64_t begin = run && run->start > from ? run->start : from;
-		if (begin < to) {
-			put_known(d, begin, to, !k ? part_of_end(d, x, s, run ? r : NONE) : run ? part_of_run(d, run) : x->in_turn);
-			to = begin;
-		}
-		r = run ? run->before : NONE;
-	}
-}
-
-static void put_reason(struct division *d, const struct stance *x, int64_t from, int64_t to)
-{
-	struct reason *r = reason_before(x, to);
-	struct part p = part_of(PART_UNNAMED, NULL, PART_ALONE);
-	if (r && r->part != NONE) {
-		put_known(d, from, to, r->part);
-		return;
-	}
-	if (r && r->kind == ORR_WHY_RESERVED && r->number != PART_ALONE)
-		p = part_of(PART_RESERVED, "job", r->number);
-	else if (r && r->kind != ORR_WHY_NONE && r->text)
-		p = part_of(PART_HELD, r->text, PART_ALONE);
-	uint32_t part = partlog_index(d->log, &p);
-	put_known(d, from, to, part);
-	if (r)
-		r->part = part;
-}
-
-/* Divides [from, to) by the class of the request; r: the run whose end ended the wait. */
-static void put_classes(
-	struct division *d, const struct orr_jobs *w, const struct causes_line *l, uint32_t partition, int64_t from, int64_t to, uint32_t r)
-{
-	const struct causes *x = w->causes;
-	for (uint32_t i = l->n; to > from && i-- > 0 && d->n < MOST_STRETCHES;) {
-		struct stretch *s = &l->v[i];
-		int64_t begin = s->since > from ? s->since : from;
-		if (begin >= to)
-			continue;
-		if (s->lack == FITS) {
-			put_reason(d, &x->stance[partition], begin, to);
-		} else if (s->lack == LACKS_QUOTA) {
-			struct part p = part_of(PART_LIMITED, w->quotas->set->of[partition].cause, PART_ALONE);
-			add_numbers(&p, s);
-			put(d, begin, to, &p);
-		} else if (s->lack == IS_FRAGMENTED) {
-			struct part p = part_of(PART_FRAGMENTED, NULL, PART_ALONE);
-			add_numbers(&p, s);
-			put(d, begin, to, &p);
-		} else {
-			put_holders(d, x, s, begin, to, r);
-		}
-		to = begin;
-		r = s->turned_by;
-	}
-	put_known(d, from, to, x->in_turn);
-}
 
 /* Returns the end of the first stretch of a wait. */
 static int64_t first_change(const struct causes_line *l, int64_t since, int64_t now)
@@ -414,18 +215,22 @@ static void close_wait(struct orr_jobs *w, const struct job *job, uint32_t r)
 {
 	struct causes *x = w->causes;
 	struct account *a = account_of(w, job);
+	const struct stance *policy = &x->stance[job->partition];
 	struct division d;
 	struct part what = of_nobody;
 	int64_t now = eng_now(w->engine), from = a->since, order_until = from;
 	a->held_until = job->is_held ? now : a->held_until;
 	d.log = x->jobs;
+	d.run = x->run;
+	d.policy = policy;
+	d.quota = w->quotas ? w->quotas->set->of[job->partition].cause : NULL;
+	d.in_turn = x->in_turn;
 	d.n = 0;
 	count_waiting(w, job->shape, false);
 	const struct causes_line *l = line_of(w, job->shape);
 	if (now <= from)
 		return;
 	int64_t cut = interruption(w, a, l, now, &what);
-	const struct stance *policy = &x->stance[job->partition];
 	if (policy->is_ordered && !job->is_held) {
 		bool was_first = a->first_from >= 0;
 		bool knows = was_first ? a->first_from > from : policy->has_first && policy->first != job->number;
@@ -433,12 +238,12 @@ static void close_wait(struct orr_jobs *w, const struct job *job, uint32_t r)
 		order_until = order_until > cut ? order_until : cut;
 	}
 	from = cut;
-	put_classes(&d, w, l, job->partition, order_until > from ? order_until : from, now, r);
+	division_put_classes(&d, l, order_until > from ? order_until : from, now, r);
 	if (order_until > from) {
 		struct part p = part_of(PART_ORDERED, "job", a->first_from >= 0 ? a->after : policy->first);
-		put(&d, from, order_until, &p);
+		division_put(&d, from, order_until, &p);
 	}
-	put(&d, a->since, from, &what);
+	division_put(&d, a->since, from, &what);
 	while (d.n) {
 		d.n--;
 		partlog_add_known(x->jobs, job->number, d.v[d.n].begin, d.v[d.n].end, d.v[d.n].part);
@@ -677,7 +482,7 @@ void causes_begin(struct orr_jobs *w)
 	struct causes *x = w->causes = mem_zalloc(1, sizeof *x);
 	x->jobs = partlog_new("job", (size_t)w->config->max_rows);
 	x->nodes = partlog_new("node", (size_t)w->config->max_rows);
-	x->in_turn = partlog_index(x->jobs, &(struct part){ .kind = PART_QUEUED, .cause = in_turn, .number = PART_ALONE });
+	x->in_turn = partlog_index(x->jobs, &(struct part){ .kind = PART_QUEUED, .cause = "earlier jobs", .number = PART_ALONE });
 	for (int i = 0; i < RUN_KINDS; i++)
 		x->run_part[i] = partlog_index(x->jobs, &(struct part){ .kind = run_kinds[i], .number = PART_ALONE });
 	x->node = mem_zalloc(n + 1, sizeof *x->node);
