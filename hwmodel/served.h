@@ -149,6 +149,17 @@ struct served_on *served_on_new(const struct served *m, const struct served_plac
 void served_on_free(struct served_on *x);
 /* Returns the seconds of an iteration, increasing in each field of load. Caches results in x: use one x per thread. */
 double served_iteration(struct served_on *x, const struct llm_load *load);
+/* Times of iterations of the same decodes, without prompts, as a function of their context; equal to served_iteration(), bit by bit. */
+struct served_decodes {
+	double base_s, kernel_s, context_s; /* of all layers except attention; of attention: constant, per token of context */
+	double n;
+};
+/* Returns false if the model has no such form. n > 0. */
+bool served_decodes(struct served_on *x, uint32_t n, struct served_decodes *out);
+static inline double served_decodes_s(const struct served_decodes *d, double context)
+{
+	return d->base_s + (d->kernel_s + d->context_s * (context + d->n));
+}
 /* Like served_iteration(); also sets *stage_s to the busy time of the busiest pipeline stage (with pp = 1, the whole iteration). */
 double served_iteration_stage(struct served_on *x, const struct llm_load *load, double *stage_s);
 /* Returns the seconds of one pipeline stage of an iteration, with its hop to the next stage. The stages of an iteration sum to

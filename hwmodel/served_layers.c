@@ -325,6 +325,17 @@ double served_layers_iteration(struct served_layers *x, const struct llm_load *w
 	return s;
 }
 
+bool served_layers_decodes(struct served_layers *x, uint32_t n, struct served_decodes *out)
+{
+	if (x->has_host)
+		return false;
+	*out = (struct served_decodes){ .base_s = x->f->overhead_s + at_tokens(x, n)->all_s + at_words(x, n).s,
+		.kernel_s = x->decode_kernel_s,
+		.context_s = x->context_s,
+		.n = n };
+	return true;
+}
+
 /* Attention and blocks are split evenly over the stages. Stages between the first and the last take the mean of their all-reduces and
  * hops. */
 double served_layers_stage(struct served_layers *x, const struct llm_load *w, uint32_t stage)

@@ -173,6 +173,11 @@ double served_iteration(struct served_on *x, const struct llm_load *load)
 	return x->llm->form == SERVED_CLOSED ? closed(x, load) : served_iteration_stage(x, load, &stage_s);
 }
 
+bool served_decodes(struct served_on *x, uint32_t n, struct served_decodes *out)
+{
+	return x->layers && served_layers_decodes(x->layers, n, out);
+}
+
 bool served_iteration_parts(struct served_on *x, const struct llm_load *load, struct served_parts *out)
 {
 	if (x->layers)

@@ -61,6 +61,8 @@ struct served_layers *served_layers_new(const struct served *m, const struct ser
 void served_layers_free(struct served_layers *x);
 /* Returns the time, s, through all stages; sets *stage_s to that of the busiest stage. */
 double served_layers_iteration(struct served_layers *x, const struct llm_load *load, double *stage_s);
+/* See served_decodes(). */
+bool served_layers_decodes(struct served_layers *x, uint32_t n, struct served_decodes *out);
 /* Returns the time, s, of one stage; the sum over the stages is that of the iteration. */
 double served_layers_stage(struct served_layers *x, const struct llm_load *load, uint32_t stage);
 double served_layers_network_bytes(struct served_layers *x, const struct llm_load *load);

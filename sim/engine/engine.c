@@ -38,6 +38,8 @@ struct engine {
 	struct record **chunk;
 	void **raw; /* pointer to free of each chunk */
 	size_t chunks, chunk_capacity, raw_capacity;
+	eng_fn foreseen; /* eng_foresee(); NULL: none */
+	eng_fetch_fn fetch;
 	struct ladder queue;
 };
 
@@ -46,10 +48,23 @@ static inline struct record *record_of(const struct engine *e, uint32_t slot)
 	return &e->chunk[slot >> CHUNK_BITS][slot & (CHUNK_RECORDS - 1)];
 }
 
-static void fetch_records(void *ctx, const struct ladder_entry *x, size_t count)
+/* Fetches what the callbacks of the entries will need, step by step for all entries, so that their misses overlap. */
+static void fetch_subjects(const struct engine *e, const struct ladder_entry *x, size_t count)
+{
+	for (unsigned step = 0; step < ENG_FETCH_STEPS; step++)
+		for (size_t i = 0; i < count; i++) {
+			const struct record *r = record_of(e, x[i].slot);
+			if (r->fn == e->foreseen)
+				e->fetch(r->ctx, r->subject, step);
+		}
+}
+
+static void fetch_ahead(void *ctx, const struct ladder_entry *x, size_t count, bool is_front)
 {
 	const struct engine *e = ctx;
-	for (size_t i = 0; i < count; i++)
+	if (is_front && e->foreseen)
+		fetch_subjects(e, x, count);
+	for (size_t i = 0; i < count && !is_front; i++)
 		__builtin_prefetch(record_of(e, x[i].slot), 1);
 }
 
@@ -81,7 +96,8 @@ __attribute__((noinline, cold)) static void add_slot(struct engine *e)
 struct engine *eng_new(void)
 {
 	struct engine *e = mem_zalloc(1, sizeof *e);
-	ladder_open(&e->queue, fetch_records, e);
+	e->clock.next_ns = -1;
+	ladder_open(&e->queue, fetch_ahead, e);
 	add_slot(e);
 	return e;
 }
@@ -96,6 +112,12 @@ void eng_free(struct engine *e)
 	mem_free(e->raw);
 	mem_free(e->chunk);
 	mem_free(e);
+}
+
+void eng_foresee(struct engine *e, eng_fn fn, eng_fetch_fn fetch)
+{
+	e->foreseen = fn;
+	e->fetch = fetch;
 }
 
 size_t eng_pending(const struct engine *e)
@@ -132,6 +154,8 @@ struct eng_event eng_at(struct engine *e, int64_t t_ns, unsigned priority, eng_f
 	e->free_slot = r->next_free;
 	if (t_ns < e->clock.now_ns)
 		t_ns = e->clock.now_ns;
+	if (t_ns < e->clock.next_ns)
+		e->clock.next_ns = t_ns;
 	ladder_push(&e->queue, (uint64_t)t_ns, priority, slot);
 	if (e->free_slot == NO_SLOT)
 		add_slot(e);
@@ -157,6 +181,7 @@ bool eng_cancel(struct engine *e, struct eng_event ev)
 		return false;
 	r->generation++;
 	r->fn = NULL;
+	e->clock.next_ns = -1;
 	e->cancelled++;
 	e->dead++;
 	if (e->dead > DEAD_ALLOWED + eng_pending(e) / 2) {
@@ -182,11 +207,11 @@ static inline const struct ladder_entry *first_alive(struct engine *e)
 	}
 }
 
-bool eng_next_time(struct engine *e, int64_t *t_ns)
+bool eng_find_next(struct engine *e, int64_t *t_ns)
 {
 	const struct ladder_entry *x = first_alive(e);
 	if (x)
-		*t_ns = (int64_t)x->time;
+		*t_ns = e->clock.next_ns = (int64_t)x->time;
 	return x != NULL;
 }
 
@@ -203,6 +228,7 @@ bool eng_step(struct engine *e)
 	r->generation++;
 	release_slot(e, x->slot, r);
 	e->clock.now_ns = (int64_t)x->time;
+	e->clock.next_ns = -1;
 	ladder_drop_first(&e->queue);
 	e->happened++;
 	fn(e, ctx, subject, arg);

@@ -29,9 +29,9 @@ struct eng_event {
 struct engine *eng_new(void);
 void eng_free(struct engine *e);
 
-/* The first member of an engine is its clock, so that eng_now() is inlined. */
+/* The first member of an engine is its clock, so that eng_now() and eng_next_time() are inlined. */
 struct eng_clock {
-	int64_t now_ns;
+	int64_t now_ns, next_ns; /* next_ns: the time of the next event; -1: unknown */
 };
 static inline int64_t eng_now(const struct engine *e)
 {
@@ -46,8 +46,25 @@ struct eng_event eng_at(struct engine *e, int64_t t_ns, unsigned priority, eng_f
 /* Cancels an event; returns true if it was pending. */
 bool eng_cancel(struct engine *e, struct eng_event ev);
 
-/* Sets the time of the next event; returns false if there is none. */
-bool eng_next_time(struct engine *e, int64_t *t_ns);
+bool eng_find_next(struct engine *e, int64_t *t_ns);
+/* Sets the time of the next event; returns false if there is none. Asked several times per event, so the answer is kept. */
+static inline bool eng_next_time(struct engine *e, int64_t *t_ns)
+{
+	const struct eng_clock *c = (const struct eng_clock *)(const void *)e;
+	if (c->next_ns < 0)
+		return eng_find_next(e, t_ns);
+	*t_ns = c->next_ns;
+	return true;
+}
+
+/*
+ * Asks for calls of fetch() shortly before events of fn, with their ctx and subject, so that it prefetches the memory that fn will read:
+ * once per step, 0 to ENG_FETCH_STEPS - 1; step i may read what step i - 1 has fetched. fetch() may change nothing. It is a hint: events
+ * scheduled for the near future are left out. One fn per engine, the last one given.
+ */
+enum { ENG_FETCH_STEPS = 4 };
+typedef void (*eng_fetch_fn)(const void *ctx, uint64_t subject, unsigned step);
+void eng_foresee(struct engine *e, eng_fn fn, eng_fetch_fn fetch);
 
 /* Runs the next event; returns false if there is none. */
 bool eng_step(struct engine *e);

@@ -99,7 +99,7 @@ void ladder_close(struct ladder *q)
 static void tell_near(struct ladder *q, const struct ladder_list *l, struct ladder_block *b)
 {
 	if (q->near && b)
-		q->near(q->near_ctx, b->entry, (size_t)(block_end(l, b) - b->entry));
+		q->near(q->near_ctx, b->entry, (size_t)(block_end(l, b) - b->entry), false);
 }
 
 /* ---- lanes: many entries of one instant ---- */
@@ -336,6 +336,8 @@ static void sort_to_bottom(struct ladder *q, struct ladder_list l, uint64_t end)
 		block_free(q, b);
 	}
 	q->bottom_end = end;
+	if (q->near)
+		q->near(q->near_ctx, q->cur, (size_t)(q->stop - q->cur), true);
 }
 
 /* Moves the entries of the top to a rung or, if they are few, to the bottom. */

@@ -72,8 +72,11 @@ struct ladder_rung {
 	struct ladder_lanes *lanes;
 };
 
-/* Called with the entries that are next, so that the caller can prefetch their records. */
-typedef void (*ladder_near_fn)(void *ctx, const struct ladder_entry *x, size_t count);
+/*
+ * Called twice with the entries that are next, so that the caller can prefetch memory: some entries before they are at the front, for
+ * their records, and when they are at the front, for what the records name (is_front; left out for entries of one instant).
+ */
+typedef void (*ladder_near_fn)(void *ctx, const struct ladder_entry *x, size_t count, bool is_front);
 
 struct ladder {
 	struct ladder_entry *cur, *stop; /* front, in bottom[] or in a block of a lane */

@@ -17,25 +17,45 @@ static void hold(struct timeline *t, int64_t from, uint64_t gpus)
 		timeline_set(t, from, gpus);
 }
 
-void accounts_until(struct accounts *a, int64_t t, const struct holding *h)
+void accounts_end(struct accounts *a)
 {
 	uint32_t held[ACCOUNTS] = { 0 };
-	int64_t dt = t - a->until_ns;
+	int64_t dt = a->seen_ns - a->until_ns;
 	if (!dt)
 		return;
-	for (uint32_t i = 0; i < h->pool->cluster->n_types; i++) {
-		uint32_t idle = h->pool->free[i] + h->fenced[i], jobs = h->pool->total[i] - idle - h->serve[i];
-		uint32_t of_type[ACCOUNTS] = { [BY_JOBS] = jobs, [BY_SERVE] = h->serve[i], [IDLE] = idle };
+	for (uint32_t i = 0; i < a->n_types; i++)
 		for (int k = 0; k < ACCOUNTS; k++) {
-			ledger_hold(&a->gpu[i][k], of_type[k], 0, dt);
-			held[k] += of_type[k];
+			ledger_hold(&a->gpu[i][k], a->of_type[i][k], 0, dt);
+			held[k] += a->of_type[i][k];
 		}
-	}
 	for (int i = 0; i < ACCOUNTS; i++)
 		hold(&a->held[i], a->until_ns, held[i]);
-	ledger_hold(&a->jobs_milli, (int64_t)(h->pool->used_milli - h->others_milli), 0, dt);
-	ledger_hold(&a->up, h->pool->total_gpus, 0, dt);
-	a->until_ns = t;
+	ledger_hold(&a->jobs_milli, a->milli, 0, dt);
+	ledger_hold(&a->up, a->total, 0, dt);
+	a->until_ns = a->seen_ns;
+}
+
+static void look(struct accounts *a, const struct holding *h)
+{
+	a->n_types = h->pool->cluster->n_types;
+	for (uint32_t i = 0; i < a->n_types; i++) {
+		uint32_t idle = h->pool->free[i] + h->fenced[i];
+		a->of_type[i][BY_JOBS] = h->pool->total[i] - idle - h->serve[i];
+		a->of_type[i][BY_SERVE] = h->serve[i];
+		a->of_type[i][IDLE] = idle;
+	}
+	a->milli = (int64_t)h->pool->used_milli - h->others_milli;
+	a->total = h->pool->total_gpus;
+	a->pool_changes = h->pool->changes;
+}
+
+void accounts_until(struct accounts *a, int64_t t, const struct holding *h)
+{
+	if (a->pool_changes != h->pool->changes || !a->n_types) {
+		accounts_end(a);
+		look(a, h);
+	}
+	a->seen_ns = t;
 }
 
 /* ---- results ---- */

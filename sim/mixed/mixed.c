@@ -307,6 +307,7 @@ static void finish(struct mixed *m, struct run_result *result, struct orr_error 
 {
 	struct orr_error e[2] = { { 0 }, { 0 } };
 	bool has_jobs = m->jobs, has_serve = m->serve;
+	accounts_end(&m->accounts);
 	if (has_serve)
 		serve_end(m->serve, &e[0]);
 	if (has_jobs)

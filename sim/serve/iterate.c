@@ -204,16 +204,18 @@ static double plan(struct lane *l, uint64_t first_end)
 	uint64_t next = l->clock + 1, context = l->context + l->flying, avail = l->avail;
 	uint64_t most = l->left < l->plan_most ? l->left : l->plan_most;
 	double end_s = l->end_s;
+	struct served_decodes f;
 	l->at_plan = l->n_plan = 0;
 	if (l->group || l->has_tiers)
 		return end_s;
+	bool has_form = served_decodes(l->on, l->ends.n, &f);
 	for (; l->n_plan < most && next < first_end; next++, context += l->ends.n) {
 		uint32_t need = l->ring[next % l->block_tokens];
 		bool is_in_ring = !l->later.n || l->later.v[0].clock >= next + l->block_tokens;
 		if (!is_in_ring || need + (uint64_t)l->keep_free > avail)
 			break;
 		avail -= need;
-		double d = decode_s(l, l->ends.n, context);
+		double d = has_form ? served_decodes_s(&f, (double)context) : decode_s(l, l->ends.n, context);
 		l->plan[l->n_plan++] = d;
 		end_s = end_after(&x, end_s, d);
 	}
@@ -304,6 +306,47 @@ static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 		go_on(w, l, need);
 	else
 		stop(w, l);
+}
+
+static inline void fetch_bytes(const void *from, size_t n)
+{
+	for (const char *at = from, *end = at + n; at < end; at += 64)
+		__builtin_prefetch(at, 1);
+}
+
+/* The lanes of a large fleet exceed the processor's caches. */
+static void fetch_lane(const void *ctx, uint64_t subject, unsigned step)
+{
+	const struct orr_serve *w = ctx;
+	const struct replica *r = &w->replica[subject];
+	const struct lane *l = r->lane;
+	switch (step) {
+	case 0:
+		__builtin_prefetch(&r->lane);
+		__builtin_prefetch(&r->up_since_s);
+		__builtin_prefetch(&w->metrics->kv[subject], 1);
+		break;
+	case 1:
+		fetch_bytes(l, sizeof *l);
+		break;
+	case 2:
+		__builtin_prefetch(l->ends.v);
+		__builtin_prefetch(l->fresh);
+		__builtin_prefetch(l->ring, 1);
+		if (l->n_gap)
+			__builtin_prefetch(&l->gap[l->n_gap - 1], 1);
+		break;
+	default:
+		if (l->ends.n && l->ends.v[0].clock <= l->clock + 1 + (l->n_plan - l->at_plan))
+			fetch_bytes(&w->req[l->ends.v[0].slot], sizeof *w->req);
+		if (l->n_fresh)
+			fetch_bytes(&w->req[l->fresh[0]], sizeof *w->req);
+	}
+}
+
+void lanes_foresee(const struct orr_serve *w)
+{
+	eng_foresee(w->host.engine, on_end, fetch_lane);
 }
 
 /* Undoes an iteration of a repetition that started in this instant, if possible. */

@@ -120,6 +120,8 @@ struct lane {
 /* Brings a lane with a plan to the present instant; lane_interrupt() also drops the rest of the plan (iterate.c). */
 void lane_catch_up(struct orr_serve *w, struct lane *l);
 void lane_interrupt(struct orr_serve *w, struct lane *l);
+/* Makes the engine prefetch lanes before the ends of their iterations. */
+void lanes_foresee(const struct orr_serve *w);
 
 static inline uint64_t lane_next_clock(const struct lane *l)
 {

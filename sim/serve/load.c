@@ -34,21 +34,19 @@ uint64_t replica_load(const struct orr_serve *w, uint32_t replica)
 	return orr_replica_load(w, replica, w->router->load);
 }
 
-/* Returns the one of two replicas with the smaller load, the first if they are equal; NONE: no replica. */
-static uint32_t better(const struct orr_serve *w, uint32_t a, uint32_t b)
-{
-	if (a == NONE || b == NONE)
-		return a == NONE ? b : a;
-	return replica_load(w, b) < replica_load(w, a) ? b : a;
-}
+static const struct group_winner NOBODY = { UINT64_MAX, NONE };
 
-/* Finds the winners again after a change of the replica's load or membership. */
+/* Finds the winners again after a change of the replica's load or membership, up to the first that is the same. */
 static void update(const struct orr_serve *w, struct group *g, uint32_t replica)
 {
 	uint32_t i = g->size + (replica - g->from);
-	g->tree[i] = w->fleet->more[replica].is_member ? replica : NONE;
-	while (i /= 2)
-		g->tree[i] = better(w, g->tree[2 * i], g->tree[2 * i + 1]);
+	g->tree[i] = w->fleet->more[replica].is_member ? (struct group_winner){ replica_load(w, replica), replica } : NOBODY;
+	while (i /= 2) {
+		const struct group_winner *a = &g->tree[2 * i], *b = a + 1, *best = b->load < a->load ? b : a;
+		if (g->tree[i].load == best->load && g->tree[i].replica == best->replica)
+			return;
+		g->tree[i] = *best;
+	}
 }
 
 uint32_t group_rank(const struct group *g, uint32_t replica)
@@ -99,12 +97,8 @@ static void group_update(struct orr_serve *w, uint32_t replica)
 uint32_t group_least(const struct orr_serve *w, uint32_t model)
 {
 	const struct group *own = &w->fleet->group[model], *any = &w->fleet->group[w->config->n_models];
-	uint32_t a = own->n ? own->tree[1] : NONE;
-	uint32_t b = any->n ? any->tree[1] : NONE;
-	if (a == NONE || b == NONE)
-		return a == NONE ? b : a;
-	uint64_t x = replica_load(w, a), y = replica_load(w, b);
-	return y < x || (y == x && b < a) ? b : a;
+	struct group_winner a = own->n ? own->tree[1] : NOBODY, b = any->n ? any->tree[1] : NOBODY;
+	return b.load < a.load || (b.load == a.load && b.replica < a.replica) ? b.replica : a.replica;
 }
 
 void groups_compare(struct orr_serve *w)
@@ -257,7 +251,7 @@ static void make_tree(struct group *g)
 		g->size *= 2;
 	g->tree = mem_alloc(2 * (size_t)g->size * sizeof *g->tree);
 	for (uint32_t i = 0; i < 2 * g->size; i++)
-		g->tree[i] = NONE;
+		g->tree[i] = NOBODY;
 }
 
 void groups_begin(struct orr_serve *w)

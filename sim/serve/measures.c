@@ -249,8 +249,8 @@ static struct fleet_sums sum_up(const struct orr_serve *w)
 		s.usd += r->usd;
 		if (w->config->usd_per_gpu_hour && r->has_alloc && r->gpu_type < w->config->cluster->n_types)
 			s.usd += held / 3600 * w->config->usd_per_gpu_hour[r->gpu_type];
-		s.kv += m->kv_integral ? m->kv_integral[i] : 0;
-		s.kv_s += m->kv_span_s ? m->kv_span_s[i] : 0;
+		s.kv += m->kv ? m->kv[i].integral : 0;
+		s.kv_s += m->kv ? m->kv[i].span_s : 0;
 	}
 	return s;
 }

@@ -47,6 +47,11 @@ struct class_sums {
 	uint64_t asked_slo, met_slo;
 };
 
+/* Integral over time, up to since_s, of the share of the KV cache in use. */
+struct kv_use {
+	double since_s, was, integral, span_s;
+};
+
 struct serve_metrics {
 	struct class_sums class[SLO_CLASSES];
 	struct speculated speculated;
@@ -86,8 +91,7 @@ struct serve_metrics {
 	struct model_sums *model;
 	/* work */
 	double iterations, prompt_processed, real, padded, lost_s;
-	/* Integral over time of the share of the KV cache in use, by replica. */
-	double *kv_since_s, *kv_was, *kv_integral, *kv_span_s;
+	struct kv_use *kv; /* by replica; NULL: no language model */
 	/* Memory of replicas that run table models: integrals over time of bytes in use and of bytes present. */
 	double *memory_since_s;                        /* start of the memory interval, by replica; NULL: devices are unknown */
 	double memory_used, memory_there, memory_most; /* most: largest share in use on any replica */

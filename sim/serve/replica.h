@@ -3,8 +3,9 @@
  * replica.h - a replica, its load, and the groups that requests are routed to (load.c)
  *
  * Invariants: a replica is a member of its group exactly when new requests may go to it (up, not draining, not for decoding
- * alone). The members of a group are sorted by number. In a group's tree, tree[1] is the index of the member with the smallest
- * load (the first on ties), and tree[i] is the better of tree[2i] and tree[2i+1].
+ * alone). The members of a group are sorted by number. In a group's tree, tree[1] is the member with the smallest
+ * load (the first on ties), and tree[i] is the better of tree[2i] and tree[2i+1]. The tree holds copies of the loads, so every change of a
+ * load ends in a call of update().
  */
 #ifndef ORR_SERVE_REPLICA_H
 #define ORR_SERVE_REPLICA_H
@@ -62,11 +63,18 @@ static inline const struct served *served_at(const struct orr_serve *w, uint32_t
 	return m ? m : c->model[model];
 }
 
+/* A replica and its load; NONE has the largest load. */
+struct group_winner {
+	uint64_t load;
+	uint32_t replica;
+};
+
 /* Replicas that serve one model only; the last group: those that serve any model. */
 struct group {
 	uint32_t *member, n, cap; /* members, ascending */
 	uint32_t from, to;        /* the group's replicas, members or not, are in [from, to) */
-	uint32_t *tree, size;     /* winners by load among members; leaf size + i: replica from + i, or NONE */
+	uint32_t size;
+	struct group_winner *tree; /* winners by load among members; leaf size + i: replica from + i, or NONE */
 };
 
 void groups_begin(struct orr_serve *w);

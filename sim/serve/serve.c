@@ -260,6 +260,7 @@ struct orr_serve *serve_begin(const struct serve_config *c, const struct serve_h
 		serve_metrics_begin(w);
 		explain_begin(w);
 		runs_begin(w);
+		lanes_foresee(w);
 		if (!clients_begin(w))
 			next_arrival(w);
 	}

@@ -11,7 +11,7 @@ struct ladder_queue {
 	const struct bench_record *records;
 };
 
-static void ladder_fetch(void *ctx, const struct ladder_entry *x, size_t count)
+static void ladder_fetch(void *ctx, const struct ladder_entry *x, size_t count, bool is_front)
 {
 	const struct ladder_queue *q = ctx;
 	for (size_t i = 0; i < count; i++)

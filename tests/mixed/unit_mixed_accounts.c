@@ -65,6 +65,7 @@ int main(void)
 	h.fenced[0] = 2;
 	h.others_milli = 3000;
 	accounts_until(&a, seconds(100), &h);
+	accounts_end(&a);
 	/* GPU-seconds: jobs 2 x 90 of a; replicas 70 of b; idle 2 x 100 + 2 x 10 of a and 2 x 30 + 70 of b. */
 	static const double price[2] = { 3.6, 7.2 }, partly[2] = { 3.6, NAN };
 	struct run_result *r = put(&a, price);
@@ -136,6 +137,7 @@ int main(void)
 	h = (struct holding){ .pool = p };
 	pool_node_down(p, 0);
 	accounts_until(&a, seconds(150), &h);
+	accounts_end(&a);
 	r = put(&a, price);
 	expect(r, "idle_gpu_hours", (350 + 100) / 3600.);
 	expect(r, "gpu_hours", 700 / 3600.);
