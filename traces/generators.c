@@ -58,8 +58,14 @@ int generator_choose(enum trace_kind kind, const char *source, const char *forma
 	/* In a resolved scenario, the format is the name of the generator, or the format in which its rows are written. */
 	static const char *const own[TRACE_KINDS] = { [TRACE_REQUESTS] = "requests", [TRACE_AVAIL] = "availability" };
 	const struct generator *g = generator_find(kind, source);
-	if (g && format && *format && strcmp(format, "auto") && strcmp(format, g->name) && (!own[kind] || strcmp(format, own[kind])))
-		g = NULL;
+	bool is_file =
+		g && format && *format && strcmp(format, "auto") && strcmp(format, g->name) && (!own[kind] || strcmp(format, own[kind]));
+	*out = NULL;
+	if (is_file && access(source, F_OK))
+		return orr_fail(err, ORR_EINPUT,
+			"%s: format \"%.40s\": a generator has no format: expected no format, or the file of a trace", source, format);
+	if (is_file)
+		return ORR_OK;
 	*out = g;
 	return g && options && *options
 		       ? orr_fail(err, ORR_EINPUT, "%s: option \"%.60s\": expected a parameter of the generator, NAME:parameter=value,..",

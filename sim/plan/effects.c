@@ -33,6 +33,7 @@ CONDITION(profile_changes, setting_profile_changes(&STATE->set, s->cluster))
 CONDITION(profile_times_change, STATE->table || setting_costs_change(&STATE->set, s->cluster, STATE->dnn, STATE->costs, "profile"))
 CONDITION(routes_change, setting_routes_change(&STATE->set, s))
 CONDITION(uses_network, plan_used(s, i) & (PLAN_USED_NETWORK | STEP_USED_NETWORK) || setting_links_change(&STATE->set, s))
+CONDITION(plans_use_network, !(plan_used(s, i) & PLAN_USED_EXECUTOR) || plan_used(s, i) & STEP_USED_NETWORK)
 CONDITION(is_merge_off, strcmp(orr_arg_text(STATE->set.options, "merge"), "on") != 0)
 CHANGES(measured)
 CHANGES(fused_attention)
@@ -54,6 +55,7 @@ const struct world_effect plan_effects[] = {
 	{ .key = "network", .why = "no device sent a message", .use = PLAN_USED_MESSAGES | STEP_USED_MESSAGES },
 	{ .key = "network", .why = STEP_NO_NETWORK, .holds = uses_network },
 	{ .key = "network", .why = STEP_SAME_ROUTES, .holds = routes_change, .is_unsure = true },
+	{ .key = "network", .why = "no plan that was executed sends a message between nodes", .holds = plans_use_network, .is_unsure = true },
 	{ .key = "device", .why = "the GPU types of the cluster select this device", .holds = device_changes },
 	{ .key = "profile", .why = "the profiles of the devices are the same by default", .holds = profile_changes },
 	{ .key = "profile", .why = "kernel times of the model do not depend on it", .holds = profile_times_change, .is_unsure = true },

@@ -71,6 +71,12 @@ CONDITION(profile_changes)
 	return setting_profile_changes(&STATE->set, s->cluster);
 }
 
+/* A run that has no exit point is not aborted, which is an effect of these options. */
+CONDITION(was_abort_asked)
+{
+	return remark_metric(s, r, "preemptions") > 0 || serve_used(s, i) & (SERVE_USED_EXIT | SERVE_USED_EXIT_INTERVAL);
+}
+
 CONDITION(uses_network)
 {
 	UNUSED;
@@ -270,10 +276,10 @@ const struct world_effect serve_effects[] = {
 	{ .key = "serve.slowdown_curve", .why = "serve.interference is not curve", .needs = "serve.interference=curve" },
 	NO_STACK("serve.interference"), NO_STACK("serve.slowdowns"), NO_STACK("serve.slowdown_curve"),
 	NO_SLOWDOWN("serve.interference"), NO_SLOWDOWN("serve.slowdowns"), NO_SLOWDOWN("serve.slowdown_curve"),
-	{ .key = "serve.exit", .why = "no run was aborted", .metric = "preemptions" },
+	{ .key = "serve.exit", .why = "no run was aborted", .holds = was_abort_asked },
 	{ .key = "serve.exit", .why = "every run was aborted at the same point as by default", .use = SERVE_USED_EXIT },
 	{ .key = "serve.exit_interval", .why = "serve.exit is not interval", .needs = "serve.exit=interval" },
-	{ .key = "serve.exit_interval", .why = "no run was aborted", .metric = "preemptions" },
+	{ .key = "serve.exit_interval", .why = "no run was aborted", .holds = was_abort_asked },
 	{ .key = "serve.exit_interval", .why = "every run was aborted at the same point as by default", .use = SERVE_USED_EXIT_INTERVAL },
 	{ .key = "serve.resume_cost", .why = "no suspended run was resumed", .use = SERVE_USED_RESUME },
 	{ .key = "precision", .why = "times and bytes of the models are given by their files", .holds = has_layers },

@@ -14,7 +14,7 @@ struct ladder_queue {
 static void ladder_fetch(void *ctx, const struct ladder_entry *x, size_t count, bool is_front)
 {
 	const struct ladder_queue *q = ctx;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count && !is_front; i++)
 		__builtin_prefetch(&q->records[x[i].slot], 1);
 }
 
