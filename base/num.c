@@ -269,14 +269,32 @@ size_t num_put_seconds(char out[NUM_SECONDS_MAX], int64_t t_ns)
 	return len;
 }
 
+static const char pairs[] = "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
+			    "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+
+/* Writes a number below 10,000. */
+static inline size_t put_small(char *out, uint32_t u)
+{
+	uint32_t high = u / 100, first = u < 100 ? u : high;
+	char *at = out;
+	if (first >= 10)
+		*at++ = pairs[first * 2];
+	*at++ = pairs[first * 2 + 1];
+	if (u >= 100) {
+		memcpy(at, pairs + (u - high * 100) * 2, 2);
+		at += 2;
+	}
+	return (size_t)(at - out);
+}
+
 size_t num_put_int(char out[NUM_INT_MAX], int64_t v)
 {
-	static const char pairs[] = "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
-				    "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
 	/* 1233 / 4096 is log10(2), so `log` is the number of digits or one less. */
 	static const uint64_t powers[] = { 1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000, 10000000000,
 		100000000000, 1000000000000, 10000000000000, 100000000000000, 1000000000000000, 10000000000000000, 100000000000000000,
 		1000000000000000000, 10000000000000000000u };
+	if (v >= 0 && v < 10000)
+		return put_small(out, (uint32_t)v);
 	uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
 	size_t log = (size_t)(64 - __builtin_clzll(u | 1)) * 1233 >> 12, n = log + ((u | 1) >= powers[log]) + (v < 0);
 	char *at = out + n;

@@ -23,9 +23,18 @@ struct strtab {
 	size_t mask;
 };
 
+/* Hashes eight bytes at a time. */
 static uint32_t hash_of(const char *s, size_t len)
 {
-	uint64_t h = hash_bytes(HASH_START ^ len, s, len);
+	uint64_t h = HASH_START ^ len, word;
+	for (; len >= sizeof word; s += sizeof word, len -= sizeof word) {
+		memcpy(&word, s, sizeof word);
+		h = (h ^ word) * HASH_GOLDEN;
+		h ^= h >> 32;
+	}
+	for (word = 0; len; len--)
+		word = word << 8 | (unsigned char)*s++;
+	h = (h ^ word) * HASH_GOLDEN;
 	return (uint32_t)(h ^ h >> 32);
 }
 

@@ -157,14 +157,31 @@ static char *escape(char *at, unsigned char c)
 	return at;
 }
 
+/* Returns whether JSON escapes none of eight characters: none is below 0x20, a quote or a backslash. */
+static inline bool is_plain(uint64_t eight)
+{
+	const uint64_t each = UINT64_MAX / 255, high = each * 0x80;
+	uint64_t quote = eight ^ each * '"', backslash = eight ^ each * '\\';
+	/* x - n borrows from the highest bit of a byte below n. A borrow may also reach the next byte, which then only seems to be special.
+	 */
+	return !(((eight - each * 0x20) & ~eight & high) | ((quote - each) & ~quote & high) | ((backslash - each) & ~backslash & high));
+}
+
 /* Appends a JSON string. */
 static void put_text(struct bytes *out, const char *s)
 {
-	size_t n = strlen(s);
+	size_t n = strlen(s), i = 0;
 	char *at = room(out, n * 6 + 4); /* the longest escape has six characters */
 	*at++ = '"';
-	for (size_t i = 0; i < n; i++) {
-		unsigned char c = (unsigned char)s[i];
+	while (i < n) {
+		uint64_t eight;
+		if (n - i >= sizeof eight && (memcpy(&eight, s + i, sizeof eight), is_plain(eight))) {
+			memcpy(at, &eight, sizeof eight);
+			at += sizeof eight;
+			i += sizeof eight;
+			continue;
+		}
+		unsigned char c = (unsigned char)s[i++];
 		if (c < 0x20 || c == '"' || c == '\\')
 			at = escape(at, c);
 		else

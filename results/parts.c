@@ -302,31 +302,47 @@ static const char *cause_text(struct run_result *r, struct sbuf *text, const str
 	return result_text(r, sbuf_text(text));
 }
 
-static const char *detail_text(struct run_result *r, struct sbuf *text, const struct part *what)
+/* work: room for the literal and its numbers. */
+static const char *detail_text(struct run_result *r, char *work, const struct part *what)
 {
-	const char *from = what->detail, *at = from;
-	if (!from)
+	char *at = work;
+	if (!what->detail)
 		return NULL;
-	sbuf_clear(text);
-	for (int k = 0; *at; at++)
-		if (*at == '%' && k < 3) {
-			sbuf_add(text, from, (size_t)(at - from));
-			put_decimal(text, what->value[k++]);
-			from = at + 1;
-		}
-	sbuf_add(text, from, (size_t)(at - from));
-	return result_text(r, sbuf_text(text));
+	int k = 0;
+	for (const char *c = what->detail; *c; c++)
+		if (*c == '%' && k < 3)
+			at += num_put_int(at, what->value[k++]);
+		else
+			*at++ = *c;
+	*at = '\0';
+	return result_text(r, work);
+}
+
+/* Returns room for any detail of the log. The caller frees it. */
+static char *room_for_details(const struct partlog *p)
+{
+	size_t longest = 0;
+	const char *last = NULL;
+	for (uint32_t i = 0; i < p->n_whats; i++) {
+		const char *detail = p->what[i].detail;
+		size_t n = detail && detail != last ? strlen(detail) : 0;
+		longest = n > longest ? n : longest;
+		last = detail;
+	}
+	return mem_alloc(longest + 3 * NUM_INT_MAX + 1);
 }
 
 static void make_texts(struct partlog *p, struct run_result *r, partlog_name name, void *ctx)
 {
 	struct sbuf work = { 0 };
+	char *room = room_for_details(p);
 	p->text = mem_alloc((p->n_whats + 1) * sizeof *p->text);
 	for (uint32_t i = 0; i < p->n_whats; i++) {
 		const struct part *what = &p->what[i];
-		p->text[i] = (struct texts){ part_word(what->kind), cause_text(r, &work, what, name, ctx), detail_text(r, &work, what) };
+		p->text[i] = (struct texts){ part_word(what->kind), cause_text(r, &work, what, name, ctx), detail_text(r, room, what) };
 	}
 	sbuf_free(&work);
+	mem_free(room);
 }
 
 /* Ends open parts, counts the rows of each subject that are not empty in last[], and turns the counts into positions. Returns the number of

@@ -438,6 +438,7 @@ void explain_begin(struct orr_serve *w)
 		return;
 	struct explain *x = w->explain = mem_zalloc(1, sizeof *x);
 	x->log = partlog_new("request", (size_t)w->config->max_rows * ROWS_PER_REQUEST);
+	times_begin(x);
 	x->on = mem_zalloc((size_t)w->n_replicas + 1, sizeof *x->on);
 	x->unrouted.base = SPENT_UNROUTED;
 	x->unrouted.n_classes = SPENT_TRANSFER - SPENT_UNROUTED;

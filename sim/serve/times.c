@@ -97,14 +97,24 @@ void times_leave_line(struct times *t)
 	t->class = SPENT_UNNAMED;
 }
 
-static struct part part_of(const struct explain *x, const struct times *t, unsigned class)
+void times_begin(struct explain *x)
 {
+	for (unsigned k = 0; k < SPENT_CLASSES; k++)
+		x->part[k] = partlog_index(x->log, &parts[k]);
+}
+
+/* Returns the index of the part of a class in the log. */
+static uint32_t part_of(const struct explain *x, const struct times *t, unsigned class)
+{
+	bool is_preempted = t->is_evicted && t->phase == PHASE_WAIT && class != SPENT_NO_REPLICA;
+	if (!is_preempted && class != SPENT_MEMORY && !(class >= SPENT_LIMIT && class < SPENT_LIMIT + LIMITS))
+		return x->part[class];
 	struct part part = class == SPENT_MEMORY && t->replica != NONE ? x->on[t->replica].memory : parts[class];
 	if (class >= SPENT_LIMIT && class < SPENT_LIMIT + LIMITS)
 		part = (struct part){ .kind = PART_HELD, .cause = x->limit[class - SPENT_LIMIT], .number = PART_ALONE };
-	if (t->is_evicted && t->phase == PHASE_WAIT && class != SPENT_NO_REPLICA)
+	if (is_preempted)
 		part.kind = PART_PREEMPTED;
-	return part;
+	return partlog_index(x->log, &part);
 }
 
 /* --check: the classes divide the phase, which starts where the last one ended. */
@@ -133,8 +143,8 @@ void times_end_phase(struct orr_serve *w, const struct req *q, struct times *t, 
 	int64_t at = t->from_ns;
 	for (; t->used; t->used &= t->used - 1) {
 		unsigned k = (unsigned)__builtin_ctzll(t->used);
-		struct part part = part_of(x, t, k);
-		partlog_add(x->log, q->number, at, at + t->ns[k % SLOTS], &part);
+		if (t->ns[k % SLOTS])
+			partlog_add_known(x->log, q->number, at, at + t->ns[k % SLOTS], part_of(x, t, k));
 		at += t->ns[k % SLOTS];
 		t->ns[k % SLOTS] = 0;
 	}

@@ -101,9 +101,10 @@ struct explain {
 	struct partlog *log;
 	struct times *of; /* by request slot */
 	uint32_t cap_of;
-	struct replica_times *on;  /* by replica */
-	struct line unrouted;      /* requests that the policy has not routed */
-	const char *limit[LIMITS]; /* reasons of the policy */
+	struct replica_times *on;     /* by replica */
+	uint32_t part[SPENT_CLASSES]; /* indexes in the log of the parts that do not depend on the replica or the policy */
+	struct line unrouted;         /* requests that the policy has not routed */
+	const char *limit[LIMITS];    /* reasons of the policy */
 };
 
 enum { ROWS_PER_REQUEST = 8 }; /* rows of parts that are kept, per row of requests */
@@ -126,6 +127,9 @@ static inline void times_count(struct times *t, unsigned class, int64_t ns)
 	t->ns[class % SLOTS] += ns;
 	t->used |= 1ull << class;
 }
+
+/* Sets explain.part. */
+void times_begin(struct explain *x);
 
 void line_advance(struct line *l, int64_t t);
 /* Sets the class of the line from t on. */

@@ -305,6 +305,36 @@ static void forms(void)
 	result_free(r);
 }
 
+/* Each ASCII character at each place of a word of eight characters. */
+static void characters(void)
+{
+	enum { PLACES = 17, CHARACTERS = 127 };
+	static char text[CHARACTERS * PLACES][PLACES + 1];
+	char path[] = "/tmp/orrery-parts-XXXXXX";
+	struct orr_error err = { 0 };
+	struct run_result *r = result_new(), *back = NULL;
+	struct partlog *p = partlog_new("job", 10000);
+	for (uint32_t i = 0; i < CHARACTERS * PLACES; i++) {
+		memset(text[i], 'x', PLACES);
+		text[i][i % PLACES] = (char)(1 + i / PLACES);
+		partlog_add(p, i, 0, minute, &(struct part){ PART_HELD, text[i], PART_ALONE, NULL, { 0 } });
+	}
+	partlog_finish(p, r, 0, NULL, NULL);
+	r->label = mem_strdup("a"), r->hash = mem_strdup("h");
+	close(mkstemp(path));
+	struct store *s = store_open(path, NULL, &err);
+	bool is_read = s && !store_write(s, r, &err) && !store_read(s, "h", "a", &back, &err) && back;
+	size_t right = 0;
+	for (size_t i = 0; is_read && i < back->n_parts; i++)
+		right += back->parts[i].cause && !strcmp(back->parts[i].cause, text[i]);
+	ok(right == CHARACTERS * PLACES, "texts with each character at each place are stored and read (%zu of %d)", right,
+		CHARACTERS * PLACES);
+	store_close(s, NULL);
+	unlink(path);
+	result_free(back);
+	result_free(r);
+}
+
 /* A list has the greatest unit that fits all its times. */
 static void units(void)
 {
@@ -402,6 +432,7 @@ int main(void)
 	stored();
 	lists();
 	forms();
+	characters();
 	units();
 	return done();
 }
