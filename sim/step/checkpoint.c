@@ -45,6 +45,7 @@ void checkpoint_free(struct orr_step *s)
 	if (!c)
 		return;
 	mem_free(c->time);
+	mem_free(c->flow);
 	mem_free(c->skip);
 	mem_free(c->mark_total);
 	mem_free(c->usage);
@@ -79,37 +80,96 @@ static void write_ended(struct orr_step *s)
 {
 	struct checkpoint *c = s->checkpoint;
 	c->is_writing = false;
-	c->calm_s = s->now_s;
+	c->changed_s = s->now_s;
 	c->time[c->n_written++].write_s = s->now_s - c->write_from_s;
+}
+
+static void add_timer(struct orr_step *s)
+{
+	struct checkpoint *c = s->checkpoint;
+	if (isfinite(c->write_until_s)) /* else it never ends: exec_stuck() */
+		timer_add_checkpoint(s, c->write_until_s, TIMER_WRITE + c->timers);
 }
 
 static void write_start(struct orr_step *s)
 {
 	struct checkpoint *c = s->checkpoint;
 	c->is_writing = true;
-	c->write_from_s = s->now_s;
-	if (c->in_network)
-		c->flows_left = storage_write(s);
-	else if (isinf(c->alone_s))
-		c->flows_left = 1; /* never ends: exec_stuck() */
-	else
-		timer_add_checkpoint(s, s->now_s + c->alone_s, TIMER_WRITE);
+	c->write_from_s = c->changed_s = s->now_s;
+	if (c->in_network) {
+		storage_write(s);
+		c->flows_left = c->n_flows;
+		return;
+	}
+	c->write_until_s = s->now_s + c->alone_s;
+	add_timer(s);
 }
 
-void checkpoint_flow_ended(struct orr_step *s)
+void checkpoint_flow_ended(struct orr_step *s, uint32_t flow)
 {
-	if (!--s->checkpoint->flows_left)
+	struct checkpoint *c = s->checkpoint;
+	c->flow[flow].slot = NONE;
+	c->changed_s = s->now_s;
+	if (!--c->flows_left)
 		write_ended(s);
 }
 
 void checkpoint_timer(struct orr_step *s, uint32_t what)
 {
-	if (what == TIMER_WRITE) {
+	struct checkpoint *c = s->checkpoint;
+	if (what == TIMER_SNAPSHOT) {
+		write_start(s);
+		c->state = PAUSE_OVER;
+	} else if (what == TIMER_WRITE + c->timers) {
 		write_ended(s);
+	}
+}
+
+void checkpoint_row(struct orr_step *s)
+{
+	struct checkpoint *c = s->checkpoint;
+	for (uint32_t i = 0; c && c->is_writing && i < c->n_flows; i++)
+		if (c->flow[i].slot != NONE)
+			c->flow[i].left[(s->n_rows - 1) % (STEP_MAX_PERIOD + 1)] = storage_left(s, c->flow[i].slot);
+}
+
+/* Returns the bytes of a flow that one period before row n takes. */
+static double taken(const struct writing *x, uint64_t n, uint32_t period)
+{
+	return x->left[(n - 1 - period) % (STEP_MAX_PERIOD + 1)] - x->left[(n - 1) % (STEP_MAX_PERIOD + 1)];
+}
+
+/* Returns the number of periods before the one in which the write, or one of its flows, ends. */
+static double periods_of_write(const struct orr_step *s, uint64_t n, uint32_t period, double period_s)
+{
+	const struct checkpoint *c = s->checkpoint;
+	double periods = INFINITY;
+	if (!c->is_writing)
+		return periods;
+	if (!c->in_network)
+		return floor((c->write_until_s - s->now_s) / period_s) - 1;
+	for (uint32_t i = 0; i < c->n_flows; i++)
+		if (c->flow[i].slot != NONE && taken(&c->flow[i], n, period) > 0)
+			periods = fmin(periods, floor(storage_left(s, c->flow[i].slot) / taken(&c->flow[i], n, period)) - 1);
+	return periods;
+}
+
+/* Moves a write on by `times` periods. */
+static void write_on(struct orr_step *s, uint64_t n, uint32_t period, double times, double time_s)
+{
+	struct checkpoint *c = s->checkpoint;
+	if (!c->is_writing)
+		return;
+	c->write_from_s -= time_s;
+	if (!c->in_network) {
+		c->write_until_s -= time_s;
+		c->timers++;
+		add_timer(s);
 		return;
 	}
-	write_start(s);
-	s->checkpoint->state = PAUSE_OVER;
+	for (uint32_t i = 0; i < c->n_flows; i++)
+		if (c->flow[i].slot != NONE)
+			storage_shorten(s, c->flow[i].slot, taken(&c->flow[i], n, period) * times);
 }
 
 /* ---- the pause ---- */
@@ -204,13 +264,16 @@ void checkpoint_skip(struct orr_step *s, uint32_t period)
 	uint64_t n = s->n_rows, wanted = s->wanted + c->skipped_n, built = s->built + c->skipped_n;
 	uint64_t next = built + (c->every - (built + 1) % c->every) % c->every, target = next < wanted ? next : wanted;
 	uint64_t count = target > built ? (target - built) / period * period : 0;
-	if (!count || c->gate > c->is_over || s->use)
+	double period_s = s->row[n - 1].end_s - s->row[n - 1 - period].end_s;
+	double times = fmin((double)(count / period), periods_of_write(s, n, period, period_s)), time_s = period_s * times;
+	if (!(times >= 1) || c->gate > c->is_over || s->use)
 		return;
 	s->used |= STEP_USED_STEADY_STATE;
 	if (is_exact(s))
 		return;
-	double times = (double)(count / period), time_s = (s->row[n - 1].end_s - s->row[n - 1 - period].end_s) * times;
+	count = (uint64_t)times * period;
 	add_usage(s, n, period, times);
+	write_on(s, n, period, times, time_s);
 	path_skip(s, n, period, count);
 	MEM_GROW(c->skip, c->n_skips, c->cap_skips);
 	c->skip[c->n_skips++] = (struct skip){ n, count, period, time_s };

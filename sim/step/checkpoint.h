@@ -28,6 +28,12 @@ struct skip {
 	double time_s;
 };
 
+/* A flow of the write in progress. */
+struct writing {
+	uint32_t slot;                    /* in going[]; NONE: it has ended */
+	double left[STEP_MAX_PERIOD + 1]; /* bytes left at the end of iteration k, [k % (STEP_MAX_PERIOD + 1)] */
+};
+
 struct checkpoint {
 	uint64_t every;
 	double bytes, snapshot_s, alone_s; /* alone_s: time of a write that no other flow disturbs */
@@ -41,8 +47,11 @@ struct checkpoint {
 	uint64_t gate, is_over; /* number + 1 of the last iteration that was built with a checkpoint; that ended; 0: none */
 	/* The write. */
 	bool is_writing;
-	uint32_t flows_left;
-	double write_from_s, calm_s; /* begin of the last write; end of the last write that has ended */
+	struct writing *flow;
+	uint32_t n_flows, cap_flows, flows_left;
+	uint32_t timers;                    /* number of timers that skips have replaced */
+	double write_from_s, write_until_s; /* begin of the last write; its end, if it is no flows */
+	double changed_s;                   /* last time at which a write or one of its flows began or ended */
 	/* By checkpoint. */
 	struct checkpoint_time *time;
 	size_t n, cap, n_written;
@@ -60,7 +69,10 @@ struct checkpoint {
 /* Reads the options and adds the links. Returns the code of s->error. */
 int storage_begin(struct orr_step *s);
 double storage_alone_s(struct orr_step *s); /* INFINITY: a link has zero capacity */
-uint32_t storage_write(struct orr_step *s); /* starts the flows of a write and returns their number */
+void storage_write(struct orr_step *s);     /* starts the flows of a write: checkpoint.flow */
+double storage_left(const struct orr_step *s, uint32_t slot);
+/* Reduces the bytes that a flow has left. */
+void storage_shorten(struct orr_step *s, uint32_t slot, double bytes);
 
 /* ---- checkpoint.c ---- */
 /* After create(): makes s->checkpoint if a checkpoint is due within the run. Returns the code of s->error. */
@@ -72,11 +84,13 @@ void checkpoint_built(struct orr_step *s, struct iteration *k);
 void checkpoint_due(struct orr_step *s, struct iteration *k, uint32_t i);
 /* Continues the pause; returns whether it is over. */
 bool checkpoint_proceed(struct orr_step *s);
-void checkpoint_flow_ended(struct orr_step *s);
+void checkpoint_flow_ended(struct orr_step *s, uint32_t flow);
 void checkpoint_timer(struct orr_step *s, uint32_t what);
 /* The iteration that ended with the pause has its row. Returns whether the run may stop, because all later iterations repeat. */
 bool checkpoint_over(struct orr_step *s);
-/* Skips iterations that repeat with this period, up to the next checkpoint. */
+/* Notes the bytes left of a write. Called at the end of each iteration. */
+void checkpoint_row(struct orr_step *s);
+/* Skips iterations that repeat with this period, up to the next checkpoint or the end of a flow of a write. */
 void checkpoint_skip(struct orr_step *s, uint32_t period);
 
 /* ---- checkpoint_result.c ---- */

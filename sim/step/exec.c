@@ -218,6 +218,7 @@ static void iteration_over(struct orr_step *s, struct iteration *k, uint32_t i)
 {
 	row_add(s, k);
 	path_iteration(s, k, i);
+	checkpoint_row(s);
 	s->is_stopped = s->is_stopped || (s->config->stop && s->config->stop(s->config->hook_ctx, s->now_s)) || steady(s);
 }
 

@@ -138,12 +138,6 @@ static void set_steps_left(const struct coll_plan *p, struct instance *x, uint64
 	x->repeat_left = (uint32_t)(p->n_phases == 1 ? steps - (x->rounds_left - 1) * repeat : steps);
 }
 
-/* Returns the tag of a flow: the run (together.c) and the slot in going[]. */
-static uint64_t flow_tag(const struct orr_step *s, uint32_t slot)
-{
-	return (uint64_t)s->member << 32 | slot;
-}
-
 static uint32_t going_add(struct wire *w, struct iteration *k, uint32_t i)
 {
 	uint32_t slot = w->free_going;
@@ -157,7 +151,7 @@ static uint32_t going_add(struct wire *w, struct iteration *k, uint32_t i)
 	return slot;
 }
 
-void flow_start(struct orr_step *s, struct iteration *k, uint32_t i, const struct phase_flow *f, double bytes, double passed_s)
+uint32_t flow_start(struct orr_step *s, struct iteration *k, uint32_t i, const struct phase_flow *f, double bytes, double passed_s)
 {
 	struct wire *w = s->wire;
 	for (uint32_t h = 0; h < f->n; h++) {
@@ -172,8 +166,9 @@ void flow_start(struct orr_step *s, struct iteration *k, uint32_t i, const struc
 	w->going[slot].from = f->from;
 	w->going[slot].to = f->to;
 	w->going[slot].key = f->key;
-	flownet_start(w->net, bytes, f->more_latency_s - passed_s, f->hop, f->n, flow_tag(s, slot));
+	w->going[slot].handle = flownet_start(w->net, bytes, f->more_latency_s - passed_s, f->hop, f->n, flow_tag(s, slot));
 	s->flows++;
+	return slot;
 }
 
 bool leap_start(struct orr_step *s, struct iteration *k, uint32_t i)

@@ -29,14 +29,14 @@ static bool repeats(const struct orr_step *s, size_t n, uint32_t period)
 {
 	/* Requires three equal periods. Excludes the first iteration, which includes the start-up, and a warm-up of compression. */
 	const struct checkpoint *c = s->checkpoint;
-	if (n < 3u * period + 2 + compression_settles(&s->compression) || (c && (c->is_writing || n < c->since + 3u * period + 2)))
+	if (n < 3u * period + 2 + compression_settles(&s->compression) || (c && n < c->since + 3u * period + 2))
 		return false;
 	double scale = fabs(duration(s, n - 1)) + 1e-12;
 	for (size_t j = 0; j < 2u * period; j++)
 		if (fabs(duration(s, n - 1 - j) - duration(s, n - 1 - j - period)) > same_duration * scale ||
 			!has_moved(s, n - 1 - j, period))
 			return false;
-	return s->row[n - 1 - 3 * period].end_s >= fmax(wire_calm_s(s), c ? c->calm_s : 0);
+	return s->row[n - 1 - 3 * period].end_s >= fmax(wire_calm_s(s), c ? c->changed_s : 0);
 }
 
 bool steady(struct orr_step *s)

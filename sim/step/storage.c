@@ -218,24 +218,49 @@ static bool is_first(const struct wire *w, uint32_t i)
 	return true;
 }
 
-uint32_t storage_write(struct orr_step *s)
+static void part_flow(const struct orr_step *s, uint32_t class, double bytes, struct phase_flow *out)
+{
+	struct sent_class c = { .flow_class = class, .bytes = bytes, .hop_s = NAN };
+	class_flow(s, &c, out);
+}
+
+void storage_write(struct orr_step *s)
 {
 	const struct wire *w = s->wire;
+	struct checkpoint *c = s->checkpoint;
 	struct phase_flow f;
-	uint32_t n = 0;
+	c->n_flows = 0;
 	for (uint32_t i = 0; i < w->n_stored; i++) {
-		if (!s->is_merged) {
+		if (!s->is_merged)
 			stored_flow(s, i, &f);
-		} else if (is_first(w, i)) {
-			struct sent_class c = {
-				.flow_class = quotient_class(w->quotient, w->stored[i].flow), .bytes = w->stored[i].bytes, .hop_s = NAN
-			};
-			class_flow(s, &c, &f);
-		} else {
+		else if (is_first(w, i))
+			part_flow(s, quotient_class(w->quotient, w->stored[i].flow), w->stored[i].bytes, &f);
+		else
 			continue;
-		}
-		flow_start(s, NULL, 0, &f, f.bytes, 0);
-		n++;
+		MEM_GROW(c->flow, c->n_flows, c->cap_flows);
+		c->flow[c->n_flows] = (struct writing){ .slot = NONE };
+		c->flow[c->n_flows].slot = flow_start(s, NULL, c->n_flows, &f, f.bytes, 0);
+		c->n_flows++;
 	}
-	return n;
+}
+
+double storage_left(const struct orr_step *s, uint32_t slot)
+{
+	return flownet_left(s->wire->net, s->wire->going[slot].handle);
+}
+
+void storage_shorten(struct orr_step *s, uint32_t slot, double bytes)
+{
+	struct wire *w = s->wire;
+	struct going *g = &w->going[slot];
+	struct phase_flow f;
+	double left = storage_left(s, slot) - bytes;
+	if (g->from == FROM_STORED)
+		stored_flow(s, (uint32_t)g->key, &f);
+	else
+		part_flow(s, (uint32_t)g->key, left, &f);
+	for (uint32_t h = 0; h < f.n; h++)
+		w->offered -= bytes * f.hop[h].load;
+	flownet_cancel(w->net, g->handle);
+	g->handle = flownet_start(w->net, left, f.more_latency_s - f.latency_s, f.hop, f.n, flow_tag(s, slot));
 }

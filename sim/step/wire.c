@@ -205,7 +205,7 @@ void wire_deliver(struct orr_step *s, uint64_t tag)
 	w->free_going = slot;
 	flow_gone(s, &g);
 	if (!g.of) {
-		checkpoint_flow_ended(s);
+		checkpoint_flow_ended(s, g.instance);
 		return;
 	}
 	struct instance *x = &g.of->instance[g.instance];

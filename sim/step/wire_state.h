@@ -114,6 +114,12 @@ static inline double send_fill_s(const struct plan *plan, const struct coll_send
 	return (is_first ? shape->fill_s : 0) + (shape->messages ? shape->messages->start_s : 0);
 }
 
+/* Returns the tag of a flow: the run (together.c) and the slot in going[]. */
+static inline uint64_t flow_tag(const struct orr_step *s, uint32_t slot)
+{
+	return (uint64_t)s->member << 32 | slot;
+}
+
 /* ---- storage.c ---- */
 /* Returns the route of a flow of a checkpoint. */
 uint32_t stored_route(const struct wire *w, uint32_t i, uint32_t out[2]);
@@ -161,8 +167,9 @@ void phase_flow_at(const struct orr_step *s, const struct iteration *k, const st
 double phase_alone(const struct orr_step *s, const struct iteration *k, const struct instance *x, double until_s, double *left);
 
 /* ---- leap.c ---- */
-/* Starts a flow with this many bytes left, after passed_s of its latency. Breaks the leaps over its links. */
-void flow_start(struct orr_step *s, struct iteration *k, uint32_t i, const struct phase_flow *f, double bytes, double passed_s);
+/* Starts a flow with this many bytes left, after passed_s of its latency. Breaks the leaps over its links.
+ * Returns its slot in going[]. */
+uint32_t flow_start(struct orr_step *s, struct iteration *k, uint32_t i, const struct phase_flow *f, double bytes, double passed_s);
 /* Starts all remaining repeats of the instance's phase as one leap. Returns false if no leap is possible; the caller then starts the
  * flows one by one. */
 bool leap_start(struct orr_step *s, struct iteration *k, uint32_t i);

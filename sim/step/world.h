@@ -24,6 +24,7 @@ struct going {
 	uint32_t instance, next_free;
 	uint32_t from, to; /* endpoints of a flow; from NONE: a class of flows; FROM_STORED: a flow of a checkpoint */
 	uint64_t key;
+	uint32_t handle; /* of the flow */
 };
 
 struct timer {
