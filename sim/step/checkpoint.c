@@ -25,7 +25,6 @@ int checkpoint_new(struct orr_step *s)
 	struct checkpoint *c = s->checkpoint = mem_zalloc(1, sizeof *c);
 	c->every = every;
 	c->bytes = s->facts.params * orr_arg_real(o, "checkpoint_bytes");
-	c->is_async = !strcmp(orr_arg_text(o, "checkpoint_mode"), "async");
 	if (storage_begin(s))
 		return s->error.code;
 	if (every > s->wanted) { /* checked, and without effect */

@@ -109,7 +109,7 @@ static int load(struct scenario *s, struct step_state *t, struct orr_error *err)
 		if (!(t->cost[i] = cost_new(t->dnn, t->set.device[i], &options, err)))
 			return ORR_EINPUT;
 	}
-	return rc;
+	return rc ? rc : storage_check(t->set.options, s->cluster, (const struct device *const *)t->set.device, err);
 }
 
 /* Keys that only execution traces have. */

@@ -100,7 +100,7 @@ static void put_steady_state(const struct step_result *s, struct run_result *r)
 	if (s->checkpoints.n && simulated < all)
 		snprintf(text, sizeof text, "%llu of %llu iterations simulated, the others repeat%s", simulated, all,
 			s->period ? "" : " between checkpoints");
-	else if (s->period)
+	else if (s->period && !s->checkpoints.n)
 		snprintf(text, sizeof text, "steady state after %llu of %llu iterations (period %u)", simulated, all, s->period);
 	else
 		snprintf(text, sizeof text, "all %llu iterations simulated", all);

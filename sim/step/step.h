@@ -179,6 +179,9 @@ struct step_config {
 extern const struct orr_param step_options[];
 bool step_draws(const struct orr_args *options); /* whether times are drawn at random: stragglers, jitter, contention */
 
+/* Checks the options of checkpoints. storage.c */
+int storage_check(const struct orr_args *options, const struct cluster *c, const struct device *const *device, struct orr_error *err);
+
 /* Runs a policy; label names it in messages. The error's code gives the cause: ORR_EINPUT for the model, cluster or options,
  * ORR_EFAIL for the policy. */
 int step_run(const struct step_config *c, const struct orr_policy *policy, const struct orr_args *policy_args, const char *label,

@@ -9,15 +9,52 @@
 
 /* ---- options ---- */
 
-static bool rate(struct orr_step *s, const char *name, const char *because, double *out)
+static int rate(const struct orr_args *o, const char *name, const char *because, double *out, struct orr_error *err)
 {
-	const char *text = orr_arg_text(s->config->options, name);
+	const char *text = orr_arg_text(o, name);
 	*out = 0;
 	if (topo_rate(text, strlen(text), out) && *out > 0 && isfinite(*out))
-		return true;
-	orr_fail(&s->error, ORR_EINPUT, "step.%s: expected a rate such as 100GBps (bytes) or 800Gbps (bits)%s, found \"%.60s\"", name,
+		return ORR_OK;
+	return orr_fail(err, ORR_EINPUT, "step.%s: expected a rate such as 100GBps (bytes) or 800Gbps (bits)%s, found \"%.60s\"", name,
 		because, text);
-	return false;
+}
+
+static bool is_dedicated(const struct orr_args *o)
+{
+	return !strcmp(orr_arg_text(o, "storage_network"), "dedicated");
+}
+
+static bool is_async(const struct orr_args *o)
+{
+	return !strcmp(orr_arg_text(o, "checkpoint_mode"), "async");
+}
+
+/* Returns the rate of the copy from a device to host memory; 0: unknown. */
+static double snapshot_Bps(const struct orr_args *o, const struct device *d)
+{
+	double given;
+	return !*orr_arg_text(o, "snapshot_bw") ? d->pcie_Bps : rate(o, "snapshot_bw", "", &given, NULL) ? 0 : given;
+}
+
+int storage_check(const struct orr_args *o, const struct cluster *c, const struct device *const *device, struct orr_error *err)
+{
+	double Bps;
+	int64_t nodes = orr_arg_int(o, "checkpoint_nodes");
+	if (!orr_arg_int(o, "checkpoint_every"))
+		return ORR_OK;
+	if (nodes > c->n_nodes)
+		return orr_fail(err, ORR_EINPUT, "step.checkpoint_nodes: expected at most the %u nodes of the cluster, found %lld",
+			c->n_nodes, (long long)nodes);
+	if (rate(o, "storage_bw", ", because step.checkpoint_every is set", &Bps, err) ||
+		(is_dedicated(o) && rate(o, "storage_nic_bw", ", because step.storage_network is dedicated", &Bps, err)) ||
+		(*orr_arg_text(o, "snapshot_bw") && rate(o, "snapshot_bw", "", &Bps, err)))
+		return err->code;
+	for (uint32_t t = 0; t < c->n_types && is_async(o); t++)
+		if (device[t] && !(snapshot_Bps(o, device[t]) > 0))
+			return orr_fail(err, ORR_EINPUT,
+				"step.snapshot_bw: the PCIe rate of device %.60s is unknown: expected a rate such as 25GBps",
+				device[t]->name);
+	return ORR_OK;
 }
 
 /* ---- shares of the devices ---- */
@@ -28,9 +65,6 @@ static int share(struct orr_step *s, double *bytes)
 {
 	uint32_t nodes = (uint32_t)orr_arg_int(s->config->options, "checkpoint_nodes"), n = s->first_function;
 	double sum = 0;
-	if (nodes > s->facts.nodes)
-		return orr_fail(&s->error, ORR_EINPUT, "step.checkpoint_nodes: expected at most the %u nodes of the cluster, found %u",
-			s->facts.nodes, nodes);
 	for (int is_equal = 0; is_equal < 2 && !(sum > 0); is_equal++)
 		for (uint32_t d = 0; d < n; d++) {
 			const struct device_state *x = &s->device[d];
@@ -50,21 +84,12 @@ static int share(struct orr_step *s, double *bytes)
 }
 
 /* Computes the longest copy of a GPU's share to host memory. State in host memory is not copied. */
-static int find_snapshot(struct orr_step *s, const double *bytes)
+static void find_snapshot(struct orr_step *s, const double *bytes)
 {
-	bool is_given = *orr_arg_text(s->config->options, "snapshot_bw");
-	double given;
-	if (is_given && !rate(s, "snapshot_bw", "", &given))
-		return s->error.code;
 	for (uint32_t d = 0; d < s->facts.gpus; d++) {
-		const struct device *x = s->config->device[s->type_of[d]];
-		double Bps = is_given ? given : x->pcie_Bps;
-		if (!(Bps > 0))
-			return orr_fail(&s->error, ORR_EINPUT,
-				"step.snapshot_bw: the PCIe rate of device %.60s is unknown: expected a rate such as 25GBps", x->name);
+		double Bps = snapshot_Bps(s->config->options, s->config->device[s->type_of[d]]);
 		s->checkpoint->snapshot_s = fmax(s->checkpoint->snapshot_s, bytes[d] / Bps);
 	}
-	return ORR_OK;
 }
 
 /* ---- links ---- */
@@ -80,15 +105,15 @@ static void add_flow(struct wire *w, uint32_t *flow_of, uint32_t out, double byt
 }
 
 /* One flow for each NIC. Devices without NIC share a flow that only the storage limits. */
-static int make_flows(struct orr_step *s, const double *bytes)
+static void make_flows(struct orr_step *s, const double *bytes)
 {
 	struct wire *w = s->wire;
-	bool is_dedicated = !strcmp(orr_arg_text(s->config->options, "storage_network"), "dedicated");
-	double storage_Bps, nic_Bps = 0;
-	if (!rate(s, "storage_bw", ", because step.checkpoint_every is set", &storage_Bps) ||
-		(is_dedicated && !rate(s, "storage_nic_bw", ", because step.storage_network is dedicated", &nic_Bps)))
-		return s->error.code;
-	uint32_t count = is_dedicated ? 1 + s->facts.nodes : 1, first = w->n_links, none = first + count;
+	const struct orr_args *o = s->config->options;
+	bool has_nics = s->checkpoint->is_dedicated = is_dedicated(o);
+	double storage_Bps, nic_Bps;
+	rate(o, "storage_bw", "", &storage_Bps, NULL);
+	rate(o, "storage_nic_bw", "", &nic_Bps, NULL);
+	uint32_t count = has_nics ? 1 + s->facts.nodes : 1, first = w->n_links, none = first + count;
 	struct flow_link *link = mem_zalloc(count, sizeof *link);
 	uint32_t *flow_of = mem_alloc((none + 1) * sizeof *flow_of);
 	memset(flow_of, 0xff, (none + 1) * sizeof *flow_of);
@@ -96,7 +121,7 @@ static int make_flows(struct orr_step *s, const double *bytes)
 	for (uint32_t i = 0; i < count; i++)
 		link[i].capacity_Bps = i ? nic_Bps : storage_Bps;
 	for (uint32_t d = 0; d < s->first_function; d++) {
-		uint32_t out = is_dedicated ? first + 1 + s->node_of[d] : topo_nic(s->config->topo, d, true);
+		uint32_t out = has_nics ? first + 1 + s->node_of[d] : topo_nic(s->config->topo, d, true);
 		if (bytes[d] > 0)
 			add_flow(w, flow_of, out == NONE ? none : out, bytes[d]);
 	}
@@ -106,16 +131,20 @@ static int make_flows(struct orr_step *s, const double *bytes)
 	wire_add_links(s, link, count);
 	mem_free(flow_of);
 	mem_free(link);
-	s->checkpoint->is_dedicated = is_dedicated;
-	return ORR_OK;
 }
 
 int storage_begin(struct orr_step *s)
 {
-	struct checkpoint *c = s->checkpoint;
+	const struct step_config *c = s->config;
+	if (storage_check(c->options, c->cluster, c->device, &s->error))
+		return s->error.code;
+	s->checkpoint->is_async = is_async(c->options);
 	double *bytes = mem_alloc((s->first_function + 1) * sizeof *bytes);
-	if (!share(s, bytes) && (!c->is_async || !find_snapshot(s, bytes)))
+	if (!share(s, bytes)) {
+		if (s->checkpoint->is_async)
+			find_snapshot(s, bytes);
 		make_flows(s, bytes);
+	}
 	mem_free(bytes);
 	return s->error.code;
 }
