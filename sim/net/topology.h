@@ -93,6 +93,11 @@ uint32_t topo_route(const struct topo *t, uint32_t src, uint32_t dst, uint64_t k
  * has none. */
 uint32_t topo_nic(const struct topo *t, uint32_t endpoint, bool out);
 
+/* Writes the links from an endpoint over its NIC to the top of the network (racks: the core; leaf-spine: a spine; fat tree: a core
+ * switch; others: the switch of the NIC) and returns their number; 0: its node has no NIC. */
+enum { TOPO_MAX_UP = 3 };
+uint32_t topo_up(const struct topo *t, uint32_t endpoint, uint32_t out[TOPO_MAX_UP]);
+
 /* Return nominal values of the route: the smallest capacity; the sum of latencies. */
 double topo_bandwidth(const struct topo *t, uint32_t src, uint32_t dst);
 double topo_latency(const struct topo *t, uint32_t src, uint32_t dst);

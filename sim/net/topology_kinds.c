@@ -134,6 +134,30 @@ int shape_fat_tree(struct topo *t, const struct cluster *c, const struct orr_arg
 	return ORR_OK;
 }
 
+uint32_t shape_up(const struct topo *t, uint32_t port, uint32_t out[2])
+{
+	const struct topo_shape *s = t->shape;
+	const struct topo_fabric *f = &s->fabric;
+	if (s->kind == KIND_RACKS) {
+		out[0] = f->first + 2 * f->rack[port];
+		return 1;
+	}
+	if (s->kind == KIND_LEAF_SPINE) {
+		/* Without oversubscription the uplinks carry what the NICs send. Unequal numbers of NICs per spine are then left out,
+		 * because they would split classes of equal flows (quotient.h). */
+		if (f->per_leaf % f->spines && t->link[f->first].flow.capacity_Bps * f->spines >= f->per_leaf * s->bw * (1 - 1e-9))
+			return 0;
+		out[0] = f->first + 2 * (leaf_of(t, port) * f->spines + (f->has_rails ? port / s->nics : port) % f->spines);
+		return 1;
+	}
+	if (s->kind != KIND_FAT_TREE)
+		return 0;
+	uint32_t h = f->half, edge = port / h, up = port % h;
+	out[0] = f->first + 2 * (edge * h + up);
+	out[1] = f->second + 2 * ((edge / h * h + up) * h + edge % h);
+	return 2;
+}
+
 int shape_full_mesh(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err)
 {
 	(void)a;

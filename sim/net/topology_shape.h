@@ -87,6 +87,9 @@ uint32_t nic_of_gpu(const struct topo *t, uint32_t gpu);
 
 /* Writes the links between ports s and d of different nodes, NIC links included, and returns their number. h is the flow's hash. */
 uint32_t shape_route(const struct topo *t, uint32_t s, uint32_t d, uint64_t h, uint32_t *out);
+/* Writes the links from the switch of a port up to the top of the network, and returns their number: at most two, 0 without levels.
+ * Where several links lead up, the port's number chooses one. */
+uint32_t shape_up(const struct topo *t, uint32_t port, uint32_t out[2]);
 uint32_t shape_route_torus(const struct topo *t, uint32_t s, uint32_t d, uint32_t *out);
 
 /* ---- the explicit form ---- */

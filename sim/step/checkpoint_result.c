@@ -74,8 +74,9 @@ void checkpoint_result(const struct orr_step *s, struct step_result *out)
 	for (size_t i = 0; i < x->n; i++) {
 		size_t j = simulated(c, i);
 		x->pause_s += c->time[j].pause_s;
-		/* The write of the last checkpoint of the cycle has not ended; it takes the time of the one before the cycle. */
-		if (j >= c->n_written && c->cycle)
+		/* Beside the write of the last checkpoint of the cycle no iteration was simulated; it takes the time of the one before
+		 * the cycle. */
+		if (c->cycle && j + 1 == c->mark + c->cycle)
 			j -= c->cycle;
 		if (j >= c->n_written)
 			continue;

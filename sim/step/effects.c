@@ -125,7 +125,7 @@ static bool may_decay(const struct scenario *s, size_t i, const struct run_resul
 #define CHUNKS "learn.problem=gcn trains on chunks of a graph"
 #define ADAM "the learning rate of adam is learn.adam_lr"
 #define GRAPH "learn.problem=gcn"
-#define NO_NIC_LIMIT "NICs do not limit the writes"
+#define NO_NIC_LIMIT "links to the storage do not limit the writes"
 #define TOO_LATE(name) \
 	{ .key = "step." name, .why = "the run ends before the first checkpoint (step.iterations)", .use = STEP_USED_CHECKPOINT }
 #define NOT_GRAPH "learn.problem is not gcn"
@@ -136,7 +136,7 @@ const struct world_effect step_effects[] = {
 	{ .key = "step.storage_nic_bw", .why = "step.storage_network is not dedicated", .needs = "step.storage_network=dedicated" },
 	{ .key = "step.snapshot_bw", .why = "step.checkpoint_mode is not async", .needs = "step.checkpoint_mode=async" },
 	{ .key = "step.checkpoint_nodes", .why = "these nodes hold all of the state", .use = STEP_USED_SOME_NODES },
-	{ .key = "step.storage_bw", .why = "NICs limit the writes", .use = STEP_USED_STORAGE, .is_unsure = true },
+	{ .key = "step.storage_bw", .why = "links to the storage limit the writes", .use = STEP_USED_STORAGE, .is_unsure = true },
 	{ .key = "step.checkpoint_nodes", .why = NO_NIC_LIMIT, .use = STEP_USED_STORAGE_NIC, .is_unsure = true },
 	{ .key = "step.storage_network", .why = NO_NIC_LIMIT, .use = STEP_USED_STORAGE_NIC, .is_unsure = true },
 	{ .key = "step.storage_nic_bw", .why = NO_NIC_LIMIT, .use = STEP_USED_STORAGE_NIC, .is_unsure = true },

@@ -94,14 +94,15 @@ static void find_snapshot(struct orr_step *s, const double *bytes)
 
 /* ---- links ---- */
 
-static void add_flow(struct wire *w, uint32_t *flow_of, uint32_t out, double bytes)
+static void add_flow(struct wire *w, uint32_t *flow_of, const uint32_t *up, uint32_t n, double bytes)
 {
-	if (flow_of[out] == NONE) {
-		flow_of[out] = w->n_stored;
-		w->stored[w->n_stored++] = (struct stored){ .out = out };
+	uint32_t *flow = &flow_of[n ? up[0] : w->n_links];
+	if (*flow == NONE) {
+		*flow = w->n_stored;
+		w->stored[w->n_stored] = (struct stored){ .n = n };
+		memcpy(w->stored[w->n_stored++].up, up, n * sizeof *up);
 	}
-	struct stored *x = &w->stored[flow_of[out]];
-	x->bytes += bytes;
+	w->stored[*flow].bytes += bytes;
 }
 
 /* One flow for each NIC. Devices without NIC share a flow that only the storage limits. */
@@ -113,22 +114,21 @@ static void make_flows(struct orr_step *s, const double *bytes)
 	double storage_Bps, nic_Bps;
 	rate(o, "storage_bw", "", &storage_Bps, NULL);
 	rate(o, "storage_nic_bw", "", &nic_Bps, NULL);
-	uint32_t count = has_nics ? 1 + s->facts.nodes : 1, first = w->n_links, none = first + count;
+	uint32_t count = has_nics ? 1 + s->facts.nodes : 1, first = w->n_links, up[TOPO_MAX_UP];
 	struct flow_link *link = mem_zalloc(count, sizeof *link);
-	uint32_t *flow_of = mem_alloc((none + 1) * sizeof *flow_of);
-	memset(flow_of, 0xff, (none + 1) * sizeof *flow_of);
-	w->stored = mem_zalloc(s->first_function + 1, sizeof *w->stored);
 	for (uint32_t i = 0; i < count; i++)
 		link[i].capacity_Bps = i ? nic_Bps : storage_Bps;
-	for (uint32_t d = 0; d < s->first_function; d++) {
-		uint32_t out = has_nics ? first + 1 + s->node_of[d] : topo_nic(s->config->topo, d, true);
-		if (bytes[d] > 0)
-			add_flow(w, flow_of, out == NONE ? none : out, bytes[d]);
-	}
-	for (uint32_t i = 0; i < w->n_stored; i++)
-		w->stored[i].out = w->stored[i].out == none ? NONE : w->stored[i].out;
-	w->first_storage = first;
 	wire_add_links(s, link, count);
+	w->first_storage = first;
+	w->stored = mem_zalloc(s->first_function + 1, sizeof *w->stored);
+	uint32_t *flow_of = mem_alloc((w->n_links + 1) * sizeof *flow_of);
+	memset(flow_of, 0xff, (w->n_links + 1) * sizeof *flow_of);
+	for (uint32_t d = 0; d < s->first_function; d++) {
+		if (!(bytes[d] > 0))
+			continue;
+		up[0] = first + 1 + s->node_of[d];
+		add_flow(w, flow_of, up, has_nics ? 1 : topo_up(s->config->topo, d, up), bytes[d]);
+	}
 	mem_free(flow_of);
 	mem_free(link);
 }
@@ -149,47 +149,59 @@ int storage_begin(struct orr_step *s)
 	return s->error.code;
 }
 
-uint32_t stored_route(const struct wire *w, uint32_t i, uint32_t out[2])
+uint32_t stored_route(const struct wire *w, uint32_t i, uint32_t out[TOPO_MAX_UP + 1])
 {
-	uint32_t n = 0;
-	if (w->stored[i].out != NONE)
-		out[n++] = w->stored[i].out;
-	out[n++] = w->first_storage;
-	return n;
+	uint32_t n = w->stored[i].n;
+	memcpy(out, w->stored[i].up, n * sizeof *out);
+	out[n] = w->first_storage;
+	return n + 1;
 }
 
-/* Returns the time of a write with storage of this rate, on NICs of this rate (0: their own). */
-static double write_s(const struct orr_step *s, double storage_Bps, double nic_Bps)
+/* Returns the time until all flows of a net have ended; INFINITY: a link has zero capacity. */
+static double drain(struct flownet *net, uint32_t flows)
 {
-	const struct wire *w = s->wire;
-	uint32_t n = w->n_stored, route[2];
-	struct flow_link *link = mem_zalloc(n + 1, sizeof *link);
-	double next, last = 0;
+	double last = 0;
 	uint64_t tag;
-	link[n].capacity_Bps = storage_Bps;
-	for (uint32_t i = 0; i < n; i++)
-		if (w->stored[i].out != NONE)
-			link[i] = (struct flow_link){ nic_Bps > 0 ? nic_Bps : w->nominal[w->stored[i].out],
-				wire_link_latency(s, w->stored[i].out) };
-	struct flownet *net = flownet_new(link, n + 1, FLOW_MAX_MIN);
-	for (uint32_t i = 0; i < n; i++) {
-		struct flow_hop hop[2] = { { i, 1 }, { n, 1 } };
-		uint32_t hops = stored_route(w, i, route);
-		flownet_start(net, w->stored[i].bytes, 0, hop + 2 - hops, hops, i);
-	}
-	for (uint32_t left = n; left && !isinf(last);) {
-		next = flownet_next(net);
-		if (isinf(next)) {
-			last = INFINITY; /* a link has zero capacity */
-			break;
-		}
+	while (flows) {
+		double next = flownet_next(net);
+		if (isinf(next))
+			return INFINITY;
 		flownet_advance(net, next);
 		while (flownet_pop(net, &tag, &last))
-			left--;
+			flows--;
 	}
+	return last;
+}
+
+/* Returns the time of a write with storage of this rate, over links of this rate (0: their own). */
+static double write_s(const struct orr_step *s, double storage_Bps, double link_Bps)
+{
+	const struct wire *w = s->wire;
+	uint32_t route[TOPO_MAX_UP + 1], n_links = 0, *here = mem_alloc((w->n_links + 1) * sizeof *here);
+	struct flow_link *link = mem_alloc(((TOPO_MAX_UP + 1) * (size_t)w->n_stored + 1) * sizeof *link);
+	struct flow_hop hop[TOPO_MAX_UP + 1];
+	memset(here, 0xff, (w->n_links + 1) * sizeof *here);
+	for (uint32_t i = 0; i < w->n_stored; i++)
+		for (uint32_t h = 0, n = stored_route(w, i, route); h < n; h++) {
+			uint32_t l = route[h];
+			if (here[l] != NONE)
+				continue;
+			here[l] = n_links;
+			double Bps = l == w->first_storage ? storage_Bps : link_Bps > 0 ? link_Bps : w->nominal[l];
+			link[n_links++] = (struct flow_link){ Bps, wire_link_latency(s, l) };
+		}
+	struct flownet *net = flownet_new(link, n_links, FLOW_MAX_MIN);
+	for (uint32_t i = 0; i < w->n_stored; i++) {
+		uint32_t n = stored_route(w, i, route);
+		for (uint32_t h = 0; h < n; h++)
+			hop[h] = (struct flow_hop){ here[route[h]], 1 };
+		flownet_start(net, w->stored[i].bytes, 0, hop, n, i);
+	}
+	double time = drain(net, w->n_stored);
 	flownet_free(net);
 	mem_free(link);
-	return last;
+	mem_free(here);
+	return time;
 }
 
 double storage_alone_s(struct orr_step *s)
@@ -207,7 +219,7 @@ double storage_alone_s(struct orr_step *s)
 void storage_merge(struct orr_step *s, uint32_t colour)
 {
 	struct wire *w = s->wire;
-	uint32_t first = s->config->topo->n_links, count = w->n_links - w->first_storage, route[2];
+	uint32_t first = s->config->topo->n_links, count = w->n_links - w->first_storage, route[TOPO_MAX_UP + 1];
 	if (!s->checkpoint || !s->checkpoint->in_network)
 		return;
 	struct flow_link *link = mem_zalloc(count, sizeof *link);

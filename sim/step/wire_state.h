@@ -34,7 +34,7 @@ struct leap;
 
 /* The part of a checkpoint that leaves a node on one link: one flow. */
 struct stored {
-	uint32_t out; /* that link; NONE: the node has no NIC */
+	uint32_t up[TOPO_MAX_UP], n; /* that link and those above it; n 0: the node has no NIC */
 	double bytes;
 	uint32_t flow; /* merged: number in the quotient */
 };
@@ -122,7 +122,7 @@ static inline uint64_t flow_tag(const struct orr_step *s, uint32_t slot)
 
 /* ---- storage.c ---- */
 /* Returns the route of a flow of a checkpoint. */
-uint32_t stored_route(const struct wire *w, uint32_t i, uint32_t out[2]);
+uint32_t stored_route(const struct wire *w, uint32_t i, uint32_t out[TOPO_MAX_UP + 1]);
 /* Adds the flows of a checkpoint to the quotient of a merged run. */
 void storage_merge(struct orr_step *s, uint32_t colour);
 

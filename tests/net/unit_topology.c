@@ -379,6 +379,51 @@ static void large(void)
 	cluster_free(c);
 }
 
+/* Returns the names of the links from an endpoint to the top, which must be joined. */
+static const char *way_up(const struct topo *t, uint32_t endpoint)
+{
+	static char text[200];
+	uint32_t up[TOPO_MAX_UP], n = topo_up(t, endpoint, up);
+	text[0] = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		if (i && t->link[up[i]].from != t->link[up[i - 1]].to)
+			return "a gap";
+		snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? " " : "", t->link[up[i]].name);
+	}
+	return text;
+}
+
+static void test_up(void)
+{
+	static const struct {
+		const char *cluster, *network, *way;
+		uint32_t endpoint;
+	} cases[] = { { "2x4", "star:nics=2", "host0.nic1.up", 3 },
+		{ "8x1:v100:racks=2", "racks:oversubscription=8", "host5.up rack1.up", 5 },
+		{ "4x1,2x0", "leaf-spine:leaves=3,spines=2", "host3.up leaf1-spine1", 3 },
+		{ "6x1", "leaf-spine:leaves=2,spines=2", "host3.up", 3 },
+		{ "6x1", "leaf-spine:leaves=2,spines=2,oversubscription=2", "host3.up leaf1-spine1", 3 },
+		{ "4x2", "leaf-spine:nics=2,rails=true,spines=2", "host2.nic1.up leaf1-spine0", 5 },
+		{ "16x1", "fat-tree:k=4", "host6.up edge3-agg2 agg2-core1", 6 }, { "4x1", "full-mesh", "", 1 } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct topo *t = network(cases[i].cluster, cases[i].network);
+		same_text(way_up(t, cases[i].endpoint), cases[i].way, cases[i].network);
+		topo_free(t);
+	}
+	/* Fat tree: the 16 NICs use all 16 links to core switches. */
+	struct topo *t = network("16x1", "fat-tree:k=4");
+	uint32_t up[TOPO_MAX_UP], used = 0;
+	bool *is_used = mem_zalloc(t->n_links, 1);
+	for (uint32_t e = 0; e < 16; e++) {
+		topo_up(t, e, up);
+		used += !is_used[up[2]];
+		is_used[up[2]] = true;
+	}
+	ok(used == 16, "NICs of a fat tree have different ways up: %u", used);
+	mem_free(is_used);
+	topo_free(t);
+}
+
 int main(void)
 {
 	rates();
@@ -391,5 +436,6 @@ int main(void)
 	refusals_of_json();
 	hashes();
 	large();
+	test_up();
 	return done();
 }

@@ -89,11 +89,12 @@ struct asked {
 	builder build;
 	const char *set; /* "name=value name=value" */
 	bool lanes, link_use;
+	const char *network; /* NULL: star */
 };
 
 static int try(const struct asked *q, struct step_result *r, struct orr_error *e)
 {
-	struct fixture *f = fixture_new("4x1:v100", "star:bw=1GBps,lat=0", "lenet5", 8);
+	struct fixture *f = fixture_new("4x1:v100:racks=2", q->network ? q->network : "star:bw=1GBps,lat=0", "lenet5", 8);
 	char bytes[64];
 	snprintf(bytes, sizeof bytes, "checkpoint_bytes=%.17g", 4e9 / f->dnn->params);
 	fixture_set(f, bytes);
@@ -146,7 +147,7 @@ static void test_sync(void)
 		{ SYNC " fidelity=analytic storage_bw=2GBps", "sync: closed form", 2 } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		for (int lanes = 0; lanes < 2; lanes++) {
-			struct step_result r = run(&(struct asked){ work, cases[i].set, lanes, false });
+			struct step_result r = run(&(struct asked){ work, cases[i].set, .lanes = lanes });
 			double p = cases[i].pause_s;
 			bool good = r.n_iterations == 8 && r.checkpoints.n == 4 && fabs(r.checkpoints.pause_s - 4 * p) < 1e-9 &&
 				    fabs(r.checkpoints.write_s - p) < 1e-9 && fabs(r.checkpoints.iteration_s - 1) < 1e-9 &&
@@ -162,13 +163,13 @@ static void test_sync(void)
 static void test_async(void)
 {
 	/* 1e9 bytes of each GPU at 4e9 bytes/s; the write of 1 s ends before the next pause. */
-	struct step_result r = run(&(struct asked){ work, ASYNC, false, false });
+	struct step_result r = run(&(struct asked){ work, ASYNC });
 	near_to(r.checkpoints.pause_s, 4 * 0.25, 1e-9, "async: the pause is the copy to host memory");
 	near_to(r.checkpoints.write_s, 1, 1e-9, "async: time of a write");
 	near_to(r.iteration_s, 1 + 0.25 / 2, 1e-9, "async: iteration time");
 	step_result_free(&r);
 	/* One iteration of 1 s between checkpoints, writes of 2 s: after the first one, each pause is 1 s of waiting and 0.25 s. */
-	r = run(&(struct asked){ work, ASYNC " checkpoint_every=1 storage_bw=2GBps", false, false });
+	r = run(&(struct asked){ work, ASYNC " checkpoint_every=1 storage_bw=2GBps" });
 	near_to(end(&r, 0), 1.25, 1e-9, "async: the first checkpoint waits for none");
 	near_to(end(&r, 1) - end(&r, 0), 2.25, 1e-9, "async: the next one waits for the write");
 	near_to(r.checkpoints.pause_s, 0.25 + 7 * 1.25, 1e-9, "async: pauses with waiting");
@@ -177,7 +178,7 @@ static void test_async(void)
 	/* The device's PCIe rate. */
 	struct orr_error e = { 0 };
 	struct device *d = device_load("v100", &e);
-	r = run(&(struct asked){ work, SYNC " checkpoint_mode=async", false, false });
+	r = run(&(struct asked){ work, SYNC " checkpoint_mode=async" });
 	near_to(r.checkpoints.pause_s / 4, 1e9 / d->pcie_Bps, 1e-9, "async: the rate of the copy is the device's PCIe rate by default");
 	device_free(d);
 	step_result_free(&r);
@@ -188,7 +189,7 @@ static void test_async(void)
 static void test_sharing(void)
 {
 	for (int lanes = 0; lanes < 3; lanes++) {
-		struct step_result r = run(&(struct asked){ sum, lanes == 1 ? ASYNC " merge=off" : ASYNC, lanes > 0, false });
+		struct step_result r = run(&(struct asked){ sum, lanes == 1 ? ASYNC " merge=off" : ASYNC, .lanes = lanes > 0 });
 		const char *how = lanes == 2 ? ", merged" : lanes ? ", lanes" : "";
 		ok(r.was_merged == (lanes == 2), "merged or not%s", how);
 		ok(fabs(end(&r, 1) - 6.25) < 1e-9 && fabs(end(&r, 2) - 10.25) < 1e-9 && fabs(end(&r, 3) - 13.5) < 1e-9,
@@ -199,19 +200,44 @@ static void test_sharing(void)
 		step_result_free(&r);
 	}
 	/* Storage of 0.4e9 bytes/s: 0.1e9 bytes/s of each NIC for 10 s; the all-reduce has 0.9e9. */
-	struct step_result r = run(&(struct asked){ sum, ASYNC " storage_bw=400MBps checkpoint_every=4", false, false });
+	struct step_result r = run(&(struct asked){ sum, ASYNC " storage_bw=400MBps checkpoint_every=4" });
 	near_to(end(&r, 4) - end(&r, 3), 3 / 0.9, 1e-9, "slow storage takes a tenth of each NIC");
 	step_result_free(&r);
 	/* Storage NICs of their own disturb nothing. */
-	r = run(&(struct asked){ sum, ASYNC " storage_network=dedicated storage_nic_bw=500MBps", true, false });
+	r = run(&(struct asked){ sum, ASYNC " storage_network=dedicated storage_nic_bw=500MBps", .lanes = true });
 	near_to(r.iteration_s, 3.125, 1e-9, "dedicated storage NICs: iterations are longer by the copy only");
 	near_to(r.checkpoints.write_s, 2, 1e-9, "dedicated storage NICs: time of a write");
 	step_result_free(&r);
 	/* One node writes 4e9 bytes: its NIC is shared for 6 s, in which the ring sends half of its bytes. */
-	r = run(&(struct asked){ sum, ASYNC " checkpoint_nodes=1 snapshot_bw=40GBps checkpoint_every=4", true, false });
+	r = run(&(struct asked){ sum, ASYNC " checkpoint_nodes=1 snapshot_bw=40GBps checkpoint_every=4", .lanes = true });
 	near_to(end(&r, 4) - end(&r, 3), 6, 1e-9, "one node writes: the ring has the pace of its slowest link");
 	near_to(end(&r, 5) - end(&r, 4), 4, 1e-9, "until the write has ended");
 	step_result_free(&r);
+}
+
+/* Each of two racks has an uplink of 2e9 / 4 bytes/s for the 2e9 bytes of its nodes. */
+static void test_uplinks(void)
+{
+	static const char racks[] = "racks:bw=1GBps,lat=0,switch_lat=0,oversubscription=4";
+	for (int lanes = 0; lanes < 3; lanes++) {
+		const char *how = lanes == 2 ? "merged" : lanes ? "lanes" : "no lanes", *off = " merge=off";
+		char set[200];
+		snprintf(set, sizeof set, "%s%s", SYNC, lanes == 1 ? off : "");
+		struct step_result r = run(&(struct asked){ work, set, .lanes = lanes > 0, .network = racks });
+		ok(fabs(r.checkpoints.pause_s - 4 * 4) < 1e-9, "uplinks of racks are on the way to the storage, %s: %.9g", how,
+			r.checkpoints.pause_s);
+		step_result_free(&r);
+		/* Alone, each step of the ring sends 0.5e9 bytes over each uplink: 1 s, 6 s in all. Beside the writes of the two nodes of a
+		 * rack it has a third of the uplink: 3 s. After two such steps the writes have ended. */
+		snprintf(set, sizeof set, "%s checkpoint_every=4%s", ASYNC, lanes == 1 ? off : "");
+		r = run(&(struct asked){ sum, set, .lanes = lanes > 0, .network = racks });
+		ok(fabs(end(&r, 0) - 6) < 1e-9, "a ring over the uplinks, %s: %.9g", how, end(&r, 0));
+		ok(fabs(end(&r, 4) - end(&r, 3) - 10) < 1e-9 && fabs(end(&r, 7) - end(&r, 3) - 28.25) < 1e-9 &&
+				fabs(r.checkpoints.write_s - 6) < 1e-9,
+			"the ring and the write share them, %s: %.9g, %.9g, write %.9g", how, end(&r, 4) - end(&r, 3),
+			end(&r, 7) - end(&r, 3), r.checkpoints.write_s);
+		step_result_free(&r);
+	}
 }
 
 /* Bytes on host0.up = 3e9 of each all-reduce + 1e9 of each checkpoint. */
@@ -221,7 +247,7 @@ static void test_bytes(void)
 	uint32_t up = topo_nic(f->topo, 0, true);
 	fixture_free(f);
 	for (int is_async = 0; is_async < 2; is_async++) {
-		struct step_result r = run(&(struct asked){ sum, is_async ? ASYNC : SYNC, false, true });
+		struct step_result r = run(&(struct asked){ sum, is_async ? ASYNC : SYNC, .link_use = true });
 		/* From the end of iteration 0 to the end of the run, or of the last write: 1 s after it, if in the background. */
 		double time = end(&r, 7) - end(&r, 0) + (is_async ? 1 : 0), bytes = r.link[up].bytes_per_s * time;
 		near_to(bytes, 7 * 3e9 + 4 * 1e9, 1e-9, is_async ? "bytes of a link, async" : "bytes of a link, sync");
@@ -233,7 +259,7 @@ static void test_bytes(void)
 static void test_barrier(void)
 {
 	/* Device d takes 1 + d s. With 4 iterations between checkpoints, iterations end with the slowest device: 16 s. */
-	struct step_result r = run(&(struct asked){ apart, SYNC " checkpoint_every=4", false, false });
+	struct step_result r = run(&(struct asked){ apart, SYNC " checkpoint_every=4" });
 	ok(fabs(end(&r, 3) - 17) < 1e-9 && fabs(r.iteration[4].start_s - 17) < 1e-9 && fabs(end(&r, 7) - 34) < 1e-9,
 		"a checkpoint is a barrier: %.9g, %.9g", end(&r, 3), end(&r, 7));
 	step_result_free(&r);
@@ -241,10 +267,10 @@ static void test_barrier(void)
 
 static void test_none(void)
 {
-	struct step_result r = run(&(struct asked){ work, SYNC " checkpoint_every=9", false, false });
+	struct step_result r = run(&(struct asked){ work, SYNC " checkpoint_every=9" });
 	ok(!r.checkpoints.n && !(r.used & STEP_USED_CHECKPOINT) && r.iteration_s == 1, "no checkpoint in a shorter run");
 	step_result_free(&r);
-	r = run(&(struct asked){ work, SYNC " checkpoint_every=8", false, false });
+	r = run(&(struct asked){ work, SYNC " checkpoint_every=8" });
 	ok(r.checkpoints.n == 1 && fabs(end(&r, 7) - 9) < 1e-9, "a checkpoint at the end of the run");
 	step_result_free(&r);
 }
@@ -282,7 +308,7 @@ static void test_errors(void)
 /* Two checkpoints or 200: the same number of simulated iterations. */
 static void test_speed(void)
 {
-	struct step_result r = run(&(struct asked){ sum, ASYNC " checkpoint_every=500 iterations=100000", true, false });
+	struct step_result r = run(&(struct asked){ sum, ASYNC " checkpoint_every=500 iterations=100000", .lanes = true });
 	ok(r.n_iterations == 100000 && r.simulated < 30 && r.checkpoints.n == 200 && r.period == 500, "100,000 iterations, %llu simulated",
 		(unsigned long long)r.simulated);
 	/* 499 iterations of 3 s and one of 4 s, and the pause. */
@@ -295,14 +321,14 @@ static void test_speed(void)
 		r = run(&(struct asked){ sum,
 			merged ? ASYNC " checkpoint_every=500 iterations=10000 storage_bw=4MBps"
 			       : ASYNC " checkpoint_every=500 iterations=10000 storage_bw=4MBps merge=off",
-			true, false });
+			.lanes = true });
 		ok(r.simulated < 40 && fabs(r.iteration_s - 1501.25 / 500) < 1e-9 && fabs(r.checkpoints.write_s - 1000) < 1e-6,
 			"a write over 333 iterations, %llu simulated: %.12g, %.12g", (unsigned long long)r.simulated, r.iteration_s,
 			r.checkpoints.write_s);
 		step_result_free(&r);
 	}
 	/* A write of 2000 s outlasts the interval: the next checkpoint waits for its end. */
-	r = run(&(struct asked){ sum, ASYNC " checkpoint_every=500 iterations=10000 storage_bw=2MBps", true, false });
+	r = run(&(struct asked){ sum, ASYNC " checkpoint_every=500 iterations=10000 storage_bw=2MBps", .lanes = true });
 	ok(r.simulated < 60 && fabs(r.iteration_s * 500 - 2000.25) < 1e-6, "a write that outlasts the interval, %llu simulated: %.12g",
 		(unsigned long long)r.simulated, r.iteration_s * 500);
 	step_result_free(&r);
@@ -410,6 +436,7 @@ int main(void)
 	test_sync();
 	test_async();
 	test_sharing();
+	test_uplinks();
 	test_bytes();
 	test_barrier();
 	test_none();
