@@ -108,7 +108,7 @@ is "$? $("$orrery" run s.json --no-figures --out run -q; cmp run/allreduce.itera
 is "$(cat s2.json)" "$(cat s.json)" "scenario show of its own output is unchanged"
 
 if command -v python3 >/dev/null; then
-  "$orrery" scenario show two.json --world step "${net[@]:0:4}" --policy allreduce --set learn.seeds=2 --set step.checkpoint_every=5 --device v100 >learn.json
+  "$orrery" scenario show two.json --world step "${net[@]:0:4}" --policy allreduce --set learn.seeds=2 --set step.checkpoint_every=5 --set step.storage_bw=1GBps --device v100 >learn.json
   cat >keys.py <<'E'
 import json, sys
 shown, schema = json.load(open("learn.json")), json.load(open(sys.argv[1]))["$defs"]["step"]["properties"]
