@@ -31,11 +31,8 @@ static bool is_kind(const struct run_result *r, const char *kind)
 
 static bool has_interval(const struct scenario *s, size_t i, const struct run_result *r)
 {
-	(void)s, (void)i;
-	for (size_t k = 0; k < r->n_metrics; k++)
-		if (r->metrics[k].ci_high > r->metrics[k].ci_low)
-			return true;
-	return false;
+	(void)i;
+	return remark_has_interval(s, r);
 }
 
 /* In a mixed run, failures are an input of the mixed scenario. */
@@ -115,7 +112,13 @@ static bool has_more_jobs(const struct scenario *s, size_t i, const struct run_r
 {
 	(void)i;
 	double jobs = remark_metric(s, r, "jobs");
-	return jobs > 200 || jobs > (double)orr_arg_int(s->options, "gantt");
+	return jobs > JOBS_GANTT || jobs > (double)orr_arg_int(s->options, "gantt");
+}
+
+static bool keeps_events(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	(void)i, (void)r;
+	return s->record != RECORD_METRICS;
 }
 
 static bool samples_rows(const struct scenario *s, size_t i, const struct run_result *r)
@@ -234,6 +237,8 @@ const struct world_effect jobs_effects[] = {
 	{ .key = "jobs.type_order", .why = "the cluster has one GPU type", .holds = has_types },
 	{ .key = "jobs.type_order", .why = "no job tried a faster GPU type after a slower one", .use = JOBS_USED_TYPE_ORDER },
 	{ .key = "jobs.gantt", .why = "the run has fewer jobs than the default covers", .holds = has_more_jobs },
+	{ .key = "jobs.gantt", .why = "record=metrics keeps no events", .holds = keeps_events },
+	{ .key = "jobs.gantt", .why = "it covers every job that started, as the default does", .use = JOBS_USED_GANTT },
 	{ .key = "record", .why = "a sample of up to 10000 rows contains every job", .holds = samples_rows },
 	{ .key = "jobs.ci_level", .why = "the run has no interval", .holds = has_interval },
 	{ .key = "warm_up", .why = "the warm-up removed no job", .metric = "warmup_removed" },

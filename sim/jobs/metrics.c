@@ -168,9 +168,17 @@ static void add_event(struct orr_jobs *w, const char *kind, uint64_t subject, co
 			.time_ns = eng_now(w->engine), .kind = kind, .subject = subject, .detail = result_text(w->result, detail) });
 }
 
+/* Returns whether the events of a job are recorded. */
+static bool is_covered(struct orr_jobs *w, const struct job *job)
+{
+	bool is_in = job->number < w->options.gantt;
+	w->totals.used |= is_in != (job->number < JOBS_GANTT) ? JOBS_USED_GANTT : 0;
+	return is_in;
+}
+
 void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job, const char *detail)
 {
-	if (job->number >= w->options.gantt || w->config->metrics_only)
+	if (w->config->metrics_only || !is_covered(w, job))
 		return;
 	struct sbuf places = { 0 };
 	const struct pool_piece *x = pool_pieces(&job->alloc);

@@ -34,6 +34,7 @@ CONDITION(profile_times_change, STATE->table || setting_costs_change(&STATE->set
 CONDITION(routes_change, setting_routes_change(&STATE->set, s))
 CONDITION(uses_network, plan_used(s, i) & (PLAN_USED_NETWORK | STEP_USED_NETWORK) || setting_links_change(&STATE->set, s))
 CONDITION(plans_use_network, !(plan_used(s, i) & PLAN_USED_EXECUTOR) || plan_used(s, i) & STEP_USED_NETWORK)
+CONDITION(evaluates_more, remark_metric(s, r, "evaluations") > 2 && !(plan_used(s, i) & PLAN_USED_BUDGET))
 CONDITION(is_merge_off, strcmp(orr_arg_text(STATE->set.options, "merge"), "on") != 0)
 CHANGES(measured)
 CHANGES(fused_attention)
@@ -52,6 +53,7 @@ CHANGES(efficiency)
 const struct world_effect plan_effects[] = {
 	TRAINING("global_batch"), TRAINING("micro_batch"), TRAINING("network"), TRAINING("profile"), TRAINING("precision"),
 	{ .key = "global_batch", .why = "32 samples per GPU are the default", .holds = is_other_batch },
+	{ .key = "micro_batch", .why = "the few plans that were evaluated may have it by default", .holds = evaluates_more, .is_unsure = true },
 	{ .key = "network", .why = "no device sent a message", .use = PLAN_USED_MESSAGES | STEP_USED_MESSAGES },
 	{ .key = "network", .why = STEP_NO_NETWORK, .holds = uses_network },
 	{ .key = "network", .why = STEP_SAME_ROUTES, .holds = routes_change, .is_unsure = true },
@@ -77,7 +79,7 @@ const struct world_effect plan_effects[] = {
 	TRAINING("step.checkpoint_nodes"), TRAINING("step.storage_bw"), TRAINING("step.storage_network"),
 	TRAINING("step.storage_nic_bw"), TRAINING("step.snapshot_bw"),
 	TRAINING("step.ignore_memory"), TRAINING("step.prices"), TRAINING("cost.setup"),
-	STEP_EFFECTS,
+	STEP_EFFECTS, STEP_BACKGROUND,
 	{ .key = "step.merge", .why = "auto merges the same lanes", .holds = is_merge_off },
 	{ .key = "step.contention_p", .why = "slowed messages may end before they are needed", .is_unsure = true },
 	{ .key = "step.contention_f", .why = "slowed messages may end before they are needed", .is_unsure = true },

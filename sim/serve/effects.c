@@ -201,10 +201,7 @@ CONDITION(thinks_for_a_time)
 CONDITION(has_interval)
 {
 	UNUSED;
-	for (size_t k = 0; k < r->n_metrics; k++)
-		if (r->metrics[k].ci_high > r->metrics[k].ci_low)
-			return true;
-	return false;
+	return remark_has_interval(s, r);
 }
 
 CONDITION(samples_rows)

@@ -37,6 +37,6 @@ bool spot_may_act(struct orr_spot *w, const char *what)
 	if (!w->is_acting)
 		spot_fail(w, ORR_EFAIL, NULL, "%s: expected a call from a function of the policy", what);
 	if (w->is_noticing)
-		w->used |= SPOT_USED_NOTICE;
+		w->used |= SPOT_USED_NOTICE | SPOT_USED_NOTICE_ACT;
 	return w->is_acting && !w->is_over;
 }

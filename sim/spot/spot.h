@@ -18,11 +18,12 @@
 
 /* Inputs that a run depended on. */
 enum spot_use {
-	SPOT_USED_NOTICE = 1,      /* the policy acted on a notice, or read the length of notices */
-	SPOT_USED_PRICE = 1 << 1,  /* an instance was taken at spot.price */
-	SPOT_USED_PRICES = 1 << 2, /* an instance was taken at a price of the price rows */
-	SPOT_USED_TARGET = 1 << 3, /* spot.target declined an offer */
-	SPOT_USED_QUOTA = 1 << 4,  /* spot.quota declined an offer */
+	SPOT_USED_NOTICE = 1,           /* the policy acted on a notice, or read the length of notices */
+	SPOT_USED_NOTICE_ACT = 1 << 14, /* the policy acted on a notice */
+	SPOT_USED_PRICE = 1 << 1,       /* an instance was taken at spot.price */
+	SPOT_USED_PRICES = 1 << 2,      /* an instance was taken at a price of the price rows */
+	SPOT_USED_TARGET = 1 << 3,      /* spot.target declined an offer */
+	SPOT_USED_QUOTA = 1 << 4,       /* spot.quota declined an offer */
 	SPOT_USED_ON_DEMAND_QUOTA = 1 << 5,
 	SPOT_USED_MAX_PRICE = 1 << 6,     /* spot.max_price declined an offer */
 	SPOT_USED_STORAGE = 1 << 7,       /* the time of a checkpoint differs from that under the default of spot.storage_Bps */

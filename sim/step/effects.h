@@ -8,7 +8,12 @@
 
 #define STEP_NO_NETWORK "no message left a node, and links inside nodes are those of the default"
 #define STEP_SAME_ROUTES "its routes have the bandwidths and latencies of the default network"
+#define STEP_NO_SHARED_LINK "no message was simulated on a link of these flows"
 /* clang-format off */
+/* With equal lanes, these flows also prevent merging, so times can differ in the last digits. */
+#define STEP_BACKGROUND \
+	{ .key = "step.background", .why = STEP_NO_SHARED_LINK, .use = STEP_USED_BACKGROUND | STEP_USED_CHECKPOINT | STEP_USED_LANES }, \
+	{ .key = "step.background", .why = STEP_NO_SHARED_LINK, .use = STEP_USED_BACKGROUND | STEP_USED_CHECKPOINT, .is_unsure = true }
 #define STEP_NO_CHECKPOINT(name) \
 	{ .key = "step." name, .why = "no checkpoint is written: step.checkpoint_every is 0", .needs = "step.checkpoint_every" }
 #define STEP_EFFECTS \

@@ -81,6 +81,7 @@ static bool lease(struct orr_step *s, const struct iteration *k, const struct in
 		phase_flow_at(s, k, x, j, &f);
 		for (uint32_t h = 0; is_free && h < f.n; h++) {
 			bool is_mine = w->lease[f.link[h]] == leap;
+			note_background(s, f.link[h]);
 			is_free = !w->users[f.link[h]] && (is_mine || w->lease[f.link[h]] == NONE);
 			*is_shared |= is_mine || f.hop[h].load != 1;
 			if (is_free)
@@ -157,6 +158,7 @@ uint32_t flow_start(struct orr_step *s, struct iteration *k, uint32_t i, const s
 	for (uint32_t h = 0; h < f->n; h++) {
 		if (w->lease[f->link[h]] != NONE)
 			leap_break(s, f->link[h]);
+		note_background(s, f->link[h]);
 		w->users[f->link[h]]++;
 		w->offered += bytes * f->hop[h].load;
 	}

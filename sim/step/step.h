@@ -38,6 +38,7 @@ enum step_use {
 	STEP_USED_MERGE = 1 << 13,          /* a job that trains has another rate than without step.merge */
 	STEP_USED_MONEY = 1 << 14,          /* the policy keeps an account of money */
 	STEP_USED_OTHER_SENDS = 1 << 15,    /* step.algorithm sent other messages than auto, not only other times inside a node */
+	STEP_USED_BACKGROUND = 1 << 27,     /* a simulated message, or a query of the policy, used a link of step.background */
 	/* Only together with STEP_USED_CHECKPOINT; the other worlds have bits of their own here. */
 	STEP_USED_STORAGE = 1 << 16,     /* the storage makes a write longer */
 	STEP_USED_STORAGE_NIC = 1 << 17, /* the links to the storage make a write longer */

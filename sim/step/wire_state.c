@@ -26,6 +26,7 @@ static int add_background(struct orr_step *s, struct wire *w, const char *text)
 		uint32_t route[TOPO_MAX_HOPS], hops = topo_route(s->config->topo, (uint32_t)from, (uint32_t)to, 0, route);
 		for (uint32_t i = 0; i < hops; i++) {
 			w->background[route[i]] += rate;
+			w->has_background |= rate > 0;
 			w->nominal[route[i]] = fmax(0, w->nominal[route[i]] - rate);
 			w->capacity[route[i]] = w->nominal[route[i]];
 			flownet_set_capacity(w->net, route[i], w->capacity[route[i]]);
@@ -262,8 +263,10 @@ double wire_bandwidth_now(const struct orr_step *s, uint32_t from, uint32_t to)
 	double least = INFINITY;
 	if (s->wire->quotient) /* merged: capacities are constant, and capacity[] is that of classes */
 		return topo_bandwidth(s->config->topo, from, to);
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		note_background(s, route[i]);
 		least = fmin(least, s->wire->capacity[route[i]]);
+	}
 	return least;
 }
 

@@ -49,6 +49,7 @@ struct wire {
 	double *capacity;   /* present capacity by link of `net` */
 	double *nominal;    /* bandwidths without background flows */
 	double *background; /* rate of the background flows, by link of the topology */
+	bool has_background;
 	double *part;       /* factor on the nominal capacity under contention, by link of the topology */
 	uint32_t *nic_user; /* first endpoint that uses the same NIC, by endpoint */
 	struct change *change;
@@ -167,6 +168,12 @@ void phase_flow_at(const struct orr_step *s, const struct iteration *k, const st
 double phase_alone(const struct orr_step *s, const struct iteration *k, const struct instance *x, double until_s, double *left);
 
 /* ---- leap.c ---- */
+/* Records that a message, or a query, uses the link. */
+static inline void note_background(const struct orr_step *s, uint32_t link)
+{
+	if (s->wire->has_background && s->wire->background[link] > 0)
+		*s->uses |= STEP_USED_BACKGROUND;
+}
 /* Starts a flow with this many bytes left, after passed_s of its latency. Breaks the leaps over its links.
  * Returns its slot in going[]. */
 uint32_t flow_start(struct orr_step *s, struct iteration *k, uint32_t i, const struct phase_flow *f, double bytes, double passed_s);

@@ -137,6 +137,19 @@ double remark_metric(const struct scenario *s, const struct run_result *r, const
 	return m && isfinite(m->value) ? m->value : 0;
 }
 
+bool remark_has_interval(const struct scenario *s, const struct run_result *r)
+{
+	const char *part = s->whole ? s->world->name : "";
+	size_t n = strlen(part);
+	for (size_t i = 0; i < r->n_metrics; i++) {
+		const struct metric *m = &r->metrics[i];
+		bool is_own = !n || (!strncmp(m->name, part, n) && m->name[n] == '.');
+		if (is_own && m->ci_high > m->ci_low)
+			return true;
+	}
+	return false;
+}
+
 void remark_warm_up(const struct scenario *s, struct run_result *r)
 {
 	if (s->warm_up.kind == WARMUP_NONE)

@@ -19,6 +19,8 @@ bool remark_is_set(const struct scenario *s, const char *key);
 void remark_no_effect(const struct scenario *s, struct run_result *r, const char *key, const char *why);
 /* Returns the metric of the run, or of this part of the run; 0 if the metric is missing or not finite. */
 double remark_metric(const struct scenario *s, const struct run_result *r, const char *metric);
+/* Returns whether a metric of the run, or of this part of the run, has an interval of a length above 0. */
+bool remark_has_interval(const struct scenario *s, const struct run_result *r);
 /* Adds the remarks of warm_up: the number of values removed (mean over replications), or why none are removed. */
 void remark_warm_up(const struct scenario *s, struct run_result *r);
 /* Adds the world's notes to run i, which must be complete: its table of effects, then its function `note`. */

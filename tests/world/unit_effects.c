@@ -234,13 +234,18 @@ static bool same_rows(const struct row_table *t, const struct run_result *a, con
 {
 	if (rows_count(t, a) != rows_count(t, b))
 		return false;
-	for (size_t i = 0; i < rows_count(t, a); i++)
+	char *rows = mem_alloc(2 * t->row_size + 1);
+	bool is_same = true;
+	for (size_t i = 0; is_same && i < rows_count(t, a); i++) {
+		rows_copy(t, a, i, 1, rows);
+		rows_copy(t, b, i, 1, rows + t->row_size);
 		for (size_t k = 0; k < t->n_columns; k++) {
-			size_t at = t->columns[k].at;
-			if (!same_cell(&t->columns[k], (const char *)rows_get(t, a, i) + at, (const char *)rows_get(t, b, i) + at))
-				return false;
+			const char *cell = rows + t->columns[k].at;
+			is_same &= same_cell(&t->columns[k], cell, cell + t->row_size);
 		}
-	return true;
+	}
+	mem_free(rows);
+	return is_same;
 }
 
 static bool same_series(const struct series *a, const struct series *b)
