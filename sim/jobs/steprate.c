@@ -415,7 +415,7 @@ static void run_alone(const struct steprate *s, const struct class *class, const
 			v->samples += r.iteration[i].samples;
 		v->samples /= (double)r.n_iterations;
 		v->samples_per_s = r.samples_per_s;
-		v->used = r.used;
+		v->used = r.used & ~(unsigned)STEP_USED_UPDATE;
 		v->kernels_by_law = r.kernels_by_law;
 		v->kernels_outside = r.kernels_outside;
 		v->link = r.link;
@@ -448,7 +448,7 @@ static void run_together(const struct steprate *s, const struct class *const *of
 	};
 	step_run_together(member, n, &t, &v->error);
 	v->has_settled = t.has_settled;
-	v->used = t.used | STEP_USED_ITERATIONS | STEP_USED_EXACT;
+	v->used = (t.used & ~(unsigned)STEP_USED_UPDATE) | STEP_USED_ITERATIONS | STEP_USED_EXACT;
 	for (uint32_t i = 0; i < n; i++)
 		setup_end(&x[i]);
 	mem_free(x);

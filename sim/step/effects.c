@@ -131,6 +131,7 @@ static bool may_decay(const struct scenario *s, size_t i, const struct run_resul
 #define NOT_GRAPH "learn.problem is not gcn"
 const struct world_effect step_effects[] = {
 	STEP_EFFECTS, STEP_BACKGROUND,
+	{ .key = "step.update_cost", .why = "the policy did not query the cost of an update", .use = STEP_USED_UPDATE },
 	TOO_LATE("checkpoint_every"), TOO_LATE("checkpoint_mode"), TOO_LATE("checkpoint_bytes"), TOO_LATE("checkpoint_nodes"),
 	TOO_LATE("storage_bw"), TOO_LATE("storage_network"), TOO_LATE("storage_nic_bw"), TOO_LATE("snapshot_bw"),
 	{ .key = "step.storage_nic_bw", .why = "step.storage_network is not dedicated", .needs = "step.storage_network=dedicated" },

@@ -167,6 +167,7 @@ double orr_cost_sequence_parallel(
 double orr_update_cost(const struct orr_step *s, uint32_t device, double params)
 {
 	const struct cost *c = cost_of(s, device);
+	*s->uses |= STEP_USED_UPDATE;
 	return c && !s->has_free_update ? cost_update_s(c, params, s->facts.optimizer_bytes) : 0;
 }
 

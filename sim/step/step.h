@@ -43,6 +43,7 @@ enum step_use {
 	STEP_USED_STORAGE = 1 << 16,     /* the storage makes a write longer */
 	STEP_USED_STORAGE_NIC = 1 << 17, /* the links to the storage make a write longer */
 	STEP_USED_SOME_NODES = 1 << 18,  /* a node with state writes none of it */
+	STEP_USED_UPDATE = 1 << 23,      /* the policy queried the cost of an update; the jobs world clears it */
 	STEP_USED_CHECKPOINT = 1 << 26,  /* a checkpoint was written */
 	STEP_USED_ITERATIONS = 1 << 24,  /* jobs: a rate differs by 1e-8 or more from that with the default of step.iterations */
 	STEP_USED_EXACT = 1 << 25,       /* jobs: a rate differs by 1e-8 or more from that with the default of step.exact */
