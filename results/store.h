@@ -57,6 +57,9 @@ struct stored_run {
 	uint64_t rows_total;
 };
 int store_list(struct store *s, struct stored_run **out, size_t *n, struct orr_error *err);
+/* Calls each() with the number, hash and label of every run; the texts are valid during the call. Keeps no list in memory. */
+int store_each_key(
+	struct store *s, void (*each)(void *ctx, int64_t run, const char *hash, const char *label), void *ctx, struct orr_error *err);
 void store_list_free(struct stored_run *list, size_t n);
 
 /* Computes the digest, 64 hex digits, of all runs in canonical order. Excludes wall time, host, thread count and row ids. Fails if the

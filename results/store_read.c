@@ -292,6 +292,19 @@ int store_list(struct store *s, struct stored_run **out, size_t *n, struct orr_e
 	return ORR_EFAIL;
 }
 
+int store_each_key(
+	struct store *s, void (*each)(void *ctx, int64_t run, const char *hash, const char *label), void *ctx, struct orr_error *err)
+{
+	sqlite3_stmt *st;
+	int rc, code = db_prepare(s, "SELECT run, hash, label FROM runs", "listing the runs", &st, err);
+	if (code)
+		return code;
+	while ((rc = db_step(s, st, "listing the runs", err)) == SQLITE_ROW)
+		each(ctx, sqlite3_column_int64(st, 0), (const char *)sqlite3_column_text(st, 1), (const char *)sqlite3_column_text(st, 2));
+	sqlite3_finalize(st);
+	return rc == SQLITE_DONE ? ORR_OK : ORR_EFAIL;
+}
+
 void store_list_free(struct stored_run *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

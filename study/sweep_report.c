@@ -4,11 +4,11 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/outfile.h"
+#include "base/strtab.h"
 #include "base/utf8.h"
 #include "results/estimate.h"
 #include "results/report.h"
 #include "results/report_text.h"
-#include "results/store.h"
 #include "study/shown.h"
 
 #include <math.h>
@@ -20,21 +20,29 @@ enum { MOST_METRICS = 16 };
 
 /* ---- rows ---- */
 
+/* Rows share their texts: a long study has few different ones. */
+static const char *text_of(struct sweep_rows *w, const char *text)
+{
+	return strtab_text(w->text, strtab_add_z(w->text, text));
+}
+
 static struct sweep_row *new_row(struct sweep_rows *w, const struct book *b, const struct book_run *run, size_t task, const char *label)
 {
 	MEM_GROW(w->row, w->n, w->cap);
+	if (!w->text)
+		w->text = strtab_new();
 	struct sweep_row *x = &w->row[w->n++];
 	w->n_axes = b->n_axes;
 	*x = (struct sweep_row){ .task = task,
 		.order = w->n,
 		.run = run,
 		.value = mem_zalloc(b->n_axes + 1, sizeof *x->value),
-		.label = mem_strdup(label),
+		.label = text_of(w, label),
 		.searched = NAN };
 	for (size_t i = 0; i < run->n_axes; i++) {
 		const struct book_axis *a = &b->axis[run->axis[i]];
 		const struct book_value *v = &a->value[b->bound[run->axis[i]]];
-		x->value[run->axis[i]] = mem_strdup(v->label);
+		x->value[run->axis[i]] = text_of(w, v->label);
 		if (run->search.kind && run->search.axis == run->axis[i])
 			x->searched = v->number;
 	}
@@ -65,8 +73,8 @@ static bool may_show(const struct book *b, const char *world, const char *metric
 void sweep_add_row(struct sweep_rows *w, const struct book *b, const struct book_run *run, size_t task, const struct run_result *r)
 {
 	struct sweep_row *x = new_row(w, b, run, task, r->label);
-	x->world = mem_strdup(r->world);
-	x->hash = mem_strdup(r->hash);
+	x->world = text_of(w, r->world);
+	snprintf(x->hash, sizeof x->hash, "%s", r->hash ? r->hash : "");
 	x->metric = mem_alloc((r->n_metrics + 1) * sizeof *x->metric);
 	for (size_t i = 0; i < r->n_metrics; i++) {
 		const char *name = name_of(w, r->metrics[i].name);
@@ -101,58 +109,11 @@ bool sweep_knows(const struct sweep_rows *w, const char *metric)
 	return false;
 }
 
-static int by_task(const void *a, const void *b)
-{
-	const struct sweep_row *x = a, *y = b;
-	if (x->task != y->task)
-		return x->task < y->task ? -1 : 1;
-	if (x->searched != y->searched && !isnan(x->searched))
-		return x->searched < y->searched ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
-
-static int by_hash(const void *a, const void *b)
-{
-	const struct stored_run *x = a, *y = b;
-	int order = strcmp(x->hash, y->hash);
-	return order ? order : strcmp(x->label, y->label);
-}
-
-int sweep_number(struct sweep_rows *w, const char *db, struct orr_error *err)
-{
-	struct stored_run *list = NULL;
-	size_t n = 0;
-	if (w->n)
-		qsort(w->row, w->n, sizeof *w->row, by_task);
-	if (!db)
-		return ORR_OK;
-	struct store *s = store_open_readonly(db, err);
-	int rc = s ? store_list(s, &list, &n, err) : err->code;
-	if (!rc && n)
-		qsort(list, n, sizeof *list, by_hash);
-	for (size_t i = 0; i < w->n && !rc; i++) {
-		struct stored_run key = { .hash = w->row[i].hash, .label = w->row[i].label };
-		const struct stored_run *found = key.hash && n ? bsearch(&key, list, n, sizeof *list, by_hash) : NULL;
-		w->row[i].number = found ? found->run : 0;
-	}
-	store_list_free(list, n);
-	if (s) {
-		struct orr_error on_close = { 0 };
-		store_close(s, rc ? &on_close : err);
-	}
-	return rc ? rc : err->code;
-}
-
 void sweep_free_rows(struct sweep_rows *w)
 {
 	for (size_t i = 0; i < w->n; i++) {
 		struct sweep_row *x = &w->row[i];
-		for (size_t k = 0; k < w->n_axes; k++)
-			mem_free(x->value[k]);
 		mem_free(x->value);
-		mem_free(x->label);
-		mem_free(x->world);
-		mem_free(x->hash);
 		mem_free(x->error);
 		mem_free(x->metric);
 	}
@@ -161,6 +122,7 @@ void sweep_free_rows(struct sweep_rows *w)
 	mem_free(w->name);
 	mem_free(w->row);
 	mem_free(w->answer);
+	strtab_free(w->text);
 }
 
 static const struct metric *metric_of(const struct sweep_row *x, const char *name)

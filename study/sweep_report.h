@@ -10,13 +10,14 @@
 struct sweep_row {
 	size_t task, order; /* rows are in order of the task, then the value of the search, then the order of policies */
 	const struct book_run *run;
-	char **value; /* by axis of the study; NULL: the run has no such axis */
-	char *label, *world, *hash;
-	char *error;           /* NULL: the run did not fail */
-	int64_t tries;         /* number of tries of a run that failed */
-	double searched;       /* value of the search's axis; NAN: no search */
-	int64_t number;        /* number of the run in the database; 0: none */
-	struct metric *metric; /* names owned by struct sweep_rows */
+	const char **value;        /* by axis of the study; NULL: the run has no such axis. Texts of sweep_rows.text, like the next two */
+	const char *label, *world; /* world NULL: the run failed */
+	char hash[65];             /* "": the run failed */
+	char *error;               /* NULL: the run did not fail */
+	int64_t tries;             /* number of tries of a run that failed */
+	double searched;           /* value of the search's axis; NAN: no search */
+	int64_t number;            /* number of the run in the database; 0: none */
+	struct metric *metric;     /* names owned by struct sweep_rows */
 	size_t n_metrics;
 };
 
@@ -32,8 +33,9 @@ struct sweep_rows {
 	size_t n, cap, n_failed;
 	struct sweep_answer *answer;
 	size_t n_answers, cap_answers;
-	size_t n_axes; /* metrics of the study */
-	char **name;   /* names of metrics */
+	size_t n_axes;       /* metrics of the study */
+	struct strtab *text; /* NULL: no row yet */
+	char **name;         /* names of metrics */
 	size_t n_names, cap_names;
 	bool keeps_all; /* keeps all metrics of a row; false: only the metrics of the table, which saves memory in long studies */
 };
