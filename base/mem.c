@@ -61,6 +61,13 @@ void *mem_alloc_large(size_t size)
 	return mem_alloc(size);
 }
 
+void *mem_zalloc_large(size_t count, size_t size)
+{
+	if (size && count >= MEM_LARGE / 2 / size && count <= SIZE_MAX / size)
+		return memset(mem_alloc_large(count * size), 0, count * size);
+	return mem_zalloc(count, size);
+}
+
 char *mem_strndup(const char *s, size_t n)
 {
 	size_t len = strnlen(s, n);

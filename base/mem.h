@@ -19,6 +19,7 @@ void *mem_realloc(void *p, size_t count, size_t size);
  * page fault instead of 512. Sizes that are not multiples of MEM_LARGE are rounded up. */
 enum { MEM_LARGE = 2 << 20 };
 void *mem_alloc_large(size_t size);
+void *mem_zalloc_large(size_t count, size_t size); /* as mem_zalloc() */
 char *mem_strdup(const char *s);
 char *mem_strndup(const char *s, size_t n);
 void mem_free(void *p);

@@ -72,7 +72,10 @@ struct lane *lane_new(struct orr_serve *w, uint32_t replica, struct orr_error *e
 		group_net_free(group);
 		return NULL;
 	}
-	struct lane *l = mem_zalloc(1, sizeof *l);
+	if (!w->lane)
+		w->lane = mem_zalloc_large(w->n_replicas, sizeof *w->lane);
+	struct lane *l = &w->lane[replica];
+	*l = (struct lane){ 0 };
 	l->speculates = w->set->speculation->most;
 	l->replica = replica;
 	l->model = w->config->model[r->model];
@@ -114,7 +117,6 @@ void lane_free(struct lane *l)
 		served_on_free(l->on); /* else shared */
 	group_net_free(l->group);
 	mem_free(l->list);
-	mem_free(l);
 }
 
 /* ---- checks at the start of actions ---- */

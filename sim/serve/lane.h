@@ -275,6 +275,7 @@ const char *kv_check(const struct orr_serve *w, const struct lane *l, uint64_t m
 
 /* ---- lane.c ---- */
 struct lane *lane_new(struct orr_serve *w, uint32_t replica, struct orr_error *err);
+/* Frees what the lane holds; its own memory is that of its replica. */
 void lane_free(struct lane *l);
 /* Frees the times of iterations that replicas share. */
 void lanes_free_times(struct orr_serve *w);

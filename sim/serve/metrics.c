@@ -42,7 +42,7 @@ void serve_metrics_begin(struct orr_serve *w)
 	m->model = mem_zalloc((size_t)c->n_models + 1, sizeof *m->model);
 	m->row_stride = 1;
 	if (m->has_llm)
-		m->kv = mem_zalloc((size_t)w->n_replicas + 1, sizeof *m->kv);
+		m->kv = mem_zalloc_large((size_t)w->n_replicas + 1, sizeof *m->kv);
 	if (c->device)
 		m->memory_since_s = mem_zalloc((size_t)w->n_replicas + 1, sizeof *m->memory_since_s);
 	for (uint32_t i = 0; i < w->n_replicas; i++)

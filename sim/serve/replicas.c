@@ -336,8 +336,8 @@ static void settle_slots(struct orr_serve *w)
 {
 	const struct fleet_part *last = &w->fleet->part[w->config->n_deployments - 1];
 	w->n_replicas = last->first + last->slots;
-	w->replica = mem_zalloc((size_t)w->n_replicas + 1, sizeof *w->replica);
-	w->fleet->more = mem_zalloc((size_t)w->n_replicas + 1, sizeof *w->fleet->more);
+	w->replica = mem_zalloc_large((size_t)w->n_replicas + 1, sizeof *w->replica);
+	w->fleet->more = mem_zalloc_large((size_t)w->n_replicas + 1, sizeof *w->fleet->more);
 	w->idle = mem_zalloc(1, sizeof *w->idle);
 	bitset_init(w->idle, w->n_replicas ? w->n_replicas : 1);
 	bitset_init(&w->fleet->off, w->n_replicas ? w->n_replicas : 1);
@@ -393,6 +393,7 @@ void replicas_free(struct orr_serve *w)
 		bitset_free(&f->revivable);
 	}
 	mem_free(w->replica);
+	mem_free(w->lane);
 	mem_free(f->more);
 	mem_free(f->part);
 	mem_free(f->held);

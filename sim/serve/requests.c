@@ -71,11 +71,23 @@ static uint32_t model_of(struct orr_serve *w, const struct request_rec *rec)
 	return *known - 1;
 }
 
+static void grow(struct orr_serve *w)
+{
+	uint32_t cap = w->cap_req ? w->cap_req * 2 : 16;
+	struct req *more = mem_alloc_large((size_t)(cap > w->cap_req ? cap : SIZE_MAX / sizeof *more) * sizeof *more);
+	if (w->n_req)
+		memcpy(more, w->req, w->n_req * sizeof *more);
+	mem_free(w->req);
+	w->req = more;
+	w->cap_req = cap;
+}
+
 static uint32_t slot_new(struct orr_serve *w)
 {
 	if (w->n_free_req)
 		return w->free_req[--w->n_free_req];
-	MEM_GROW(w->req, w->n_req, w->cap_req);
+	if (w->n_req == w->cap_req)
+		grow(w);
 	w->req[w->n_req] = (struct req){ .generation = 0 };
 	return w->n_req++;
 }

@@ -96,6 +96,7 @@ struct orr_serve {
 
 	/* replicas.c, load.c */
 	struct replica *replica;
+	struct lane *lane; /* [n_replicas], one per replica, large pages; NULL: no language model yet */
 	uint32_t n_replicas;
 	struct bitset *idle;   /* replicas that are up and idle */
 	struct served_on **on; /* lane.c: times of iterations by deployment and GPU type; NULL until needed */
