@@ -2,7 +2,7 @@
 # Bottom first: a file calls only files before it (tests/house/order.sh).
 liborrery_a_SOURCES += sim/jobs/fail.c sim/jobs/quota_set.c sim/jobs/application.c sim/jobs/adapt_belief.c sim/jobs/shape.c sim/jobs/steprate.c sim/jobs/training.c sim/jobs/type_speed.c sim/jobs/adapt.c sim/jobs/quota.c sim/jobs/rates.c \
 	sim/jobs/slots.c sim/jobs/progress.c sim/jobs/limits.c sim/jobs/interference.c sim/jobs/tenants.c sim/jobs/group.c sim/jobs/share.c sim/jobs/queue.c sim/jobs/places.c sim/jobs/flow_sets.c sim/jobs/scores.c \
-	sim/jobs/flow_report.c sim/jobs/metrics.c sim/jobs/lack.c sim/jobs/causes.c sim/jobs/division.c \
+	sim/jobs/flow_report.c sim/jobs/metrics.c sim/jobs/lack.c sim/jobs/division.c sim/jobs/causes.c \
 	sim/jobs/bill.c sim/jobs/decisions.c sim/jobs/life.c sim/jobs/sharing.c sim/jobs/victims.c sim/jobs/borrow.c sim/jobs/quota_view.c sim/jobs/actions.c sim/jobs/check.c sim/jobs/query.c sim/jobs/rounds.c \
 	sim/jobs/calls.c sim/jobs/depend.c sim/jobs/flows.c sim/jobs/stages.c sim/jobs/node_events.c sim/jobs/reclaim.c sim/jobs/notes.c sim/jobs/run.c
 liborrery_a_SOURCES += sim/jobs/quota_set.h sim/jobs/quota.h sim/jobs/limits.h sim/jobs/victims.h sim/jobs/borrow.h sim/jobs/quota_view.h
