@@ -39,7 +39,7 @@ struct stored {
 	uint32_t flow; /* merged: number in the quotient */
 };
 /* Value of going.from: the flow is stored[key] of a checkpoint. */
-enum { FROM_STORED = NONE - 1 };
+#define FROM_STORED (NONE - 1)
 
 struct wire {
 	struct flownet *net;
