@@ -9,6 +9,7 @@
 #include "jobs/limits.h"
 #include "jobs/quota.h"
 #include "jobs/quota_view.h"
+#include "jobs/victims.h"
 
 #include <stdlib.h>
 
@@ -59,8 +60,10 @@ void check_state(struct orr_jobs *w)
 	for (uint32_t i = 0; !wrong && i < w->slots.n_running; i++)
 		wrong = group_check(w, &w->slots.job[w->slots.running[i]]);
 	/* If many jobs wait, only some decisions check the list of live jobs. */
-	if (!wrong && w->measures.checks++ % (w->slots.live / 1024 + 1) == 0)
+	if (!wrong && w->measures.checks++ % (w->slots.live / 1024 + 1) == 0) {
 		wrong = wrong_lists(w);
+		wrong = wrong ? wrong : victims_check(w);
+	}
 	if (!wrong && w->flows)
 		flows_check(w, false);
 	if (!wrong)

@@ -92,7 +92,8 @@ struct job {
 	struct job_seat seat;
 	struct eng_event end;
 	uint32_t prev, next;           /* links of the list of live jobs; NONE at its ends */
-	uint32_t running_at;           /* index in slots.running */
+	uint32_t running_at;           /* index in slots.running; NONE: the job does not run */
+	uint32_t started_at;           /* index in starts.slot */
 	uint32_t part_prev, part_next; /* links of the list of its partition's running jobs (quota.h); NONE at its ends */
 	uint32_t decision;             /* its row of this instant, if it has one (decisions.h) */
 };

@@ -115,6 +115,7 @@ void slots_free(struct orr_jobs *w)
 	mem_free(w->slots.free);
 	mem_free(w->slots.running);
 	mem_free(w->slots.ended);
+	starts_free(&w->starts);
 	mem_free(w->shapes.shape);
 	mem_free(w->shapes.slot);
 }

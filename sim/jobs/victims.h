@@ -17,6 +17,11 @@ void victims_sort(struct victim *v, uint32_t n);
  * the one that holds them stands for all. The caller frees the list with mem_free(). */
 struct victim *victims_of(
 	const struct orr_jobs *w, uint64_t types, bool (*is_exempt)(const struct job *job, const void *ctx), const void *ctx, uint32_t *n);
+/* Returns the first `most` of them. */
+struct victim *victims_latest(struct orr_jobs *w, uint64_t types, bool (*is_exempt)(const struct job *job, const void *ctx), const void *ctx,
+	uint32_t most, uint32_t *n);
+/* --check: returns what is wrong with victims_latest(), or NULL. */
+const char *victims_check(struct orr_jobs *w);
 /* Returns the smallest number, at least `from`, of leading victims that make room; 0: all n do not. */
 uint32_t victims_shortest(const struct orr_jobs *w, const struct pool_request *r, const struct victim *v, uint32_t n, uint32_t from);
 /* Spares the victim if the others of the first n suffice. */

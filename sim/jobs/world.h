@@ -11,6 +11,7 @@
 #include "jobs/node_events.h"
 #include "jobs/rates.h"
 #include "jobs/slots.h"
+#include "jobs/starts.h"
 
 /* Events of one instant happen in this order. */
 enum { PRIO_END, PRIO_NODE, PRIO_ARRIVAL, PRIO_TIMER, PRIO_UNTIL };
@@ -54,6 +55,7 @@ struct orr_jobs {
 	const int64_t *others_milli; /* GPUs used by other worlds; NULL: no other world uses the pool */
 	struct arrivals arrivals;
 	struct slots slots;
+	struct starts starts; /* kept if another world may take GPUs from the jobs: !owns_host */
 	struct shapes shapes;
 	struct speedups speedups;
 	struct class_models class_models;
