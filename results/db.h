@@ -15,7 +15,7 @@
 #include <sqlite3.h>
 
 /* "orry" in ASCII: distinguishes databases of orrery from other SQLite databases */
-enum { DB_APPLICATION_ID = 0x6f727279, DB_SCHEMA_VERSION = 8, DB_BUSY_MS = 30000 };
+enum { DB_APPLICATION_ID = 0x6f727279, DB_SCHEMA_VERSION = 8, DB_BUSY_MS = 30000, DB_LONG_ROWS = 1 << 16 };
 
 /* Statements that a store prepares once. The last three kinds have one statement per table of rows. */
 enum {
@@ -57,7 +57,8 @@ struct store {
 	char *path;
 	int busy_ms;
 	bool is_readonly, replaces;
-	int version; /* version of the file's schema; below DB_SCHEMA_VERSION only if the file is open for reading */
+	size_t long_rows; /* runs with as many rows in one transaction are written without the write-ahead log */
+	int version;      /* version of the file's schema; below DB_SCHEMA_VERSION only if the file is open for reading */
 };
 
 /* Turns the SQLite result code rc of an operation ("writing a run") into an error. Returns err->code. */
@@ -77,6 +78,9 @@ int db_run(const struct store *s, sqlite3_stmt *st, const char *doing, struct or
 int db_step(const struct store *s, sqlite3_stmt *st, const char *doing, struct orr_error *err);
 /* Reads the number that sql returns; 0 if it returns no row. */
 int db_number(const struct store *s, const char *sql, int64_t *out, const char *doing, struct orr_error *err);
+
+/* Switches between the write-ahead log and the rollback journal. Returns false, and changes nothing, if other connections prevent it. */
+bool db_use_log(struct store *s, bool is_used);
 
 /* Creates missing tables, adds missing columns to existing tables, recreates the views, and converts the tables of an older schema. */
 int db_make_tables(struct store *s, struct orr_error *err);

@@ -35,6 +35,14 @@ static int exec_patiently(const struct store *s, const char *sql, int limit_ms)
 	return rc ? sqlite3_extended_errcode(s->db) : SQLITE_OK;
 }
 
+bool db_use_log(struct store *s, bool is_used)
+{
+	sqlite3_busy_timeout(s->db, 0);
+	int rc = exec_patiently(s, is_used ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE", is_used ? s->busy_ms : 0);
+	sqlite3_busy_timeout(s->db, s->busy_ms);
+	return !rc;
+}
+
 /* Checks that the database is one of orrery and sets its schema version; 0: empty. Call it inside a transaction: otherwise another
  * process may create the tables between the two queries. */
 static int check_identity(const struct store *s, int *schema, struct orr_error *err)
@@ -102,6 +110,7 @@ static struct store *store_new(const char *path, bool is_readonly)
 	struct store *s = mem_zalloc(1, sizeof *s);
 	s->path = mem_strdup(path);
 	s->busy_ms = DB_BUSY_MS;
+	s->long_rows = DB_LONG_ROWS;
 	s->is_readonly = is_readonly;
 	return s;
 }
@@ -168,15 +177,20 @@ struct store *store_open(const char *path, const char *vfs, struct orr_error *er
 	return NULL;
 }
 
-/* Returns whether a non-empty write-ahead log is in the folder of the database. */
-static bool has_log(const struct store *s)
+/* Returns the suffix of the non-empty log or journal in the folder of the database; NULL: there is none. */
+static const char *left_log(const struct store *s)
 {
-	struct sbuf log = { 0 };
-	struct stat st;
-	sbuf_printf(&log, "%s-wal", s->path);
-	bool has = stat(sbuf_text(&log), &st) == 0 && st.st_size > 0;
-	sbuf_free(&log);
-	return has;
+	static const char *const suffix[] = { "-wal", "-journal" };
+	for (size_t i = 0; i < sizeof suffix / sizeof *suffix; i++) {
+		struct sbuf log = { 0 };
+		struct stat st;
+		sbuf_printf(&log, "%s%s", s->path, suffix[i]);
+		bool has = stat(sbuf_text(&log), &st) == 0 && st.st_size > 0;
+		sbuf_free(&log);
+		if (has)
+			return suffix[i];
+	}
+	return NULL;
 }
 
 /*
@@ -201,6 +215,22 @@ static int open_immutable(struct store *s)
 	return rc;
 }
 
+static const char PROBE[] = "SELECT count(*) FROM sqlite_master";
+
+/* Undoes the transaction of a process that ended early, which a read-only connection cannot do. Returns false if this needs a writable
+ * file and folder. */
+static bool undo(const struct store *s)
+{
+	sqlite3 *db = NULL;
+	int rc = sqlite3_open_v2(s->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+	if (!rc) {
+		sqlite3_busy_timeout(db, s->busy_ms);
+		rc = sqlite3_exec(db, PROBE, NULL, NULL, NULL);
+	}
+	sqlite3_close(db);
+	return !rc;
+}
+
 static int open_for_reading(struct store *s, struct orr_error *err)
 {
 	static const char doing[] = "opening the database for reading";
@@ -211,12 +241,15 @@ static int open_for_reading(struct store *s, struct orr_error *err)
 	if (rc)
 		return db_fail(s, rc, doing, err);
 	sqlite3_busy_timeout(s->db, s->busy_ms);
-	rc = sqlite3_exec(s->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
-	if ((rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY) && has_log(s))
+	rc = sqlite3_exec(s->db, PROBE, NULL, NULL, NULL);
+	if (rc == SQLITE_READONLY && left_log(s) && undo(s))
+		rc = sqlite3_exec(s->db, PROBE, NULL, NULL, NULL);
+	const char *log = left_log(s);
+	if ((rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY) && log)
 		return orr_fail(err, ORR_EFAIL,
-			"%s: the program that wrote it ended early, and its log %s-wal cannot be recovered in a read-only folder: expected "
+			"%s: the program that wrote it ended early, and its log %s%s cannot be recovered in a read-only folder: expected "
 			"copies of both files in a writable folder",
-			s->path, s->path);
+			s->path, s->path, log);
 	if (rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY)
 		rc = open_immutable(s);
 	if (rc)

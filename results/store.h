@@ -3,8 +3,8 @@
  * store.h - the database of runs (SQLite; schema in docs/reference/database.md)
  *
  * Invariant: a run is stored completely or not at all (one transaction), even if the process, the disk or the power fails. The
- * store uses WAL while it is open; store_close() checkpoints, after which the database is one file that can be opened
- * read-only. A struct store belongs to one thread at a time.
+ * store uses WAL while it is open, except for long runs; store_close() checkpoints, after which the database is one file that can be
+ * opened read-only. A struct store belongs to one thread at a time.
  */
 #ifndef ORR_RESULTS_STORE_H
 #define ORR_RESULTS_STORE_H

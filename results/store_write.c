@@ -23,6 +23,7 @@ struct writer {
 	struct store *s;
 	const struct run_result *r;
 	int64_t run;
+	struct digest_lists lists;
 	struct orr_error *err;
 };
 
@@ -196,7 +197,7 @@ static int write_rows(struct writer *w, const struct row_table *t)
 	size_t n = rows_count(t, w->r);
 	sqlite3_stmt *st;
 	if (n && t->key == KEY_LISTED)
-		return lists_write(w->s, t, w->r, w->run, w->err);
+		return lists_write(w->s, t, w->r, w->run, digest_add_list, &w->lists, w->err);
 	int code = n ? prepare_insert(w, t, &st) : ORR_OK;
 	if (code || !n)
 		return code;
@@ -252,13 +253,14 @@ static int write_all(struct writer *w)
 		code = write_rows(w, &row_tables[i]);
 	if (!code)
 		code = write_series(w);
-	return code ? code : digest_set_checksum(w->s, w->run, w->r, w->err);
+	if (!code)
+		code = digest_set_checksum(w->s, w->run, w->r, &w->lists, w->err);
+	digest_lists_free(&w->lists);
+	return code;
 }
 
-int store_write_all(struct store *s, const struct run_result *const *r, size_t n, struct orr_error *err)
+static int write_runs(struct store *s, const struct run_result *const *r, size_t n, struct orr_error *err)
 {
-	if (s->is_readonly)
-		return db_fail(s, SQLITE_READONLY, doing, err);
 	int code = db_exec(s, "BEGIN IMMEDIATE", doing, err);
 	if (code)
 		return code;
@@ -268,6 +270,28 @@ int store_write_all(struct store *s, const struct run_result *const *r, size_t n
 		code = db_exec(s, "COMMIT", doing, err);
 	if (code)
 		db_rollback(s);
+	return code;
+}
+
+/* The write-ahead log doubles the bytes that are written. A rollback journal has only the pages that change, so long runs, which mostly add
+ * pages, use it if no other process has the database open. It takes more syncs, which short runs would notice. */
+static bool is_long(const struct store *s, const struct run_result *const *r, size_t n)
+{
+	size_t rows = 0;
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < n_row_tables; k++)
+			rows += rows_count(&row_tables[k], r[i]);
+	return rows >= s->long_rows;
+}
+
+int store_write_all(struct store *s, const struct run_result *const *r, size_t n, struct orr_error *err)
+{
+	if (s->is_readonly)
+		return db_fail(s, SQLITE_READONLY, doing, err);
+	bool has_journal = is_long(s, r, n) && db_use_log(s, false);
+	int code = write_runs(s, r, n, err);
+	if (has_journal)
+		db_use_log(s, true);
 	return code;
 }
 
