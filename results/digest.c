@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "results/digest.h"
 
+#include "base/mem.h"
 #include "base/sbuf.h"
 #include "results/columns.h"
 #include "results/lists.h"
@@ -62,25 +63,37 @@ static void put_number(struct sbuf *row, char type, uint64_t bits)
 	sbuf_add(row, text, sizeof text);
 }
 
-/* Appends a value to the text of the checksum: the column's name and the value, as bytes that all machines write alike. */
+/* Append a value to the text of the checksum: the column's name and the value, as bytes that all machines write alike. */
+static void put_integer(struct sbuf *row, const char *name, int64_t value)
+{
+	sbuf_puts(row, name);
+	put_number(row, 'i', (uint64_t)value);
+}
+
+static void put_text(struct sbuf *row, const char *name, const char *text, size_t len)
+{
+	sbuf_puts(row, name);
+	put_number(row, 't', len);
+	sbuf_add(row, text ? text : "", len);
+}
+
 static void put_value(struct sbuf *row, sqlite3_stmt *st, int column)
 {
 	int type = sqlite3_column_type(st, column);
+	const char *name = sqlite3_column_name(st, column);
 	if (type == SQLITE_NULL)
 		return;
-	sbuf_puts(row, sqlite3_column_name(st, column));
 	if (type == SQLITE_INTEGER) {
-		put_number(row, 'i', (uint64_t)sqlite3_column_int64(st, column));
+		put_integer(row, name, sqlite3_column_int64(st, column));
 	} else if (type == SQLITE_FLOAT) {
 		double value = sqlite3_column_double(st, column);
 		uint64_t bits;
 		memcpy(&bits, &value, sizeof bits);
+		sbuf_puts(row, name);
 		put_number(row, 'r', bits);
 	} else {
 		const char *text = (const char *)sqlite3_column_text(st, column);
-		int len = sqlite3_column_bytes(st, column);
-		put_number(row, 't', (uint64_t)len);
-		sbuf_add(row, text ? text : "", (size_t)len);
+		put_text(row, name, text, (size_t)sqlite3_column_bytes(st, column));
 	}
 }
 
@@ -182,6 +195,31 @@ static int prepare_lists(struct store *s, size_t part, sqlite3_stmt **st, struct
 	return db_statement(s, DB_READ_LISTS + (int)(part - DIGEST_ROWS), sql, doing, st, err);
 }
 
+void digest_add_list(void *ctx, const struct row_table *t, const struct stored_list *list)
+{
+	struct digest_lists *l = ctx;
+	size_t table = (size_t)(t - row_tables);
+	if (!l->sha)
+		l->sha = mem_alloc(DB_MOST_TABLES * sizeof *l->sha);
+	if (!l->has[table])
+		sha256_init(&l->sha[table]);
+	l->has[table] = true;
+	sbuf_clear(&l->row);
+	put_integer(&l->row, "position", list->position);
+	put_text(&l->row, t->columns[0].name, list->group, strlen(list->group));
+	put_integer(&l->row, "lowest", list->lowest);
+	put_integer(&l->row, "highest", list->highest);
+	put_text(&l->row, "list", list->list, list->len);
+	sbuf_putc(&l->row, '\n');
+	sha256_update(&l->sha[table], l->row.len, (const uint8_t *)l->row.text);
+}
+
+void digest_lists_free(struct digest_lists *l)
+{
+	mem_free(l->sha);
+	sbuf_free(&l->row);
+}
+
 /* Adds the lists of a run to the checksum of its part, if the table is stored in lists. */
 static int put_lists(struct store *s, struct part *p, size_t part, int64_t run, struct orr_error *err)
 {
@@ -240,8 +278,8 @@ static bool is_empty(const struct run_result *r, size_t part)
 	return part < DIGEST_ROWS ? !r->n_series : !rows_count(&row_tables[part - DIGEST_ROWS], r);
 }
 
-static int put_run(struct store *s, struct digest *d, int64_t run, const struct run_result *r, struct checksums *sums, size_t *failed,
-	struct orr_error *err)
+static int put_run(struct store *s, struct digest *d, int64_t run, const struct run_result *r, const struct digest_lists *lists,
+	struct checksums *sums, size_t *failed, struct orr_error *err)
 {
 	struct part p = { .digest = d };
 	int code = ORR_OK;
@@ -250,9 +288,13 @@ static int put_run(struct store *s, struct digest *d, int64_t run, const struct 
 		size_t part = part_in_order(i);
 		if (is_empty(r, part))
 			continue;
-		p.has_rows = false;
-		sha256_init(&p.sha);
-		code = put_rows(s, &p, part, run, err);
+		p.has_rows = lists && part >= DIGEST_ROWS && lists->has[part - DIGEST_ROWS];
+		if (p.has_rows) {
+			p.sha = lists->sha[part - DIGEST_ROWS];
+		} else {
+			sha256_init(&p.sha);
+			code = put_rows(s, &p, part, run, err);
+		}
 		if (code)
 			*failed = part;
 		if (p.has_rows)
@@ -264,7 +306,7 @@ static int put_run(struct store *s, struct digest *d, int64_t run, const struct 
 
 int digest_run(struct store *s, int64_t run, struct checksums *out, size_t *part, struct orr_error *err)
 {
-	return put_run(s, NULL, run, NULL, out, part, err);
+	return put_run(s, NULL, run, NULL, NULL, out, part, err);
 }
 
 /* ---- texts of checksums ---- */
@@ -301,13 +343,13 @@ size_t digest_differing(const struct checksums *c, const char *text, size_t from
 	return DIGEST_PARTS;
 }
 
-int digest_set_checksum(struct store *s, int64_t run, const struct run_result *r, struct orr_error *err)
+int digest_set_checksum(struct store *s, int64_t run, const struct run_result *r, const struct digest_lists *lists, struct orr_error *err)
 {
 	struct checksums sums;
 	struct sbuf text = { 0 };
 	sqlite3_stmt *st;
 	size_t part;
-	int code = put_run(s, NULL, run, r, &sums, &part, err);
+	int code = put_run(s, NULL, run, r, lists, &sums, &part, err);
 	if (!code)
 		code = db_statement(s, DB_SET_CHECKSUM, "UPDATE runs SET checksum = ? WHERE run = ?", doing, &st, err);
 	if (code)
@@ -332,7 +374,7 @@ int digest_set_all_checksums(struct store *s, struct orr_error *err)
 		sqlite3_reset(runs); /* before the row is changed */
 		if (rc != SQLITE_ROW)
 			break;
-		code = digest_set_checksum(s, run, NULL, err);
+		code = digest_set_checksum(s, run, NULL, NULL, err);
 	}
 	sqlite3_finalize(runs);
 	return code || rc == SQLITE_ROW || rc == SQLITE_DONE ? code : ORR_EFAIL;
@@ -369,7 +411,7 @@ static int put_runs(struct store *s, struct digest *d, struct orr_error *err)
 		size_t part;
 		int64_t run = sqlite3_column_int64(runs, 0);
 		const char *label = (const char *)sqlite3_column_text(runs, 1), *text = (const char *)sqlite3_column_text(runs, 2);
-		code = put_run(s, d, run, NULL, &sums, &part, err);
+		code = put_run(s, d, run, NULL, NULL, &sums, &part, err);
 		if (!code && has_checksum)
 			code = compare_checksum(s, run, label ? label : "", text ? text : "", &sums, err);
 	}

@@ -10,7 +10,11 @@
 #ifndef ORR_RESULTS_DIGEST_H
 #define ORR_RESULTS_DIGEST_H
 
+#include "base/sbuf.h"
 #include "results/db.h"
+#include "results/lists.h"
+
+#include <nettle/sha2.h>
 
 /* Parts of a run: its row, the tables of columns.def, series and their points. */
 enum { DIGEST_RUN, DIGEST_SERIES, DIGEST_POINTS, DIGEST_ROWS, DIGEST_PARTS = DIGEST_ROWS + DB_MOST_TABLES };
@@ -32,9 +36,18 @@ int digest_run(struct store *s, int64_t run, struct checksums *out, size_t *part
 void digest_text(struct sbuf *out, const struct checksums *c);
 /* Returns the first part, from `from` on, whose checksum differs from that in the text; DIGEST_PARTS: none. */
 size_t digest_differing(const struct checksums *c, const char *text, size_t from);
+/* Checksums of the tables in lists, computed while the lists are written, which takes less time than to read them. Zeroed: none. */
+struct digest_lists {
+	struct sha256_ctx *sha; /* by table; NULL: no list was added */
+	bool has[DB_MOST_TABLES];
+	struct sbuf row;
+};
+/* Adds a list of a run. ctx: struct digest_lists. For lists_write(). */
+void digest_add_list(void *ctx, const struct row_table *t, const struct stored_list *list);
+void digest_lists_free(struct digest_lists *l);
 /* Stores the checksums of a run, or of all runs. The caller holds an open transaction. r: the run as it was written, whose empty tables
- * are not read; NULL: unknown. */
-int digest_set_checksum(struct store *s, int64_t run, const struct run_result *r, struct orr_error *err);
+ * are not read; lists: all of its lists; NULL: unknown. */
+int digest_set_checksum(struct store *s, int64_t run, const struct run_result *r, const struct digest_lists *lists, struct orr_error *err);
 int digest_set_all_checksums(struct store *s, struct orr_error *err);
 
 #endif

@@ -364,7 +364,19 @@ static int prepare(struct store *s, const struct row_table *t, sqlite3_stmt **st
 	return db_statement(s, DB_INSERT_ROWS + (int)(t - row_tables), sql, doing, st, err);
 }
 
-int lists_write(struct store *s, const struct row_table *t, const struct run_result *r, int64_t run, struct orr_error *err)
+static int write_list(struct store *s, sqlite3_stmt *st, int64_t run, const struct stored_list *x, struct orr_error *err)
+{
+	sqlite3_bind_int64(st, 1, run);
+	sqlite3_bind_int64(st, 2, x->position);
+	db_bind_text(st, 3, x->group);
+	sqlite3_bind_int64(st, 4, x->lowest);
+	sqlite3_bind_int64(st, 5, x->highest);
+	sqlite3_bind_text(st, 6, x->list, (int)x->len, SQLITE_STATIC);
+	return db_run(s, st, doing, err);
+}
+
+int lists_write(struct store *s, const struct row_table *t, const struct run_result *r, int64_t run,
+	void (*each)(void *ctx, const struct row_table *t, const struct stored_list *list), void *ctx, struct orr_error *err)
 {
 	struct list *l = mem_zalloc(1, sizeof *l);
 	size_t n = rows_count(t, r);
@@ -378,19 +390,14 @@ int lists_write(struct store *s, const struct row_table *t, const struct run_res
 			l->text_at[l->n_text_at++] = t->columns[i].at;
 	char *row = mem_alloc(LIST_ROWS * t->row_size);
 	for (size_t i = 0, some; !code && i < n; i += some) {
-		const char *group;
 		some = n - i < LIST_ROWS ? n - i : LIST_ROWS;
 		rows_copy(t, r, i, some, row);
 		some = extent(t, row, some);
 		fill(l, t, row, some);
-		memcpy(&group, row + t->columns[0].at, sizeof group);
-		sqlite3_bind_int64(st, 1, run);
-		sqlite3_bind_int64(st, 2, (int64_t)i);
-		db_bind_text(st, 3, group);
-		sqlite3_bind_int64(st, 4, (int64_t)l->lowest);
-		sqlite3_bind_int64(st, 5, (int64_t)l->highest);
-		sqlite3_bind_text(st, 6, l->out.text, (int)l->out.len, SQLITE_STATIC);
-		code = db_run(s, st, doing, err);
+		struct stored_list x = { (int64_t)i, (int64_t)l->lowest, (int64_t)l->highest, NULL, l->out.text, l->out.len };
+		memcpy(&x.group, row + t->columns[0].at, sizeof x.group);
+		each(ctx, t, &x);
+		code = write_list(s, st, run, &x, err);
 	}
 	mem_free(row);
 	mem_free(l->out.text);

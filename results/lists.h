@@ -31,8 +31,15 @@ void lists_view(struct sbuf *sql, const struct row_table *t);
 int lists_exist(const struct store *s, const struct row_table *t, int64_t *has, struct orr_error *err);
 /* Appends statements that store the rows of temp.old_TABLE as lists, as lists_write() would, and remove temp.old_TABLE. */
 void lists_convert(struct sbuf *sql, const struct row_table *t);
-/* Stores the rows of a run. The caller holds an open transaction. */
-int lists_write(struct store *s, const struct row_table *t, const struct run_result *r, int64_t run, struct orr_error *err);
+/* A list as it is stored. */
+struct stored_list {
+	int64_t position, lowest, highest;
+	const char *group, *list;
+	size_t len; /* of `list` */
+};
+/* Stores the rows of a run, and calls each() with every list in order of position. The caller holds an open transaction. */
+int lists_write(struct store *s, const struct row_table *t, const struct run_result *r, int64_t run,
+	void (*each)(void *ctx, const struct row_table *t, const struct stored_list *list), void *ctx, struct orr_error *err);
 
 /* ---- reading (lists_read.c) ---- */
 

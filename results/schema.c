@@ -369,7 +369,7 @@ static int end_lists(struct store *s, const struct migration *m, struct orr_erro
 	int code = sql.len ? db_exec(s, sbuf_text(&sql), migrating, err) : ORR_OK;
 	sbuf_free(&sql);
 	for (size_t i = 0; !code && i < m->n_runs; i++)
-		code = digest_set_checksum(s, m->run[i], NULL, err);
+		code = digest_set_checksum(s, m->run[i], NULL, NULL, err);
 	return code;
 }
 
