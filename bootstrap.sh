@@ -10,9 +10,12 @@ export LC_ALL
 
 usage() {
   cat <<'END'
-usage: ./bootstrap.sh [build | demo | check | deps | help]
+usage: ./bootstrap.sh [build | fast | demo | check | deps | help]
 
   build   install what is missing, configure and compile (the default)
+  fast    build, in BUILD/fast, a program that runs 1.3 to 1.5 times as fast, for long runs and
+          large studies: GCC compiles it with the profile of short runs, as one unit; this takes
+          5 minutes on two cores. Same results, byte for byte
   demo    build, in BUILD/quick with little optimisation unless BUILD has a program, then replay
           50 random months of a large GPU cluster under several policies: prints means and
           differences with intervals, leaves a database and a figure
@@ -287,8 +290,26 @@ END
   fi
 }
 
+# Builds the program with profile-guided and link-time optimisation. Counts of threads may be lost, hence -fprofile-correction.
+fast() {
+  build=$build/fast
+  probe=$(mktemp -d) || exit 1
+  optimised='-O2 -flto=auto -fprofile-use -fprofile-correction -fprofile-partial-training -Wno-missing-profile -Wno-coverage-mismatch'
+  # shellcheck disable=SC2086 # flags are meant to be split
+  (cd "$probe" && echo 'int main(void) { return 0; }' >a.c && "${CC:-cc}" $optimised -Werror a.c) >/dev/null 2>&1 ||
+    { rm -rf "$probe"; fail "${CC:-cc} lacks an option of \"$optimised\": ./bootstrap.sh fast needs GCC 10 or later"; }
+  rm -rf "$probe"
+  # Objects of an earlier call were compiled with other options.
+  [ ! -d "$build" ] || find "$build" \( -name '*.o' -o -name '*.a' -o -name '*.gcda' -o -name orrery \) -exec rm -f {} +
+  CONFIGURE_FLAGS="--disable-dependency-tracking ${CONFIGURE_FLAGS:-}"
+  build orrery CFLAGS='-O2 -w -fprofile-generate'
+  quietly "profiling: tests/bench/train.sh" env ORRERY="$build/orrery" bash tests/bench/train.sh
+  find "$build" \( -name '*.o' -o -name '*.a' -o -name orrery \) -exec rm -f {} +
+  build orrery CFLAGS="$optimised -w"
+}
+
 case ${1:-build} in
-  build | demo | check | deps) ;;
+  build | fast | demo | check | deps) ;;
   help | -h | --help) usage; exit 0 ;;
   *) printf '%s\n' "bootstrap: no command \"$1\"" >&2; usage >&2; exit 2 ;;
 esac
@@ -304,6 +325,7 @@ jobs=${JOBS:-$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || ech
 case ${1:-build} in
   deps) install_deps; say "nothing is missing" ;;
   build) build; say "done: $build/orrery --help; install it with 'make -C $build install'" ;;
+  fast) fast; say "done: $build/orrery --help" ;;
   demo) demo ;;
   check) check ;;
 esac

@@ -13,7 +13,7 @@ bench: $(BENCHES)
 	@for b in $(BENCHES); do echo "== $$b"; ./$$b || exit 1; done
 
 # Comparisons with ns-3 and SimGrid, if they and a C++ compiler are present; not part of the product.
-EXTRA_DIST += tests/bench/sweep.sh tests/bench/runs.sh tests/bench/cloud.json
+EXTRA_DIST += tests/bench/sweep.sh tests/bench/runs.sh tests/bench/train.sh tests/bench/cloud.json
 EXTRA_DIST += tests/bench/peer_ns3.cc tests/bench/peer_simgrid.cc tests/bench/peers_net.sh
 PEER_FLAGS = -std=c++17 -O2 $(DEFS) $(AM_CPPFLAGS) $(SAN_CFLAGS)
 PEER_LIBS = libtests.a liborrery.a $(DEPS_LIBS) $(OPENMP_CFLAGS) -lm

@@ -1,6 +1,6 @@
 # make check-house
 SCRIPT_TESTS += tests/house/floors.sh tests/house/order.sh tests/house/install.sh tests/house/style.sh \
-	tests/house/toy_world.sh tests/house/adding.sh tests/house/sources.sh
+	tests/house/toy_world.sh tests/house/adding.sh tests/house/sources.sh tests/house/train.sh
 EXTRA_DIST += tests/house/add tests/house/toy tests/house/tree.sh
 EXTRA_DIST += tests/house/bare.sh tests/house/chroot.sh tests/house/checks.sh tests/house/cppcheck.txt .codespellrc
 # Run by hand: compares the results before and after a refactoring (usage: bash tests/house/same_bytes.sh).
