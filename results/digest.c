@@ -8,6 +8,7 @@
 #include "results/store.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <nettle/sha2.h>
 #include <stdio.h>
 #include <string.h>
@@ -77,6 +78,14 @@ static void put_text(struct sbuf *row, const char *name, const char *text, size_
 	sbuf_add(row, text ? text : "", len);
 }
 
+static void put_real(struct sbuf *row, const char *name, double value)
+{
+	uint64_t bits;
+	memcpy(&bits, &value, sizeof bits);
+	sbuf_puts(row, name);
+	put_number(row, 'r', bits);
+}
+
 static void put_value(struct sbuf *row, sqlite3_stmt *st, int column)
 {
 	int type = sqlite3_column_type(st, column);
@@ -86,11 +95,7 @@ static void put_value(struct sbuf *row, sqlite3_stmt *st, int column)
 	if (type == SQLITE_INTEGER) {
 		put_integer(row, name, sqlite3_column_int64(st, column));
 	} else if (type == SQLITE_FLOAT) {
-		double value = sqlite3_column_double(st, column);
-		uint64_t bits;
-		memcpy(&bits, &value, sizeof bits);
-		sbuf_puts(row, name);
-		put_number(row, 'r', bits);
+		put_real(row, name, sqlite3_column_double(st, column));
 	} else {
 		const char *text = (const char *)sqlite3_column_text(st, column);
 		put_text(row, name, text, (size_t)sqlite3_column_bytes(st, column));
@@ -195,30 +200,118 @@ static int prepare_lists(struct store *s, size_t part, sqlite3_stmt **st, struct
 	return db_statement(s, DB_READ_LISTS + (int)(part - DIGEST_ROWS), sql, doing, st, err);
 }
 
-void digest_add_list(void *ctx, const struct row_table *t, const struct stored_list *list)
+/* ---- while the rows are written ---- */
+
+/* Appends a cell as SQLite returns it: NaN is NULL, and zeros have no sign. */
+static void put_cell(struct sbuf *row, const struct column *c, const char *cells)
 {
-	struct digest_lists *l = ctx;
-	size_t table = (size_t)(t - row_tables);
-	if (!l->sha)
-		l->sha = mem_alloc(DB_MOST_TABLES * sizeof *l->sha);
-	if (!l->has[table])
-		sha256_init(&l->sha[table]);
-	l->has[table] = true;
-	sbuf_clear(&l->row);
-	put_integer(&l->row, "position", list->position);
-	put_text(&l->row, t->columns[0].name, list->group, strlen(list->group));
-	put_integer(&l->row, "lowest", list->lowest);
-	put_integer(&l->row, "highest", list->highest);
-	put_text(&l->row, "list", list->list, list->len);
-	sbuf_putc(&l->row, '\n');
-	sha256_update(&l->sha[table], l->row.len, (const uint8_t *)l->row.text);
+	const void *cell = cells + c->at;
+	switch (c->type) {
+	case COLUMN_ID:
+	case COLUMN_TEXT:
+	case COLUMN_NAME: {
+		const char *text;
+		memcpy(&text, cell, sizeof text);
+		if (text)
+			put_text(row, c->name, text, strlen(text));
+		break;
+	}
+	case COLUMN_TIME:
+		if (*(const int64_t *)cell != -1)
+			put_integer(row, c->name, *(const int64_t *)cell);
+		break;
+	case COLUMN_NUMBER:
+	case COLUMN_CLOCK:
+	case COLUMN_COUNT64:
+		put_integer(row, c->name, *(const int64_t *)cell);
+		break;
+	case COLUMN_COUNT:
+		put_integer(row, c->name, *(const uint32_t *)cell);
+		break;
+	case COLUMN_INDEX:
+		if (*(const uint32_t *)cell != UINT32_MAX)
+			put_integer(row, c->name, *(const uint32_t *)cell);
+		break;
+	case COLUMN_REAL:
+	case COLUMN_SECONDS:
+		if (!isnan(*(const double *)cell))
+			put_real(row, c->name, *(const double *)cell + 0.0);
+		break;
+	case COLUMN_JOB_STATUS:
+	case COLUMN_REQUEST_STATUS:
+		put_integer(row, c->name, *(const uint8_t *)cell);
+		break;
+	case COLUMN_DIFF:
+	case COLUMN_SQL:
+		break;
+	}
 }
 
-void digest_lists_free(struct digest_lists *l)
+static void end_row(struct digest_sums *d, size_t part)
 {
-	mem_free(l->sha);
-	sbuf_free(&l->row);
+	if (!d->sha)
+		d->sha = mem_alloc(DIGEST_PARTS * sizeof *d->sha);
+	if (!d->has[part])
+		sha256_init(&d->sha[part]);
+	d->has[part] = true;
+	sbuf_putc(&d->row, '\n');
+	sha256_update(&d->sha[part], d->row.len, (const uint8_t *)d->row.text);
 }
+
+static size_t part_of(const struct row_table *t)
+{
+	return DIGEST_ROWS + (size_t)(t - row_tables);
+}
+
+void digest_add_row(struct digest_sums *d, const struct row_table *t, const char *row)
+{
+	sbuf_clear(&d->row);
+	for (size_t i = 0; i < t->n_columns; i++)
+		put_cell(&d->row, &t->columns[i], row);
+	end_row(d, part_of(t));
+}
+
+void digest_add_list(void *sums, const struct row_table *t, const struct stored_list *list)
+{
+	struct digest_sums *d = sums;
+	sbuf_clear(&d->row);
+	put_integer(&d->row, "position", list->position);
+	put_text(&d->row, t->columns[0].name, list->group, strlen(list->group));
+	put_integer(&d->row, "lowest", list->lowest);
+	put_integer(&d->row, "highest", list->highest);
+	put_text(&d->row, "list", list->list, list->len);
+	end_row(d, part_of(t));
+}
+
+void digest_add_series(struct digest_sums *d, const char *name)
+{
+	sbuf_clear(&d->row);
+	put_text(&d->row, "name", name, strlen(name));
+	end_row(d, DIGEST_SERIES);
+}
+
+void digest_add_point(struct digest_sums *d, size_t series, int64_t time_ns, double value)
+{
+	sbuf_clear(&d->row);
+	put_integer(&d->row, "series", (int64_t)series);
+	put_integer(&d->row, "time_ns", time_ns);
+	if (!isnan(value))
+		put_real(&d->row, "value", value + 0.0);
+	end_row(d, DIGEST_POINTS);
+}
+
+void digest_forget(struct digest_sums *d, const struct row_table *t)
+{
+	d->has[part_of(t)] = false;
+}
+
+void digest_sums_free(struct digest_sums *d)
+{
+	mem_free(d->sha);
+	sbuf_free(&d->row);
+}
+
+/* ---- reading ---- */
 
 /* Adds the lists of a run to the checksum of its part, if the table is stored in lists. */
 static int put_lists(struct store *s, struct part *p, size_t part, int64_t run, struct orr_error *err)
@@ -278,7 +371,7 @@ static bool is_empty(const struct run_result *r, size_t part)
 	return part < DIGEST_ROWS ? !r->n_series : !rows_count(&row_tables[part - DIGEST_ROWS], r);
 }
 
-static int put_run(struct store *s, struct digest *d, int64_t run, const struct run_result *r, const struct digest_lists *lists,
+static int put_run(struct store *s, struct digest *d, int64_t run, const struct run_result *r, const struct digest_sums *known,
 	struct checksums *sums, size_t *failed, struct orr_error *err)
 {
 	struct part p = { .digest = d };
@@ -288,9 +381,9 @@ static int put_run(struct store *s, struct digest *d, int64_t run, const struct 
 		size_t part = part_in_order(i);
 		if (is_empty(r, part))
 			continue;
-		p.has_rows = lists && part >= DIGEST_ROWS && lists->has[part - DIGEST_ROWS];
+		p.has_rows = known && known->has[part];
 		if (p.has_rows) {
-			p.sha = lists->sha[part - DIGEST_ROWS];
+			p.sha = known->sha[part];
 		} else {
 			sha256_init(&p.sha);
 			code = put_rows(s, &p, part, run, err);
@@ -343,13 +436,13 @@ size_t digest_differing(const struct checksums *c, const char *text, size_t from
 	return DIGEST_PARTS;
 }
 
-int digest_set_checksum(struct store *s, int64_t run, const struct run_result *r, const struct digest_lists *lists, struct orr_error *err)
+int digest_set_checksum(struct store *s, int64_t run, const struct run_result *r, const struct digest_sums *known, struct orr_error *err)
 {
 	struct checksums sums;
 	struct sbuf text = { 0 };
 	sqlite3_stmt *st;
 	size_t part;
-	int code = put_run(s, NULL, run, r, lists, &sums, &part, err);
+	int code = put_run(s, NULL, run, r, known, &sums, &part, err);
 	if (!code)
 		code = db_statement(s, DB_SET_CHECKSUM, "UPDATE runs SET checksum = ? WHERE run = ?", doing, &st, err);
 	if (code)

@@ -36,18 +36,27 @@ int digest_run(struct store *s, int64_t run, struct checksums *out, size_t *part
 void digest_text(struct sbuf *out, const struct checksums *c);
 /* Returns the first part, from `from` on, whose checksum differs from that in the text; DIGEST_PARTS: none. */
 size_t digest_differing(const struct checksums *c, const char *text, size_t from);
-/* Checksums of the tables in lists, computed while the lists are written, which takes less time than to read them. Zeroed: none. */
-struct digest_lists {
-	struct sha256_ctx *sha; /* by table; NULL: no list was added */
-	bool has[DB_MOST_TABLES];
+/*
+ * Checksums of parts of a run, computed while its rows are written, which takes less time than to read them. Zeroed: none. Invariant: a
+ * part that `has` names has the checksum that reading its rows would give.
+ */
+struct digest_sums {
+	struct sha256_ctx *sha; /* by part; NULL: no row was added */
+	bool has[DIGEST_PARTS];
 	struct sbuf row;
 };
-/* Adds a list of a run. ctx: struct digest_lists. For lists_write(). */
-void digest_add_list(void *ctx, const struct row_table *t, const struct stored_list *list);
-void digest_lists_free(struct digest_lists *l);
+/* Adds a row of a table, in the order in which they are read. */
+void digest_add_row(struct digest_sums *d, const struct row_table *t, const char *row);
+/* Adds a list of a run, in order of position. sums: struct digest_sums. For lists_write(). */
+void digest_add_list(void *sums, const struct row_table *t, const struct stored_list *list);
+void digest_add_series(struct digest_sums *d, const char *name);
+void digest_add_point(struct digest_sums *d, size_t series, int64_t time_ns, double value);
+/* The rows of a table were not added in the order in which they are read. */
+void digest_forget(struct digest_sums *d, const struct row_table *t);
+void digest_sums_free(struct digest_sums *d);
 /* Stores the checksums of a run, or of all runs. The caller holds an open transaction. r: the run as it was written, whose empty tables
- * are not read; lists: all of its lists; NULL: unknown. */
-int digest_set_checksum(struct store *s, int64_t run, const struct run_result *r, const struct digest_lists *lists, struct orr_error *err);
+ * are not read; known: checksums of its parts; NULL: unknown. */
+int digest_set_checksum(struct store *s, int64_t run, const struct run_result *r, const struct digest_sums *known, struct orr_error *err);
 int digest_set_all_checksums(struct store *s, struct orr_error *err);
 
 #endif

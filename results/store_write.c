@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "results/store.h"
 
+#include "base/mem.h"
 #include "base/sbuf.h"
 #include "results/columns.h"
 #include "results/db.h"
@@ -10,6 +11,7 @@
 
 #include "config.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,7 +25,7 @@ struct writer {
 	struct store *s;
 	const struct run_result *r;
 	int64_t run;
-	struct digest_lists lists;
+	struct digest_sums sums;
 	struct orr_error *err;
 };
 
@@ -192,17 +194,60 @@ static int write_row(struct writer *w, const struct row_table *t, sqlite3_stmt *
 	return db_run(w->s, st, doing, w->err);
 }
 
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Adds rows to the checksum in order of their first column, a name: the rows begin with the pointers by which they are sorted. */
+static void add_named(struct writer *w, const struct row_table *t, size_t n)
+{
+	const char **order = mem_alloc(n * 2 * sizeof *order);
+	for (size_t i = 0; i < n; i++) {
+		const char *row = rows_get(t, w->r, i);
+		memcpy(&order[2 * i], row + t->columns[0].at, sizeof *order);
+		order[2 * i + 1] = row;
+	}
+	qsort(order, n, 2 * sizeof *order, by_name);
+	for (size_t i = 0; i < n; i++)
+		digest_add_row(&w->sums, t, order[2 * i + 1]);
+	mem_free(order);
+}
+
+/* Adds the rows of a table to its checksum if it is known in which order SQLite returns them. */
+static void add_sums(struct writer *w, const struct row_table *t, size_t n)
+{
+	bool is_numbered = t->key == KEY_PACKED || (t->key == KEY_FIRST && t->columns[0].type == COLUMN_NUMBER);
+	uint64_t last = 0;
+	if (t->key == KEY_FIRST && t->columns[0].type == COLUMN_NAME)
+		add_named(w, t, n);
+	if (t->key == KEY_FIRST && !is_numbered)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		const char *row = rows_get(t, w->r, i);
+		uint64_t number = is_numbered ? *(const uint64_t *)(const void *)(row + t->columns[0].at) : i;
+		if (i && number <= last) {
+			digest_forget(&w->sums, t);
+			return;
+		}
+		last = number;
+		digest_add_row(&w->sums, t, row);
+	}
+}
+
 static int write_rows(struct writer *w, const struct row_table *t)
 {
 	size_t n = rows_count(t, w->r);
 	sqlite3_stmt *st;
 	if (n && t->key == KEY_LISTED)
-		return lists_write(w->s, t, w->r, w->run, digest_add_list, &w->lists, w->err);
+		return lists_write(w->s, t, w->r, w->run, digest_add_list, &w->sums, w->err);
 	int code = n ? prepare_insert(w, t, &st) : ORR_OK;
 	if (code || !n)
 		return code;
 	for (size_t i = 0; !code && i < n; i++)
 		code = write_row(w, t, st, i);
+	if (!code)
+		add_sums(w, t, n);
 	return code;
 }
 
@@ -216,6 +261,7 @@ static int write_points(struct writer *w, sqlite3_stmt *st, size_t number)
 		sqlite3_bind_int64(st, 3, (int64_t)i);
 		sqlite3_bind_int64(st, 4, s->time_ns[i]);
 		sqlite3_bind_double(st, 5, s->value[i]);
+		digest_add_point(&w->sums, number, s->time_ns[i], s->value[i]);
 		code = db_run(w->s, st, doing, w->err);
 	}
 	return code;
@@ -231,6 +277,7 @@ static int write_series(struct writer *w)
 		sqlite3_bind_int64(names, 1, w->run);
 		sqlite3_bind_int64(names, 2, (int64_t)i);
 		db_bind_text(names, 3, w->r->series[i].name);
+		digest_add_series(&w->sums, w->r->series[i].name);
 		code = db_run(w->s, names, doing, w->err);
 		if (!code)
 			code = write_points(w, points, i);
@@ -254,8 +301,8 @@ static int write_all(struct writer *w)
 	if (!code)
 		code = write_series(w);
 	if (!code)
-		code = digest_set_checksum(w->s, w->run, w->r, &w->lists, w->err);
-	digest_lists_free(&w->lists);
+		code = digest_set_checksum(w->s, w->run, w->r, &w->sums, w->err);
+	digest_sums_free(&w->sums);
 	return code;
 }
 

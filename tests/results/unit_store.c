@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "results/columns.h"
 #include "results/db.h"
+#include "results/digest.h"
 #include "results/inspect.h"
 #include "results/store.h"
 
@@ -537,6 +538,70 @@ static void views(void)
 	result_free(r);
 }
 
+/* ---- checksums, which are computed while rows are written ---- */
+
+/* Values that SQLite returns in another form, and rows that it returns in another order. */
+static void make_awkward(struct run_result *r)
+{
+	static const double values[] = { -0.0, 0.0, NAN, INFINITY, -INFINITY, 1e15, 4503599627370497.0, 5e-324, 3 };
+	for (size_t i = 0; i < r->n_metrics && i < sizeof values / sizeof *values; i++) {
+		r->metrics[i].value = values[i];
+		r->metrics[i].ci_low = values[sizeof values / sizeof *values - 1 - i];
+	}
+	for (size_t i = 0; i < r->n_series; i++)
+		for (size_t k = 0; k < r->series[i].n; k++)
+			r->series[i].value[k] = values[(i + k) % (sizeof values / sizeof *values)];
+	for (size_t i = 0; i < r->n_iterations; i++)
+		r->iterations[i].start_s = values[i % (sizeof values / sizeof *values)];
+}
+
+static void swap_jobs(struct run_result *r)
+{
+	struct job_row first = r->jobs[0];
+	r->jobs[0] = r->jobs[1];
+	r->jobs[1] = first;
+}
+
+/* Returns the number of runs whose stored checksums differ from those of their rows, and of runs without a checksum of jobs. */
+static int wrong_checksums(const char *path, int *without_jobs)
+{
+	struct orr_error err = { 0 };
+	int wrong = 0;
+	struct store *s = store_open(path, NULL, &err);
+	sqlite3_stmt *st;
+	if (!s || db_prepare(s, "SELECT run, checksum FROM runs", "reading", &st, &err))
+		return -1;
+	while (sqlite3_step(st) == SQLITE_ROW) {
+		struct checksums sums;
+		size_t part;
+		const char *stored = (const char *)sqlite3_column_text(st, 1);
+		wrong +=
+			digest_run(s, sqlite3_column_int64(st, 0), &sums, &part, &err) || digest_differing(&sums, stored, 0) < DIGEST_PARTS;
+		*without_jobs += !strstr(stored, "jobs:");
+	}
+	sqlite3_finalize(st);
+	store_close(s, &err);
+	return wrong;
+}
+
+static void checksums(void)
+{
+	static const struct {
+		void (*change)(struct run_result *);
+		const char *what;
+	} kinds[] = { { NULL, "usual rows" }, { make_awkward, "negative zero, infinity, NaN, subnormal numbers" },
+		{ swap_jobs, "rows in another order" } };
+	static const uint64_t seeds[] = { 1, 2, 3, 4, 5, 6, 7, 8, 0 };
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		char name[32];
+		int without = 0;
+		snprintf(name, sizeof name, "sums-%zu.db", i);
+		make(in_dir(name), seeds, kinds[i].change);
+		int wrong = wrong_checksums(in_dir(name), &without);
+		ok(!wrong && !without, "%s: the checksums equal those of the stored rows (%d differ)", kinds[i].what, wrong);
+	}
+}
+
 int main(void)
 {
 	if (!mkdtemp(dir) || chmod(dir, 0755))
@@ -545,6 +610,7 @@ int main(void)
 	replacing();
 	shared_scenarios();
 	digests();
+	checksums();
 	foreign_files();
 	locked_out();
 	readonly_dir();
