@@ -65,7 +65,7 @@ static void fetch_ahead(void *ctx, const struct ladder_entry *x, size_t count, b
 	if (is_front && e->foreseen)
 		fetch_subjects(e, x, count);
 	for (size_t i = 0; i < count && !is_front; i++)
-		__builtin_prefetch(record_of(e, x[i].slot), 1);
+		mem_fetch_to_write(record_of(e, x[i].slot));
 }
 
 static void add_chunk(struct engine *e)

@@ -233,7 +233,7 @@ static void deal(struct ladder *q, struct ladder_list l, const struct ladder_sur
 		struct ladder_entry *stop = block_end(&l, b);
 		next = b->next;
 		if (next)
-			__builtin_prefetch(next);
+			mem_fetch(next);
 		for (struct ladder_entry *x = b->entry; x < stop; x++)
 			if (is_instant)
 				lane_append(q, r->lanes, *x);

@@ -311,7 +311,7 @@ static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 static inline void fetch_bytes(const void *from, size_t n)
 {
 	for (const char *at = from, *end = at + n; at < end; at += 64)
-		__builtin_prefetch(at, 1);
+		mem_fetch_to_write(at);
 }
 
 /* The lanes of a large fleet exceed the processor's caches. */
@@ -322,19 +322,19 @@ static void fetch_lane(const void *ctx, uint64_t subject, unsigned step)
 	const struct lane *l = r->lane;
 	switch (step) {
 	case 0:
-		__builtin_prefetch(&r->lane);
-		__builtin_prefetch(&r->up_since_s);
-		__builtin_prefetch(&w->metrics->kv[subject], 1);
+		mem_fetch(&r->lane);
+		mem_fetch(&r->up_since_s);
+		mem_fetch_to_write(&w->metrics->kv[subject]);
 		break;
 	case 1:
 		fetch_bytes(l, sizeof *l);
 		break;
 	case 2:
-		__builtin_prefetch(l->ends.v);
-		__builtin_prefetch(l->fresh);
-		__builtin_prefetch(l->ring, 1);
+		mem_fetch(l->ends.v);
+		mem_fetch(l->fresh);
+		mem_fetch_to_write(l->ring);
 		if (l->n_gap)
-			__builtin_prefetch(&l->gap[l->n_gap - 1], 1);
+			mem_fetch_to_write(&l->gap[l->n_gap - 1]);
 		break;
 	default:
 		if (l->ends.n && l->ends.v[0].clock <= l->clock + 1 + (l->n_plan - l->at_plan))

@@ -172,7 +172,7 @@ uint32_t prefix_add(struct prefix *p, uint64_t hash, uint32_t after)
 	if (p->n_free) {
 		e = p->free[--p->n_free];
 		if (p->n_free >= AHEAD)
-			__builtin_prefetch(&p->v[p->free[p->n_free - AHEAD]], 1);
+			mem_fetch_to_write(&p->v[p->free[p->n_free - AHEAD]]);
 	} else {
 		MEM_GROW(p->v, p->n, p->cap);
 		e = p->n++;
@@ -190,14 +190,14 @@ void prefix_expect(const struct prefix *p, uint64_t hash, bool is_near)
 {
 	uint32_t *head = head_of(p, hash);
 	if (!is_near)
-		__builtin_prefetch(head, 1);
+		mem_fetch_to_write(head);
 	else if (*head != PREFIX_NONE)
-		__builtin_prefetch(&p->v[*head]);
+		mem_fetch(&p->v[*head]);
 }
 
 void prefix_expect_leave(const struct prefix *p, uint32_t entry)
 {
-	__builtin_prefetch(&p->v[entry], 1);
+	mem_fetch_to_write(&p->v[entry]);
 }
 
 /* Returns the entry that will be dropped after i others; NULL: not known. */
@@ -207,18 +207,17 @@ static inline const struct entry *drop_after(const struct prefix *p, uint32_t i)
 	return e == PREFIX_NONE ? NULL : &p->v[e];
 }
 
-/* Fetches an entry that will be dropped soon, then its bucket, then the first entry there. Part of its caller, because a compiler may leave
- * out calls that only fetch. */
-__attribute__((always_inline)) static inline void expect_drops(const struct prefix *p)
+/* Fetches an entry that will be dropped soon, then its bucket, then the first entry there. */
+static inline void expect_drops(const struct prefix *p)
 {
 	const struct entry *far = drop_after(p, 3 * AHEAD), *middle = drop_after(p, 2 * AHEAD), *near = drop_after(p, AHEAD);
 	if (far)
-		__builtin_prefetch(far, 1);
+		mem_fetch_to_write(far);
 	if (middle)
-		__builtin_prefetch(head_of(p, middle->hash), 1);
+		mem_fetch_to_write(head_of(p, middle->hash));
 	uint32_t first = near ? *head_of(p, near->hash) : PREFIX_NONE;
 	if (first != PREFIX_NONE)
-		__builtin_prefetch(&p->v[first], 1);
+		mem_fetch_to_write(&p->v[first]);
 }
 
 uint64_t prefix_drop(struct prefix *p, uint32_t *entry)
