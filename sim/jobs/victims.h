@@ -18,8 +18,8 @@ void victims_sort(struct victim *v, uint32_t n);
 struct victim *victims_of(
 	const struct orr_jobs *w, uint64_t types, bool (*is_exempt)(const struct job *job, const void *ctx), const void *ctx, uint32_t *n);
 /* Returns the first `most` of them. */
-struct victim *victims_latest(struct orr_jobs *w, uint64_t types, bool (*is_exempt)(const struct job *job, const void *ctx), const void *ctx,
-	uint32_t most, uint32_t *n);
+struct victim *victims_latest(struct orr_jobs *w, uint64_t types, bool (*is_exempt)(const struct job *job, const void *ctx),
+	const void *ctx, uint32_t most, uint32_t *n);
 /* --check: returns what is wrong with victims_latest(), or NULL. */
 const char *victims_check(struct orr_jobs *w);
 /* Returns the smallest number, at least `from`, of leading victims that make room; 0: all n do not. */
