@@ -199,8 +199,7 @@ void life_start(struct orr_jobs *w, struct job *job)
 	job->running_at = w->slots.n_running;
 	MEM_GROW(w->slots.running, w->slots.n_running, w->slots.cap_running);
 	w->slots.running[w->slots.n_running++] = slot_of(w, job);
-	if (!w->owns_host)
-		starts_add(w, job);
+	starts_add(w, job);
 	quota_takes(w, job);
 	job->work.progress_from = num_add_sat(now, job->start_cost);
 	job->work.piece_done = job->work.piece_saved = 0;

@@ -64,8 +64,6 @@ static bool is_never(const struct job *job, const void *ctx)
 const char *victims_check(struct orr_jobs *w)
 {
 	uint32_t n, n_latest;
-	if (w->owns_host)
-		return NULL;
 	struct victim *v = victims_of(w, UINT64_MAX, is_never, NULL, &n);
 	struct victim *latest = victims_latest(w, UINT64_MAX, is_never, NULL, w->slots.n_running, &n_latest);
 	bool is_same = n == n_latest;

@@ -55,7 +55,7 @@ struct orr_jobs {
 	const int64_t *others_milli; /* GPUs used by other worlds; NULL: no other world uses the pool */
 	struct arrivals arrivals;
 	struct slots slots;
-	struct starts starts; /* kept if another world may take GPUs from the jobs: !owns_host */
+	struct starts starts;
 	struct shapes shapes;
 	struct speedups speedups;
 	struct class_models class_models;
