@@ -13,7 +13,7 @@ usage() {
 usage: ./bootstrap.sh [build | fast | demo | check | deps | help]
 
   build   install what is missing, configure and compile (the default)
-  fast    build, in BUILD/fast, a program that runs 1.3 to 1.5 times as fast, for long runs and
+  fast    build, in BUILD/fast, a program that runs 1.1 to 1.4 times as fast, for long runs and
           large studies: GCC compiles it with the profile of short runs, as one unit; this takes
           5 minutes on two cores. Same results, byte for byte
   demo    build, in BUILD/quick with little optimisation unless BUILD has a program, then replay
