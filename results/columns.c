@@ -3,6 +3,7 @@
 
 #include "results/parts.h"
 
+#include <math.h>
 #include <string.h>
 
 /* clang-format off */
@@ -134,6 +135,46 @@ void rows_set(const struct row_table *t, struct run_result *r, void *rows, size_
 {
 	memcpy((char *)r + t->rows_at, &rows, sizeof rows);
 	memcpy((char *)r + t->n_at, &n, sizeof n);
+}
+
+static struct cell integer_cell(int64_t value)
+{
+	return (struct cell){ .kind = CELL_INTEGER, .integer = value };
+}
+
+struct cell column_cell(const struct column *c, const char *row)
+{
+	const void *at = row + c->at;
+	struct cell none = { .kind = CELL_NULL };
+	switch (c->type) {
+	case COLUMN_ID:
+	case COLUMN_TEXT:
+	case COLUMN_NAME: {
+		const char *text;
+		memcpy(&text, at, sizeof text);
+		return text ? (struct cell){ .kind = CELL_TEXT, .text = text } : none;
+	}
+	case COLUMN_TIME:
+		return *(const int64_t *)at == -1 ? none : integer_cell(*(const int64_t *)at);
+	case COLUMN_NUMBER:
+	case COLUMN_CLOCK:
+	case COLUMN_COUNT64:
+		return integer_cell(*(const int64_t *)at);
+	case COLUMN_COUNT:
+		return integer_cell(*(const uint32_t *)at);
+	case COLUMN_INDEX:
+		return *(const uint32_t *)at == UINT32_MAX ? none : integer_cell(*(const uint32_t *)at);
+	case COLUMN_REAL:
+	case COLUMN_SECONDS:
+		return isnan(*(const double *)at) ? none : (struct cell){ .kind = CELL_REAL, .real = *(const double *)at + 0.0 };
+	case COLUMN_JOB_STATUS:
+	case COLUMN_REQUEST_STATUS:
+		return integer_cell(*(const uint8_t *)at);
+	case COLUMN_DIFF:
+	case COLUMN_SQL:
+		break;
+	}
+	return none;
 }
 
 void column_csv_name(struct sbuf *out, const struct row_table *t, const struct column *c)

@@ -87,6 +87,17 @@ static inline bool column_is_stored(const struct column *c)
 {
 	return c->type != COLUMN_DIFF && c->type != COLUMN_SQL;
 }
+
+/* The value of a stored column as SQLite returns it: NaN is NULL, and zeros have no sign. */
+enum cell_kind { CELL_NULL, CELL_INTEGER, CELL_REAL, CELL_TEXT };
+struct cell {
+	enum cell_kind kind;
+	int64_t integer;
+	double real;
+	const char *text; /* belongs to the row */
+};
+struct cell column_cell(const struct column *c, const char *row);
+
 /* Appends the column's name in CSV files and views: times in ns are renamed to seconds. */
 void column_csv_name(struct sbuf *out, const struct row_table *t, const struct column *c);
 /* Returns the words of a status type, NULL-terminated; NULL: not a status type. */

@@ -244,14 +244,6 @@ void db_bind_text(sqlite3_stmt *st, int column, const char *text)
 		sqlite3_bind_null(st, column);
 }
 
-void db_bind_time(sqlite3_stmt *st, int column, int64_t t_ns)
-{
-	if (t_ns == -1)
-		sqlite3_bind_null(st, column);
-	else
-		sqlite3_bind_int64(st, column, t_ns);
-}
-
 int64_t db_column_time(sqlite3_stmt *st, int column)
 {
 	return sqlite3_column_type(st, column) == SQLITE_NULL ? -1 : sqlite3_column_int64(st, column);

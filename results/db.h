@@ -101,8 +101,7 @@ int db_select_rows(const struct store *s, const struct row_table *t, const char 
 
 /* Binds text (NULL: no value). The text must stay valid until the statement is reset. */
 void db_bind_text(sqlite3_stmt *st, int column, const char *text);
-/* Binds a time; -1 (never) becomes NULL. */
-void db_bind_time(sqlite3_stmt *st, int column, int64_t t_ns);
+/* Returns a time in ns; NULL becomes -1 (never). */
 int64_t db_column_time(sqlite3_stmt *st, int column);
 /* Returns a double; NULL becomes NaN. */
 double db_column_real(sqlite3_stmt *st, int column);

@@ -202,49 +202,15 @@ static int prepare_lists(struct store *s, size_t part, sqlite3_stmt **st, struct
 
 /* ---- while the rows are written ---- */
 
-/* Appends a cell as SQLite returns it: NaN is NULL, and zeros have no sign. */
 static void put_cell(struct sbuf *row, const struct column *c, const char *cells)
 {
-	const void *cell = cells + c->at;
-	switch (c->type) {
-	case COLUMN_ID:
-	case COLUMN_TEXT:
-	case COLUMN_NAME: {
-		const char *text;
-		memcpy(&text, cell, sizeof text);
-		if (text)
-			put_text(row, c->name, text, strlen(text));
-		break;
-	}
-	case COLUMN_TIME:
-		if (*(const int64_t *)cell != -1)
-			put_integer(row, c->name, *(const int64_t *)cell);
-		break;
-	case COLUMN_NUMBER:
-	case COLUMN_CLOCK:
-	case COLUMN_COUNT64:
-		put_integer(row, c->name, *(const int64_t *)cell);
-		break;
-	case COLUMN_COUNT:
-		put_integer(row, c->name, *(const uint32_t *)cell);
-		break;
-	case COLUMN_INDEX:
-		if (*(const uint32_t *)cell != UINT32_MAX)
-			put_integer(row, c->name, *(const uint32_t *)cell);
-		break;
-	case COLUMN_REAL:
-	case COLUMN_SECONDS:
-		if (!isnan(*(const double *)cell))
-			put_real(row, c->name, *(const double *)cell + 0.0);
-		break;
-	case COLUMN_JOB_STATUS:
-	case COLUMN_REQUEST_STATUS:
-		put_integer(row, c->name, *(const uint8_t *)cell);
-		break;
-	case COLUMN_DIFF:
-	case COLUMN_SQL:
-		break;
-	}
+	struct cell x = column_cell(c, cells);
+	if (x.kind == CELL_INTEGER)
+		put_integer(row, c->name, x.integer);
+	else if (x.kind == CELL_REAL)
+		put_real(row, c->name, x.real);
+	else if (x.kind == CELL_TEXT)
+		put_text(row, c->name, x.text, strlen(x.text));
 }
 
 static void end_row(struct digest_sums *d, size_t part)

@@ -111,45 +111,13 @@ static int write_run(struct writer *w)
 
 static void bind_cell(sqlite3_stmt *st, int at, const struct column *c, const char *row)
 {
-	const void *cell = row + c->at;
-	switch (c->type) {
-	case COLUMN_ID:
-	case COLUMN_TEXT:
-	case COLUMN_NAME: {
-		const char *text;
-		memcpy(&text, cell, sizeof text);
-		db_bind_text(st, at, text);
-		break;
-	}
-	case COLUMN_TIME:
-		db_bind_time(st, at, *(const int64_t *)cell);
-		break;
-	case COLUMN_NUMBER:
-	case COLUMN_CLOCK:
-	case COLUMN_COUNT64:
-		sqlite3_bind_int64(st, at, *(const int64_t *)cell);
-		break;
-	case COLUMN_COUNT:
-		sqlite3_bind_int64(st, at, *(const uint32_t *)cell);
-		break;
-	case COLUMN_INDEX:
-		if (*(const uint32_t *)cell == UINT32_MAX)
-			sqlite3_bind_null(st, at);
-		else
-			sqlite3_bind_int64(st, at, *(const uint32_t *)cell);
-		break;
-	case COLUMN_REAL:
-	case COLUMN_SECONDS:
-		sqlite3_bind_double(st, at, *(const double *)cell); /* SQLite stores NaN as NULL */
-		break;
-	case COLUMN_JOB_STATUS:
-	case COLUMN_REQUEST_STATUS:
-		sqlite3_bind_int64(st, at, *(const uint8_t *)cell);
-		break;
-	case COLUMN_DIFF:
-	case COLUMN_SQL:
-		break;
-	}
+	struct cell x = column_cell(c, row);
+	if (x.kind == CELL_INTEGER)
+		sqlite3_bind_int64(st, at, x.integer);
+	else if (x.kind == CELL_REAL)
+		sqlite3_bind_double(st, at, x.real);
+	else
+		db_bind_text(st, at, x.text);
 }
 
 /* Prepares "INSERT INTO t(key, ..) VALUES(?, ..)" for the key, then the stored columns except the number of a packed key. */
