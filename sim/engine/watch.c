@@ -21,6 +21,7 @@ struct watch {
 	_Atomic(int64_t) now;
 	_Atomic(uint64_t) job;
 	atomic_bool is_skipped;
+	atomic_bool is_paused;
 	uint64_t open; /* number of the current callback; 0: none */
 	uint64_t seen; /* used only by the watchdog: last count seen, and the time since then */
 	struct timespec since;
@@ -101,6 +102,12 @@ uint64_t watch_enter(struct watch *x, const char *what, int64_t now, uint64_t jo
 void watch_again(struct watch *x)
 {
 	atomic_store_explicit(&x->count, atomic_load_explicit(&x->count, memory_order_relaxed) + 1, memory_order_relaxed);
+	atomic_store_explicit(&x->is_paused, false, memory_order_release);
+}
+
+void watch_pause(struct watch *x)
+{
+	atomic_store_explicit(&x->is_paused, true, memory_order_relaxed);
 }
 
 void watch_job(struct watch *x, uint64_t job_number)
@@ -147,6 +154,7 @@ bool watch_read(const void *memory, size_t at, struct watch_view *out)
 	const char *what = atomic_load_explicit(&x->what, memory_order_acquire);
 	*out = (struct watch_view){ .is_within = what != NULL,
 		.is_skipped = atomic_load(&x->is_skipped),
+		.is_paused = atomic_load_explicit(&x->is_paused, memory_order_acquire),
 		.count = atomic_load_explicit(&x->count, memory_order_relaxed),
 		.now_ns = atomic_load_explicit(&x->now, memory_order_relaxed),
 		.number = atomic_load_explicit(&x->job, memory_order_relaxed) };
@@ -170,7 +178,7 @@ static void look(struct watch *x, const struct timespec *t)
 {
 	const char *what = atomic_load_explicit(&x->what, memory_order_acquire);
 	uint64_t count = atomic_load_explicit(&x->count, memory_order_relaxed);
-	if (!what || count != x->seen) {
+	if (!what || count != x->seen || atomic_load_explicit(&x->is_paused, memory_order_acquire)) {
 		x->seen = count;
 		x->since = *t;
 		return;

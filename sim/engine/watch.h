@@ -28,6 +28,8 @@ void watch_noun(struct watch *x, const char *noun);
 uint64_t watch_enter(struct watch *x, const char *what, int64_t now_ns, uint64_t number);
 void watch_job(struct watch *x, uint64_t number); /* sets the number that the callback now handles */
 void watch_again(struct watch *x);                /* starts the time limit again, within a callback */
+/* Stops the time limit until watch_again(): the callback called a function of this program that may take long. */
+void watch_pause(struct watch *x);
 /* Leaves the callback. If another one is still open, the policy has left it by longjmp() or an exception, and the state of the run is
  * lost: a separate process ends by abort(). */
 void watch_leave(struct watch *x, uint64_t call);
@@ -43,6 +45,7 @@ struct watch_view {
 	char what[24], noun[24]; /* name of the callback that runs, or ran last; "": none did */
 	bool is_within;          /* the callback has not returned */
 	bool is_skipped;         /* a callback was left without a return */
+	bool is_paused;          /* the callback waits for a function of this program: watch_pause() */
 	uint64_t count;          /* number of callbacks entered */
 	int64_t now_ns;
 	uint64_t number; /* UINT64_MAX: none */

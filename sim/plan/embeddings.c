@@ -107,7 +107,14 @@ bool orr_plan_compress(struct orr_plan *p, const struct orr_plan_code *c, struct
 	if (c->head_mass > 0)
 		o.head_mass = c->head_mass;
 	*p->uses |= c->method == ORR_CODE_SHARED || c->method == ORR_CODE_PRODUCT ? PLAN_USED_RANDOM : 0;
+	if (p->watch)
+		watch_pause(p->watch);
 	struct embed_code *code = embed_compress(p->of->table, &o, &e);
+	struct embed_error error = { 0 };
+	if (code)
+		error = embed_error(p->of->table, code);
+	if (p->watch)
+		watch_again(p->watch);
 	p->used++;
 	if (!code) {
 		search_fail(p, e.code, "%s", e.text);
@@ -115,7 +122,6 @@ bool orr_plan_compress(struct orr_plan *p, const struct orr_plan_code *c, struct
 	}
 	embed_code_free(p->code);
 	p->code = code;
-	struct embed_error error = embed_error(p->of->table, code);
 	*out = (struct orr_plan_code_value){ embed_code_bytes(code), (double)embed_code_vectors(code), error.plain, error.weighted };
 	p->code_value = *out;
 	return true;

@@ -138,7 +138,7 @@ static bool is_late(struct child *c, size_t place, const struct timespec *now, d
 {
 	struct watch_view v;
 	struct timespec *since = &c->since[place];
-	if (!watch_read(c->page->watch, place, &v) || !v.is_within || v.count != c->seen[place]) {
+	if (!watch_read(c->page->watch, place, &v) || !v.is_within || v.is_paused || v.count != c->seen[place]) {
 		c->seen[place] = v.count;
 		c->waited_s[place] = waited;
 		*since = *now;

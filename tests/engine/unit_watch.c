@@ -136,6 +136,27 @@ static void many_callbacks(void)
 	watch_free(x);
 }
 
+/* The limit does not count time in a function of the program. */
+static void paused(void)
+{
+	struct watch *x = watch_new("waits", 0.3);
+	uint64_t call = watch_enter(x, "search", 0, 0);
+	watch_pause(x);
+	wait_s(1.2);
+	watch_again(x);
+	watch_leave(x, call);
+	watch_free(x);
+}
+
+static void stuck_after_a_pause(void)
+{
+	struct watch *x = watch_new("slow", 0.3);
+	watch_enter(x, "search", 0, UINT64_MAX);
+	watch_pause(x);
+	watch_again(x);
+	wait_s(30);
+}
+
 static void many_touches(void)
 {
 	struct watch *x = watch_new("quick", 1);
@@ -232,6 +253,10 @@ static const struct {
 	{ below_the_limit, "a callback that takes two thirds of the limit", "" },
 	{ many_callbacks, "200 callbacks that together take twice the limit", "" },
 	{ many_touches, "a callback that starts its limit again 200 times", "" },
+	{ paused, "a callback that waits for the program", "" },
+	{ stuck_after_a_pause, "a callback that does not return after it waited for the program",
+		"policy slow: at 0.000000000 s: search() has not returned for 0.3 s: expected a policy that returns, or a larger "
+		"--policy-timeout" },
 };
 
 int main(void)

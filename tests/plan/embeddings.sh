@@ -89,6 +89,9 @@ stored embeddings:file=t.csv >first
 sed -i '2s/1 2/2 2/' t.csv
 is "$(stored embeddings:file=t.csv | cmp -s - first || echo differ)" differ "a file with other vectors is another run"
 
+said=$("$orrery" plan embeddings:features=20000,fields=1 --policy kmeans --set policy.kmeans.reduction=20 --set policy.kmeans.iterations=40 \
+  --set plan.samples=0 --policy-timeout 0.1 -q 2>&1)
+is "$? $said" "0 " "--policy-timeout does not count the time in which orrery clusters"
 while IFS='|' read -r arguments expected; do
   # shellcheck disable=SC2086 # several arguments
   said=$("$orrery" plan $arguments -q 2>&1)
