@@ -15,29 +15,37 @@
 
 enum { MR = 6, NR = 16, MC = 96, KC = 256, NC = 2048 };
 
-/* The compiler maps this to the processor's vector registers. */
-typedef float vec __attribute__((vector_size(NR * sizeof(float)), aligned(4), may_alias));
+/* There is one inner loop per instruction set. FMA doubles the rate of processors whose multipliers also add. */
+#define INNER_NAME inner_default
+#define INNER_TARGET
+#define INNER_WIDTH 4
+#define INNER_ADD(sum, x, y) ((sum) + (x) * (y))
+#include "calib/gemm_inner.h"
+#if defined __x86_64__ && defined __GNUC__ && !defined ORR_SANITIZED
+#include <immintrin.h>
+#define INNER_NAME inner_avx2
+#define INNER_TARGET __attribute__((target("avx2,fma")))
+#define INNER_WIDTH 8
+#define INNER_ADD(sum, x, y) _mm256_fmadd_ps(_mm256_set1_ps(x), y, sum)
+#include "calib/gemm_inner.h"
+#define INNER_NAME inner_avx512
+#define INNER_TARGET __attribute__((target("avx512f")))
+#define INNER_WIDTH 16
+#define INNER_ADD(sum, x, y) _mm512_fmadd_ps(_mm512_set1_ps(x), y, sum)
+#include "calib/gemm_inner.h"
+#endif
 
-/* Computes out (MR x NR), the product of k columns of a, packed by MR, and k rows of b, packed by NR. */
-FOR_EACH_PROCESSOR static void inner(int k, const float *a, const float *b, float *out)
+typedef void (*inner_loop)(int k, const float *a, const float *b, float *out);
+
+static inner_loop inner_of_processor(void)
 {
-	vec c0 = { 0 }, c1 = { 0 }, c2 = { 0 }, c3 = { 0 }, c4 = { 0 }, c5 = { 0 };
-	for (int p = 0; p < k; p++, a += MR, b += NR) {
-		vec row;
-		memcpy(&row, b, sizeof row);
-		c0 += a[0] * row;
-		c1 += a[1] * row;
-		c2 += a[2] * row;
-		c3 += a[3] * row;
-		c4 += a[4] * row;
-		c5 += a[5] * row;
-	}
-	memcpy(out, &c0, sizeof c0);
-	memcpy(out + NR, &c1, sizeof c1);
-	memcpy(out + 2 * NR, &c2, sizeof c2);
-	memcpy(out + 3 * NR, &c3, sizeof c3);
-	memcpy(out + 4 * NR, &c4, sizeof c4);
-	memcpy(out + 5 * NR, &c5, sizeof c5);
+#if defined __x86_64__ && defined __GNUC__ && !defined ORR_SANITIZED
+	if (__builtin_cpu_supports("avx512f"))
+		return inner_avx512;
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+		return inner_avx2;
+#endif
+	return inner_default;
 }
 
 struct matrix {
@@ -74,7 +82,7 @@ static void pack_columns(const struct matrix *b, int first, int count, int p0, i
 }
 
 /* Multiplies one block of rows by the packed panel. */
-static void block(int rows, int columns, int k, const float *a, const float *b, float *c, int n, bool accumulate)
+static void block(inner_loop inner, int rows, int columns, int k, const float *a, const float *b, float *c, int n, bool accumulate)
 {
 	float out[MR * NR];
 	for (int j = 0; j < columns; j += NR)
@@ -91,6 +99,7 @@ static void block(int rows, int columns, int k, const float *a, const float *b, 
 
 void gemm_blocked(bool ta, bool tb, int m, int n, int k, const float *a, const float *b, float *c, bool accumulate)
 {
+	inner_loop inner = inner_of_processor();
 	struct matrix left = { a, ta ? m : k, ta }, right = { b, tb ? k : n, tb };
 	int panel = n < NC ? n : NC, depth = k < KC ? k : KC;
 	float *packed = mem_alloc(sizeof *packed * (size_t)depth * (size_t)(panel + NR));
@@ -106,7 +115,8 @@ void gemm_blocked(bool ta, bool tb, int m, int n, int k, const float *a, const f
 				for (int i = 0; i < m; i += MC) {
 					int rows = m - i < MC ? m - i : MC;
 					pack_rows(&left, i, rows, p, deep, mine);
-					block(rows, columns, deep, mine, packed, c + (size_t)i * (size_t)n + j, n, accumulate || p > 0);
+					block(inner, rows, columns, deep, mine, packed, c + (size_t)i * (size_t)n + j, n,
+						accumulate || p > 0);
 				}
 				mem_free(mine);
 			}

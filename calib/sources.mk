@@ -4,7 +4,7 @@ liborrery_a_SOURCES += calib/csv.c calib/work.c calib/cpu_pair.c calib/sample.c 
 	calib/cpu_kernels.c calib/points.c calib/grid.c calib/fit_starts.c calib/backend_cpu.c calib/backend_synthetic.c \
 	calib/import.c calib/backend_find.c calib/measurement.c calib/sweep.c calib/fit_law.c \
 	calib/fit_check.c calib/fit.c calib/images.c calib/scale.c
-liborrery_a_SOURCES += calib/backend.h calib/cpu.h calib/csv.h calib/fit.h calib/fit_nls.h calib/fit_starts.h \
+liborrery_a_SOURCES += calib/backend.h calib/cpu.h calib/csv.h calib/fit.h calib/fit_nls.h calib/fit_starts.h calib/gemm_inner.h \
 	calib/grid.h calib/images.h calib/import.h calib/measurement.h calib/points.h calib/rand.h calib/sample.h \
 	calib/scale.h calib/sweep.h calib/synthetic.h calib/work.h
 # measurement: backends, sampling, sweeps

@@ -8,9 +8,10 @@
 #include <string.h>
 
 enum {
-	TILE = 6,          /* rows that share the loads of a block of centroids: 6 sums of 16 lanes fit into the registers of AVX2 */
+	TILE = 6,          /* rows that share the loads of centroids: 6 sums of two registers leave 4 of the 16 of AVX2 */
 	CHUNK = 64,        /* tiles per task */
 	SMALL = 1 << 16,   /* up to this number of rows, or of distances, one thread computes all */
+	MOST_TRIALS = 24,  /* 2 + ln 2^32 */
 	START_CHUNK = 1024 /* rows per partial sum of distances in the initialisation; the number affects the results */
 };
 
@@ -72,18 +73,22 @@ static uint32_t first_of_least(const float *least, const int32_t *block)
 	return (uint32_t)block[best] * SIMD_LANES + best;
 }
 
-/* Halves and quarters of a simd_f32, for adding its lanes. */
-typedef float simd_half __attribute__((vector_size(32)));
-typedef float simd_quarter __attribute__((vector_size(16)));
+enum { TRIALS = 4 }; /* candidates that one pass over the rows tries */
+typedef float four_lanes __attribute__((vector_size(16)));
+typedef int32_t four_masks __attribute__((vector_size(16)));
+typedef double four_doubles __attribute__((vector_size(32)));
 
 /* Assign TILE rows, or copies of the last row. There is one function per instruction set. */
 #define TILE_NAME tile_default
+#define TILE_WIDTH 4
 #include "embed/kmeans_tile.h"
 #if defined __x86_64__ && defined __GNUC__ && !defined ORR_SANITIZED
 #define TILE_NAME tile_avx2
+#define TILE_WIDTH 8
 #define TILE_TARGET __attribute__((target("avx2")))
 #include "embed/kmeans_tile.h"
 #define TILE_NAME tile_avx512
+#define TILE_WIDTH 16
 #define TILE_TARGET __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl")))
 #include "embed/kmeans_tile.h"
 #endif
@@ -92,6 +97,8 @@ typedef float simd_quarter __attribute__((vector_size(16)));
 struct functions {
 	void (*tile)(const struct blocks *b, const float *const row[TILE], uint32_t id[TILE]);
 	double (*lower)(const struct kmeans_points *p, const float *c, size_t first, size_t last, float *distance, bool takes);
+	void (*try)(const struct kmeans_points *p, const float *const c[TRIALS], size_t first, size_t last, const float *distance,
+		double total[TRIALS]);
 };
 
 static struct functions functions_of_processor(void)
@@ -99,11 +106,11 @@ static struct functions functions_of_processor(void)
 #if defined __x86_64__ && defined __GNUC__ && !defined ORR_SANITIZED
 	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
 		__builtin_cpu_supports("avx512vl"))
-		return (struct functions){ tile_avx512, lower_tile_avx512 };
+		return (struct functions){ tile_avx512, lower_tile_avx512, try_tile_avx512 };
 	if (__builtin_cpu_supports("avx2"))
-		return (struct functions){ tile_avx2, lower_tile_avx2 };
+		return (struct functions){ tile_avx2, lower_tile_avx2, try_tile_avx2 };
 #endif
-	return (struct functions){ tile_default, lower_tile_default };
+	return (struct functions){ tile_default, lower_tile_default, try_tile_default };
 }
 
 static void assign_range(
@@ -214,10 +221,48 @@ static double lower_all(
 	return sum;
 }
 
+/* Sums lower() over the rows, for each of n candidates. by_chunk: room for TRIALS sums per chunk. */
+static void try_all(const struct kmeans_points *p, const struct functions *f, const size_t *row, uint32_t n, const float *distance,
+	double *by_chunk, double *sum)
+{
+	size_t chunks = (p->n + START_CHUNK - 1) / START_CHUNK;
+	for (uint32_t from = 0; from < n; from += TRIALS) {
+		const float *c[TRIALS]; /* copies of the last candidate fill the array */
+		for (uint32_t t = 0; t < TRIALS; t++)
+			c[t] = p->x + row[from + t < n ? from + t : n - 1] * p->stride;
+#pragma omp parallel for schedule(static) if (p->n > SMALL)
+		for (size_t i = 0; i < chunks; i++) {
+			size_t first = i * START_CHUNK, last = first + START_CHUNK < p->n ? first + START_CHUNK : p->n;
+			f->try(p, c, first, last, distance, by_chunk + i * TRIALS);
+		}
+		for (uint32_t t = 0; t < TRIALS && from + t < n; t++) {
+			sum[from + t] = 0;
+			for (size_t i = 0; i < chunks; i++)
+				sum[from + t] += by_chunk[i * TRIALS + t];
+		}
+	}
+}
+
+/* Returns the best of n candidates, drawn by weight x distance. */
+static size_t best_candidate(const struct kmeans_points *p, const struct functions *f, uint32_t n, struct rng *r, const float *distance,
+	const double *total, double sum, double *by_chunk)
+{
+	size_t row[MOST_TRIALS], best = 0;
+	double rest[MOST_TRIALS], least = INFINITY;
+	for (uint32_t t = 0; t < n; t++)
+		row[t] = find_row(p, total, distance, rng_uniform(r) * sum);
+	try_all(p, f, row, n, distance, by_chunk, rest);
+	for (uint32_t t = 0; t < n; t++) {
+		best = rest[t] < least ? row[t] : best;
+		least = fmin(rest[t], least);
+	}
+	return best;
+}
+
 void kmeans_start(const struct kmeans_points *p, uint32_t k, struct rng *r, float *centroid, struct kmeans_work *work)
 {
 	size_t chunks = (p->n + START_CHUNK - 1) / START_CHUNK;
-	double *total = mem_zalloc(chunks, sizeof *total), *trial = mem_alloc(chunks * sizeof *trial), sum = 0;
+	double *total = mem_zalloc(chunks, sizeof *total), *trial = mem_alloc(chunks * TRIALS * sizeof *trial), sum = 0;
 	float *distance = mem_alloc(p->n * sizeof *distance);
 	struct functions f = functions_of_processor();
 	uint32_t trials = 2 + (uint32_t)log(k);
@@ -228,14 +273,8 @@ void kmeans_start(const struct kmeans_points *p, uint32_t k, struct rng *r, floa
 	for (size_t i = 0; i < chunks; i++)
 		sum += total[i];
 	for (uint32_t c = 0; c < k; c++) {
-		size_t best = 0;
-		double least = INFINITY;
-		for (uint32_t t = 0; t < (c ? trials : 1); t++) {
-			size_t at = find_row(p, total, c ? distance : NULL, rng_uniform(r) * sum);
-			double rest = c ? lower_all(p, &f, p->x + at * p->stride, distance, false, trial) : 0;
-			best = rest < least ? at : best;
-			least = fmin(rest, least);
-		}
+		size_t best =
+			c ? best_candidate(p, &f, trials, r, distance, total, sum, trial) : find_row(p, total, NULL, rng_uniform(r) * sum);
 		float *row = centroid + (size_t)c * p->stride;
 		memcpy(row, p->x + best * p->stride, p->stride * sizeof *row);
 		sum = lower_all(p, &f, row, distance, true, total);
