@@ -21,6 +21,7 @@ struct draft {
 	const struct zb_plan *plan;
 	uint32_t p, m;
 	bool fills_backward, fills_forward;
+	bool is_broken;                  /* an op came before its input, so the order cannot run: parts of very unequal sizes */
 	double *t, *memory, *wait;       /* by stage: end of the last op, bytes, waits after the first F */
 	double most_wait;                /* the largest of any stage: waits only grow */
 	double *allowance, most_allowed; /* waits of the previous result; -1: none */
@@ -72,9 +73,20 @@ static void advance(struct draft *d, uint32_t s, enum zb_kind kind, uint32_t chu
 		zb_put(&d->order[s], kind, chunk, micro);
 }
 
+/* Returns whether the producer of the next op of slot k has its place. */
+static bool has_input(const struct draft *d, uint32_t s, enum slot k)
+{
+	uint32_t from = producer(d, s, k), i = d->n[k][s];
+	return from != UINT32_MAX ? d->n[k][from] > i : k == F || d->n[k - 1][s] > i;
+}
+
 static void put(struct draft *d, uint32_t s, enum slot k)
 {
 	uint32_t i = d->n[k][s];
+	if (!has_input(d, s, k)) {
+		d->is_broken = true;
+		return;
+	}
 	advance(d, s, k < B ? ZB_F : ZB_B, chunk_of(k), i, ready(d, s, k));
 	d->end[k][(size_t)s * d->m + i] = d->t[s];
 	d->n[k][s]++;
@@ -107,7 +119,7 @@ static double weight_s(const struct draft *d, uint32_t s)
 /* Fills the wait for the next op of slot k with W's; may_delay: also with one that makes it late. */
 static void fill(struct draft *d, uint32_t s, enum slot k, bool may_delay)
 {
-	if (producer(d, s, k) == UINT32_MAX)
+	if (producer(d, s, k) == UINT32_MAX || !has_input(d, s, k))
 		return;
 	double r = ready(d, s, k);
 	while (is_pending(d, s) && r >= d->t[s] + weight_s(d, s))
@@ -133,7 +145,7 @@ static void warm_up(struct draft *d)
 	for (uint32_t s = 0; s < d->p; s++)
 		put(d, s, F);
 	put(d, d->p - 1, f);
-	for (uint32_t s = d->p - 1; s-- > 0;) {
+	for (uint32_t s = d->p - 1; s-- > 0 && !d->is_broken;) {
 		double arrives = d->end[f][(size_t)(s + 1) * d->m] + plan->hop_s, bytes = plan->bytes[ZB_F][s];
 		while (d->memory[s] + bytes * (2 + 2 * s) <= plan->limit && d->t[s] + plan->seconds[ZB_F][s] <= arrives &&
 			d->n[F][s] < d->m)
@@ -143,8 +155,8 @@ static void warm_up(struct draft *d)
 	}
 	enum slot k = F;
 	for (uint32_t s = 1; s < d->p; s++)
-		while (d->n[F][s] + d->n[f][s] < d->n[F][s - 1] + d->n[f][s - 1] ||
-			(d->n[f][s] <= d->n[f][s - 1] && d->n[f][s - 1] < d->m)) {
+		while (!d->is_broken && (d->n[F][s] + d->n[f][s] < d->n[F][s - 1] + d->n[f][s - 1] ||
+						(d->n[f][s] <= d->n[f][s - 1] && d->n[f][s - 1] < d->m))) {
 			for (uint32_t j = d->p; j-- > s;)
 				if (d->n[k][j] < d->m)
 					put(d, j, k);
@@ -201,6 +213,7 @@ static bool forwards(struct draft *d)
 static double draft_once(struct draft *d)
 {
 	d->most_wait = 0;
+	d->is_broken = false;
 	memset(d->t, 0, d->p * sizeof *d->t);
 	memset(d->memory, 0, d->p * sizeof *d->memory);
 	memset(d->wait, 0, d->p * sizeof *d->wait);
@@ -212,12 +225,12 @@ static double draft_once(struct draft *d)
 		d->order[s].n = 0;
 	warm_up(d);
 	for (uint32_t i = 0; i < 2 * d->m; i++)
-		if (!backwards(d) || !forwards(d))
+		if (d->is_broken || !backwards(d) || !forwards(d))
 			return INFINITY;
 	for (uint32_t s = 0; s < d->p; s++)
 		while (is_pending(d, s))
 			put_w(d, s);
-	return d->most_wait;
+	return d->is_broken ? INFINITY : d->most_wait;
 }
 
 /* Repeats the draft with the waits of the last result as allowances, as long as it gets better. Returns the number of repeats that
@@ -297,7 +310,11 @@ static int generate(struct zb_plan *plan, const struct orr_args *args, struct or
 		}
 	}
 	int rc = ORR_OK;
-	if (isinf(best)) {
+	if (isinf(best) && isinf(plan->limit)) {
+		rc = orr_fail(err, ORR_EINPUT,
+			"the parts differ too much in time or memory for the heuristic: expected more equal parts (stage_layers, cut), or "
+			"another policy, such as zb");
+	} else if (isinf(best)) {
 		rc = orr_fail(err, ORR_EINPUT,
 			"activations of at most %.9g bytes per stage: no setting of the heuristic fits: expected a greater max_memory or "
 			"depth",

@@ -219,19 +219,75 @@ static double hop_of(const struct zero_bubble *z, const struct orr_step *s)
 	return longest;
 }
 
-static int read_limit(struct zero_bubble *z, const struct orr_args *args, struct orr_error *err)
+/* Sets the limit of the activations: max_memory, no limit, or a number of times those of 1F1B. */
+static int set_limit(struct zero_bubble *z, double bytes, double depth, struct orr_error *err)
 {
-	double limit = orr_arg_real(args, "max_memory"), most = 0, first = 0;
-	const double *bytes = z->plan.bytes[ZB_F];
+	double most = 0, first = 0;
+	const double *forward = z->plan.bytes[ZB_F];
 	for (uint32_t i = 0; i < z->chunks * z->p; i++)
-		most = fmax(most, bytes[i]);
+		most = fmax(most, forward[i]);
 	for (uint32_t c = 0; c < z->chunks; c++)
-		first += bytes[c * z->p];
-	z->plan.limit = limit > 0 ? limit : limit < 0 ? INFINITY : orr_arg_real(args, "depth") * z->p * first;
+		first += forward[c * z->p];
+	z->plan.limit = bytes > 0 ? bytes : bytes < 0 ? INFINITY : depth * z->p * first;
 	if (z->plan.limit < most)
-		return orr_fail(err, ORR_EINPUT, "%s=%g: expected at least the %g bytes of one forward", limit > 0 ? "max_memory" : "depth",
-			limit > 0 ? limit : orr_arg_real(args, "depth"), most);
+		return orr_fail(err, ORR_EINPUT, "%s=%g: expected at least the %g bytes of one forward", bytes > 0 ? "max_memory" : "depth",
+			bytes > 0 ? bytes : depth, most);
 	return ORR_OK;
+}
+
+static int generate_valid(struct zero_bubble *z, const struct orr_args *args, zb_generate generate, struct orr_error *err)
+{
+	int rc = generate(&z->plan, args, err);
+	return rc ? rc : zb_check(&z->plan, err);
+}
+
+/* Generates the orders for parts that all take the mean time, and the memory of the largest, as the authors' code assumes. */
+static int generate_equal(struct zero_bubble *z, const struct orr_args *args, zb_generate generate, struct orr_error *err)
+{
+	uint32_t n = z->chunks * z->p, largest = 0;
+	double *kept = orr_alloc(6 * (size_t)n, sizeof *kept);
+	for (uint32_t i = 1; i < n; i++)
+		largest = z->plan.bytes[ZB_F][i] > z->plan.bytes[ZB_F][largest] ? i : largest;
+	for (uint32_t k = 0; k < 3; k++) {
+		double *seconds = z->plan.seconds[k], *bytes = z->plan.bytes[k], sum = 0, most = bytes[largest];
+		memcpy(kept + 2 * k * n, seconds, n * sizeof *kept);
+		memcpy(kept + (2 * k + 1) * n, bytes, n * sizeof *kept);
+		for (uint32_t i = 0; i < n; i++)
+			sum += seconds[i];
+		for (uint32_t i = 0; i < n; i++) {
+			seconds[i] = sum / n;
+			bytes[i] = most;
+		}
+	}
+	for (uint32_t stage = 0; stage < z->p; stage++)
+		z->plan.order[stage].n = 0;
+	int rc = set_limit(z, 0, 1, err);
+	if (!rc)
+		rc = generate_valid(z, args, generate, err);
+	for (uint32_t k = 0; k < 3; k++) {
+		memcpy(z->plan.seconds[k], kept + 2 * k * n, n * sizeof *kept);
+		memcpy(z->plan.bytes[k], kept + (2 * k + 1) * n, n * sizeof *kept);
+	}
+	orr_free(kept);
+	return rc;
+}
+
+/* Generates the orders under the given limit. depth=0: under that of depth 1, or, if the heuristic finds no order for the parts as they
+ * are, for equal parts. */
+static int generate_below(struct zero_bubble *z, const struct orr_args *args, zb_generate generate, struct orr_error *err)
+{
+	double bytes = orr_arg_real(args, "max_memory"), depth = orr_arg_real(args, "depth");
+	bool is_given = bytes != 0 || depth > 0;
+	int rc = set_limit(z, bytes, is_given ? depth : 1, err);
+	if (!rc)
+		rc = generate_valid(z, args, generate, err);
+	if (!rc || is_given)
+		return rc;
+	err->code = ORR_OK;
+	rc = generate_equal(z, args, generate, err);
+	size_t n = strlen(z->plan.choice);
+	snprintf(z->plan.choice + n, sizeof z->plan.choice - n, " for equal parts");
+	return rc;
 }
 
 static int plan_orders(struct zero_bubble *z, const struct orr_step *s, const struct orr_args *args, zb_generate generate, bool has_limit,
@@ -246,10 +302,7 @@ static int plan_orders(struct zero_bubble *z, const struct orr_step *s, const st
 			}
 	z->hop_s = orr_arg_real(args, "hop_s");
 	z->plan.hop_s = z->hop_s >= 0 ? z->hop_s : hop_of(z, s);
-	if (has_limit && read_limit(z, args, err))
-		return ORR_EINPUT;
-	int rc = generate(&z->plan, args, err);
-	return rc ? rc : zb_check(&z->plan, err);
+	return has_limit ? generate_below(z, args, generate, err) : generate_valid(z, args, generate, err);
 }
 
 /* Declares memory and lanes. With ZB_BOTH_ENDS a table that both ends of the model share is part of both stages that hold it. */

@@ -50,7 +50,7 @@ struct zb_plan {
 	double limit;           /* bytes of activations of a stage; INFINITY: none */
 	struct zb_order *order; /* result, by stage */
 	bool names_chunk;       /* ops are named F0.3 instead of F3 and f3; always with ZB_BOTH_ENDS */
-	char choice[16];        /* setting of a heuristic that gave the order, for the policy's line; "": none */
+	char choice[32];        /* setting of a heuristic that gave the order, for the policy's line; "": none */
 };
 typedef int (*zb_generate)(struct zb_plan *plan, const struct orr_args *args, struct orr_error *err);
 
@@ -77,8 +77,9 @@ typedef int (*zb_generate)(struct zb_plan *plan, const struct orr_args *args, st
 #define ZB_PAIR_PARAM \
 	ORR_PARAM_REAL("pair_s", "-1", -1, 1e9, "seconds of a pair (forward overlapped with a whole backward); -1: the sum of the two")
 #define ZB_LIMIT_PARAMS                                                                                                            \
-	ORR_PARAM_REAL("depth", "1", 1e-6, 1e6,                                                                                    \
-		"limit on the activations of a stage, in units of those that 1F1B keeps on the first stage (1: ZB-1p, 2: ZB-2p)"), \
+	ORR_PARAM_REAL("depth", "0", 0, 1e6,                                                                                       \
+		"limit on the activations of a stage, in units of those that 1F1B keeps on the first stage (1: ZB-1p, 2: ZB-2p); " \
+		"0: 1; if no order is found, that of equal parts"),                                                                \
 		ORR_PARAM_REAL("max_memory", "0", -1, 1e18, "the same limit in bytes; 0: given by depth; -1: no limit")
 
 /* Creates the policy's object. Returns NULL with *err filled in on error. */

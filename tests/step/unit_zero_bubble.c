@@ -220,6 +220,39 @@ static void test_random(void)
 	ok(!bad, "random times and memory: all ops run once, under the limit (%u of %u runs fail)", bad, runs);
 }
 
+/* Writes three numbers for each part: a, then the shares of b and c; by time they are 1 to `spread` times 10. */
+static void put_triples(char *out, size_t size, struct rng *r, uint32_t parts, double spread, bool is_memory)
+{
+	size_t n = 0;
+	for (uint32_t i = 0; i < parts; i++) {
+		double a = floor(10 + 10 * (spread - 1) * rng_uniform(r)), b = floor(a * rng_uniform(r));
+		n += (size_t)snprintf(out + n, size - n, "%s%g,%g,%g", i ? "," : "", a, is_memory ? -b : 2 * a - b, is_memory ? b - a : b);
+	}
+}
+
+/* With the default depth the heuristics find orders for parts of any sizes. */
+static void test_unequal(void)
+{
+	struct rng r;
+	unsigned bad = 0, runs = 0;
+	rng_init(&r, 8, "zero-bubble", 0);
+	for (int i = 0; i < 200; i++) {
+		bool is_v = i % 2;
+		uint32_t stages = 2 + (uint32_t)(6 * rng_uniform(&r)), m = stages + (uint32_t)(16 * rng_uniform(&r));
+		char times[1000], memory[1000];
+		put_triples(times, sizeof times, &r, stages * (is_v ? 2 : 1), i < 100 ? 1.5 : 10, false);
+		put_triples(memory, sizeof memory, &r, stages * (is_v ? 2 : 1), i < 100 ? 1.5 : 10, true);
+		struct outcome o = run(stages, NULL, is_v ? &orr_policy_zb_v : &orr_policy_zb,
+			"stage_times=%s op_memory=%s micro_batches=%u " QUIET, times, memory, m);
+		if (o.rc)
+			printf("# p %u m %u times %s memory %s: %s\n", stages, m, times, memory, o.e.text);
+		bad += o.rc != ORR_OK;
+		runs++;
+		step_result_free(&o.r);
+	}
+	ok(!bad, "parts of unequal sizes: %u of %u runs fail", bad, runs);
+}
+
 /* ---- errors ---- */
 
 static void refused(const struct orr_policy *p, const char *set, const char *says, const char *what)
@@ -256,6 +289,7 @@ int main(void)
 	test_dual();
 	test_models();
 	test_random();
+	test_unequal();
 	test_errors();
 	return done();
 }
