@@ -101,6 +101,8 @@ static void cut_by_time(const struct orr_step *s, const struct stage_terms *term
 static int cut_by_blocks(const struct orr_step *s, const struct orr_step_facts *f, uint32_t n, uint32_t *first, struct orr_error *err)
 {
 	struct orr_layer_info info;
+	if (!f->blocks)
+		return orr_fail(err, ORR_EINPUT, "cut=blocks: expected a transformer: the model has no repeated blocks");
 	if (f->blocks < n)
 		return orr_fail(err, ORR_EINPUT,
 			"cut=blocks: a model cut into %u parts, one or more per stage: expected at most %u, its transformer blocks", n,

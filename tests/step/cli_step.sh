@@ -142,6 +142,7 @@ step two.json --cluster 1x2:v100 --policy allreduc|2 orrery: unknown policy "all
 step two.json more --cluster 1x2:v100 --policy allreduce|2 orrery: unexpected argument "more": expected at most one argument
 step two.json --cluster 1x2:v100 --plicy allreduce|2 orrery: unknown option "--plicy": did you mean "--policy"?
 step two.json --cluster 1x2:v100 --placement spread|2 orrery: unknown option "--placement"
+step two.json --cluster 1x2:v100 --policy megatron|2 orrery: policy megatron: cut=blocks: expected a transformer: the model has no repeated blocks
 step resnet51 --cluster 1x2:v100 --policy allreduce|2 orrery: .*resnet51.*resnet
 step gone.json --cluster 1x2:v100 --policy allreduce|2 orrery: gone.json: No such file
 step two.json --cluster 1x2:v1000 --policy allreduce|2 orrery: .*v1000.*v100
