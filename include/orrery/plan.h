@@ -39,7 +39,7 @@ struct orr_plan_facts {
 	/* Training. */
 	uint32_t gpus, nodes, types; /* numbers of GPUs, nodes and GPU types */
 	uint32_t pieces;             /* number of pieces: a piece is a block of a transformer, or one layer */
-	uint32_t blocks, heads;      /* transformer blocks and attention heads; 0 for other models */
+	uint32_t blocks, heads;      /* transformer blocks and attention heads, which shards divide; 0 for other models, 1 with experts */
 	double global_batch;         /* samples per iteration */
 	double micro_batch;          /* samples of a micro-batch, over all replicas of a stage; 0: chosen by the policy */
 	double params;

@@ -6,7 +6,7 @@
  *	T = min over cuts and submeshes of sum of t_i + (M - 1) max of t_i
  *
  * For every candidate t_max of the largest t, F(j, n) is the smallest sum of t over stages that cover pieces j.. with n GPUs and
- * have no t above t_max. Candidates above the best T / M are left out. A submesh is a power of two of the GPUs of one node, or
+ * have no t above t_max. Candidates that cannot give a smaller T are left out. A submesh is a power of two of the GPUs of one node, or
  * whole nodes. t of a stage is the time of a micro-batch with the best degrees (data parallel, shards) on its submesh, plus 1/M
  * of the time of its gradients' all-reduce. Shards stay within a node. Alpa's intra-operator pass (an integer program) is not
  * modelled. All GPUs count as GPUs of the first type.
@@ -160,29 +160,53 @@ static void submit(const struct alpa *a, const struct found *b)
 	orr_free(stage);
 }
 
+/* Candidates for t_max, ascending, and the best T so far. */
+struct candidates {
+	double *bound, best;
+	size_t n;
+};
+
+/* Solves for candidate i. Returns F(0, gpus). */
+static double try_candidate(struct alpa *a, struct found *b, struct candidates *c, size_t i)
+{
+	double F = solve(a, c->bound[i]), T = F + (a->m - 1) * c->bound[i];
+	if (T < c->best) {
+		c->best = T;
+		take(a, b, T);
+	}
+	return F;
+}
+
+/* Tries the candidates first..end-1. F falls as t_max rises, so none of them has a smaller F than `below`, that of a larger candidate. */
+static void explore(struct alpa *a, struct found *b, struct candidates *c, size_t first, size_t end, double below)
+{
+	if (first >= end || below + (a->m - 1) * c->bound[first] >= c->best || !orr_plan_goes_on(a->p))
+		return;
+	size_t middle = first + (end - first) / 2;
+	double F = try_candidate(a, b, c, middle);
+	explore(a, b, c, first, middle, F);
+	explore(a, b, c, middle + 1, end, below);
+}
+
 static double plan_at(struct alpa *a, struct found *b)
 {
 	size_t n = (size_t)(a->f.pieces + 1) * (a->f.pieces + 1) * a->meshes, k = 0;
-	double *bound = orr_alloc(n, sizeof *bound), best = INFINITY;
+	struct candidates c = { .bound = orr_alloc(n, sizeof *c.bound), .best = INFINITY };
 	for (uint32_t i = 0; i < a->f.pieces; i++)
 		for (uint32_t j = i + 1; j <= a->f.pieces; j++)
 			for (uint32_t m = 0; m < a->meshes; m++) {
 				measure(a, i, j, m);
 				if (isfinite(a->t[cell(a, i, j, m)]))
-					bound[k++] = a->t[cell(a, i, j, m)];
+					c.bound[k++] = a->t[cell(a, i, j, m)];
 			}
-	qsort(bound, k, sizeof *bound, by_value);
-	for (size_t i = 0; i < k && bound[i] * a->m < best && orr_plan_goes_on(a->p); i++) {
-		if (i && bound[i] <= bound[i - 1] * (1 + 1e-12))
-			continue;
-		double T = solve(a, bound[i]) + (a->m - 1) * bound[i];
-		if (T < best) {
-			best = T;
-			take(a, b, T);
-		}
-	}
-	orr_free(bound);
-	return best;
+	qsort(c.bound, k, sizeof *c.bound, by_value);
+	for (size_t i = 0; i < k; i++)
+		if (!c.n || c.bound[i] > c.bound[c.n - 1] * (1 + 1e-12))
+			c.bound[c.n++] = c.bound[i];
+	if (c.n)
+		explore(a, b, &c, 0, c.n - 1, try_candidate(a, b, &c, c.n - 1));
+	orr_free(c.bound);
+	return c.best;
 }
 
 static void allocate(struct alpa *a, struct found *b)

@@ -31,6 +31,7 @@ static int begin(struct orr_plan *p, uint32_t k, struct orr_error *err)
 {
 	const struct plan_problem *of = p->of;
 	struct orr_step_facts f;
+	struct orr_step_experts experts;
 	rng_init(&p->rng, of->seed, "plan-policy", k);
 	if (of->policy_timeout_s > 0)
 		p->watch = watch_new(p->label, of->policy_timeout_s);
@@ -51,7 +52,8 @@ static int begin(struct orr_plan *p, uint32_t k, struct orr_error *err)
 		.nodes = f.nodes,
 		.types = of->config.cluster->n_types,
 		.blocks = f.blocks,
-		.heads = (uint32_t)f.heads,
+		/* The closed form has no tokens that shards send to experts. */
+		.heads = orr_step_experts(p->step, &experts) ? 1 : (uint32_t)f.heads,
 		.global_batch = of->global_batch,
 		.micro_batch = of->micro_batch,
 		.params = f.params,

@@ -46,6 +46,13 @@ profile e.csv
 like "$(bad e.csv:batch=4)" 'e.csv:2?.*expected a line for each layer|expected a column' "no layers"
 like "$(bad chain.csv:batch=4,devise=v100)" 'did you mean "device"?' "an unknown option of a profile"
 is "$(bad n.csv:batch=4 | tail -n 1) $("$ORRERY" db digest x.db)" "exit 2 $before" "exit 2, and the database is unchanged"
+# Stages with experts have one shard: the closed form and the executor agree.
+"$ORRERY" plan moe:hidden=1024,layers=4,heads=16,seq=512,vocab=50257,experts=8,top_k=2,width=512 --cluster 2x4:h100 --policy grid --no-figures -q --out moe 2>said
+is "$? $(cat said)" "0 " "grid plans a model with experts"
+ok "$(awk -F, '$2 == "closed_form_worst_error" { print !($3 <= 0.1) }' moe/summary.csv)" "the executor is within 10 % of the closed form"
+# 175 layers and six submeshes: 92,000 candidates for the longest stage.
+"$ORRERY" plan resnet-50 --cluster 2x4:v100,2x4:p100 --policy alpa --no-figures -q 2>said
+is "$? $(cat said)" "0 " "alpa cuts a chain of 175 layers"
 like "$("$ORRERY" plan chain.csv:batch=4 --cluster 1x2:v100 --precision fp16 --policy straight 2>&1)" 'measured in fp32' "measured layers are in fp32: another precision is refused"
 like "$("$ORRERY" plan --cluster 1x2:v100 --policy straight 2>&1)" 'expected PROBLEM \(a model such as bert-large, or a file\)' "no problem"
 like "$("$ORRERY" plan lenet5 --cluster 1x1:v100 --policy dapple 2>&1)" 'search=bipartition: expected at least 2 GPUs' "a policy that needs more GPUs"

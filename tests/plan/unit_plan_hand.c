@@ -325,7 +325,7 @@ static void refusals(void)
 	refused(DRAFT(4, { ALL, GPUS(0, 1, 2), .shards = 2 }),
 		"stage 0: expected a number of GPUs that is a multiple of the 2 shards of the stage, found 3");
 	refused(DRAFT(4, { ALL, GPUS(0, 1), .shards = 2 }),
-		"stage 0: 2 shards: expected a divisor of the attention heads of a transformer, found 0 heads");
+		"stage 0: 2 shards: expected 1, or a divisor of the attention heads of a transformer without experts, found 0");
 	refused(DRAFT(4, { ALL, GPUS(0, 1), .share = zero }), "stage 0: share of group 1: expected a number above 0, found 0");
 	refused(DRAFT(4, { ALL, GPUS(0, 1), .share = most }), "stage 0: shares: expected the sum 1, found 0.9");
 	struct orr_plan_draft d = with_interleave(*DRAFT(4, { ALL, GPUS(0) }), 2);
