@@ -172,16 +172,22 @@ static void build(struct solving *s)
 	glp_free(value);
 }
 
-/* Maximises the present objective from the present basis. */
+/* Maximises the present objective from the present basis. If that basis is singular, or the simplex cycles among degenerate vertices, tries
+ * again from a fresh one: first by the dual simplex, then without partial pricing and relaxed ratio tests. */
 static int optimise(struct solving *s)
 {
-	int rc = glp_simplex(s->prob, &s->simplex);
-	if (rc || glp_get_status(s->prob) != GLP_OPT) {
-		/* The basis may be singular: tries again from a fresh one with the dual simplex. */
-		glp_adv_basis(s->prob, 0);
-		s->simplex.meth = GLP_DUALP;
+	static const struct {
+		int method, pricing, ratio;
+	} way[] = { { GLP_PRIMAL, GLP_PT_PSE, GLP_RT_HAR }, { GLP_DUALP, GLP_PT_PSE, GLP_RT_HAR }, { GLP_PRIMAL, GLP_PT_STD, GLP_RT_STD } };
+	int rc = 0;
+	s->simplex.it_lim = 1000 + 20 * (s->p->rows.n + s->p->cols.n); /* most programs need less than a tenth */
+	for (size_t i = 0; i < sizeof way / sizeof *way && (!i || rc || glp_get_status(s->prob) != GLP_OPT); i++) {
+		if (i)
+			glp_adv_basis(s->prob, 0);
+		s->simplex.meth = way[i].method;
+		s->simplex.pricing = way[i].pricing;
+		s->simplex.r_test = way[i].ratio;
 		rc = glp_simplex(s->prob, &s->simplex);
-		s->simplex.meth = GLP_PRIMAL;
 	}
 	int status = glp_get_status(s->prob);
 	if (!rc && status == GLP_OPT)
