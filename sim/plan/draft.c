@@ -59,8 +59,8 @@ static int check_split(const struct orr_plan *p, const struct orr_plan_stage *x,
 			"stage %u: expected a number of GPUs that is a multiple of the %u shards of the stage, found %u", i, t, x->n_gpus);
 	if (t > 1 && (!p->facts.blocks || p->facts.heads % t))
 		return orr_fail(err, ORR_EFAIL,
-			"stage %u: %u shards: expected 1, or a divisor of the attention heads of a transformer without experts, found %u", i, t,
-			p->facts.heads);
+			"stage %u: %u shards: expected 1, or a divisor of the attention heads of a transformer without experts, found %u",
+			i, t, p->facts.heads);
 	double sum = 0;
 	for (uint32_t g = 0; x->share && g < stage_groups(x); g++) {
 		if (!(x->share[g] > 0))
