@@ -37,6 +37,10 @@ inputs() {
   awk 'function rnd() { x = (16807 * x) % 2147483647; return x / 2147483647 }
     BEGIN { x = 1; print "arrival_s,prompt_tokens,output_tokens,session"
     for (i = 0; i < 80; i++) { t += int(600 * rnd()) / 1000; printf "%.3f,%d,%d,%d\n", t, 1 + 1500 * rnd(), 1 + 200 * rnd(), 9 * rnd() } }' >in/talk.csv
+  printf '%s\n' application,init_batch_size,max_batch_size,min_local_bsz,max_local_bsz,alpha_c,beta_c,alpha_n,beta_n,alpha_r,beta_r,gamma \
+    net,100,800,10,100,0.5,0.005,0.15,0,0.05,0,1 >in/apps.csv
+  printf 'application,batch_size,epoch,grad_sqr,grad_var,progress\nnet,100,0,1,100,100\nnet,100,1,1,100,300\nnet,800,0,1,100,100\nnet,800,1,1,100,300\n' >in/noise.csv
+  printf 'name,time,application,num_replicas,batch_size\nj0,0,net,1,100\nj1,40,net,2,100\nj2,80,net,3,100\nj3,120,net,1,100\n' >in/adapt.csv
   printf 'time_s,node,event\n20,n0,fail\n45,n0,repair\n3000,n1,fail\n4000,n1,repair\n90000,n2,fail\n99000,n2,repair\n' >in/failures.csv
   echo '{"name": "slow", "source": "made up", "kind": "table", "batch": [1, 2, 4], "latency_ms": [20, 30, 45]}' >in/slow.json
   echo '{"world": "serve", "deployments": [{"model": "llama2-7b", "replicas": 1, "least": 1, "most": 4}]}' >in/scaled.json
