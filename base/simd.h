@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * simd.h - functions compiled for several processors, vectors of 16 floats
+ * simd.h - functions compiled for several processors
  *
  * Clones differ only in the width of their registers. Products and sums are never contracted (-ffp-contract=off) and lanes have
  * a fixed order, so every clone returns the same bits.
@@ -8,20 +8,11 @@
 #ifndef ORR_BASE_SIMD_H
 #define ORR_BASE_SIMD_H
 
-#include <stdint.h>
-
 /* Compiles a function for several processors; the loader selects the clone for the present processor. */
 #if defined __x86_64__ && defined __GNUC__ && !defined __clang__ && !defined ORR_SANITIZED
 #define FOR_EACH_PROCESSOR __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
 #else
 #define FOR_EACH_PROCESSOR
 #endif
-
-enum { SIMD_LANES = 16 };
-
-/* A vector extension of GCC and clang. The first type is aligned to 64 bytes, the second to the size of a float. */
-typedef float simd_f32 __attribute__((vector_size(64)));
-typedef int32_t simd_i32 __attribute__((vector_size(64)));
-typedef float simd_f32_unaligned __attribute__((vector_size(64), aligned(4), may_alias));
 
 #endif

@@ -173,14 +173,14 @@ static void build(struct solving *s)
 }
 
 /* Maximises the present objective from the present basis. If that basis is singular, or the simplex cycles among degenerate vertices, tries
- * again from a fresh one: first by the dual simplex, then without partial pricing and relaxed ratio tests. */
+ * again from a fresh one: by the dual simplex, then by the primal one with the textbook rules of pricing and ratio test. */
 static int optimise(struct solving *s)
 {
 	static const struct {
 		int method, pricing, ratio;
 	} way[] = { { GLP_PRIMAL, GLP_PT_PSE, GLP_RT_HAR }, { GLP_DUALP, GLP_PT_PSE, GLP_RT_HAR }, { GLP_PRIMAL, GLP_PT_STD, GLP_RT_STD } };
 	int rc = 0;
-	s->simplex.it_lim = 1000 + 20 * (s->p->rows.n + s->p->cols.n); /* most programs need less than a tenth */
+	s->simplex.it_lim = 1000 + 20 * (s->p->rows.n + s->p->cols.n); /* programs that end need a fraction of rows + columns */
 	for (size_t i = 0; i < sizeof way / sizeof *way && (!i || rc || glp_get_status(s->prob) != GLP_OPT); i++) {
 		if (i)
 			glp_adv_basis(s->prob, 0);

@@ -2,7 +2,6 @@
 #include "embed/kmeans.h"
 
 #include "base/mem.h"
-#include "base/simd.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,7 +22,7 @@ uint32_t kmeans_stride(uint32_t dim)
 /* The block starts at most 64 bytes before the rows; its address is stored directly before them. */
 float *kmeans_rows_new(size_t n, uint32_t stride)
 {
-	size_t align = sizeof(simd_f32);
+	size_t align = SIMD_LANES * sizeof(float);
 	char *block = mem_zalloc(n + 2, (stride > SIMD_LANES ? stride : SIMD_LANES) * sizeof(float));
 	char *at = block + sizeof block;
 	at += (align - (uintptr_t)at % align) % align;
@@ -96,7 +95,7 @@ typedef double four_doubles __attribute__((vector_size(32)));
 /* Functions compiled for one instruction set. */
 struct functions {
 	void (*tile)(const struct blocks *b, const float *const row[TILE], uint32_t id[TILE]);
-	double (*lower)(const struct kmeans_points *p, const float *c, size_t first, size_t last, float *distance, bool takes);
+	double (*lower)(const struct kmeans_points *p, const float *c, size_t first, size_t last, float *distance);
 	void (*try)(const struct kmeans_points *p, const float *const c[TRIALS], size_t first, size_t last, const float *distance,
 		double total[TRIALS]);
 };
@@ -206,22 +205,21 @@ static size_t find_row(const struct kmeans_points *p, const double *total, const
 }
 
 /* Sums lower() over the rows; total[] has the sums by chunk. */
-static double lower_all(
-	const struct kmeans_points *p, const struct functions *f, const float *c, float *distance, bool takes, double *total)
+static double lower_all(const struct kmeans_points *p, const struct functions *f, const float *c, float *distance, double *total)
 {
 	size_t chunks = (p->n + START_CHUNK - 1) / START_CHUNK;
 	double sum = 0;
 #pragma omp parallel for schedule(static) if (p->n > SMALL)
 	for (size_t i = 0; i < chunks; i++) {
 		size_t first = i * START_CHUNK, last = first + START_CHUNK < p->n ? first + START_CHUNK : p->n;
-		total[i] = f->lower(p, c, first, last, distance, takes);
+		total[i] = f->lower(p, c, first, last, distance);
 	}
 	for (size_t i = 0; i < chunks; i++)
 		sum += total[i];
 	return sum;
 }
 
-/* Sums lower() over the rows, for each of n candidates. by_chunk: room for TRIALS sums per chunk. */
+/* Sums try() over the rows, for each of n candidates. by_chunk: room for TRIALS sums per chunk. */
 static void try_all(const struct kmeans_points *p, const struct functions *f, const size_t *row, uint32_t n, const float *distance,
 	double *by_chunk, double *sum)
 {
@@ -277,7 +275,7 @@ void kmeans_start(const struct kmeans_points *p, uint32_t k, struct rng *r, floa
 			c ? best_candidate(p, &f, trials, r, distance, total, sum, trial) : find_row(p, total, NULL, rng_uniform(r) * sum);
 		float *row = centroid + (size_t)c * p->stride;
 		memcpy(row, p->x + best * p->stride, p->stride * sizeof *row);
-		sum = lower_all(p, &f, row, distance, true, total);
+		sum = lower_all(p, &f, row, distance, total);
 	}
 	work->start += (uint64_t)p->n * p->dim * (k + (uint64_t)(k - 1) * trials);
 	mem_free(distance);

@@ -23,6 +23,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+enum { SIMD_LANES = 16 }; /* lanes of sums and blocks: the same for every processor, so that results are */
+
 struct kmeans_points {
 	const float *x; /* n rows */
 	size_t n;

@@ -72,10 +72,9 @@ TILE_TARGET static void TILE_NAME(const struct blocks *b, const float *const row
 		id[t] = first_of_least(least[t], best[t]);
 }
 
-/* Returns the weighted sum of the rows' squared distances with c as one more centroid; if `takes`, also updates the distances. The
- * 16 lanes are summed in a tree, in a fixed order. */
-TILE_TARGET static double JOIN(lower_, TILE_NAME)(
-	const struct kmeans_points *p, const float *c, size_t first, size_t last, float *distance, bool takes)
+/* Lowers the rows' squared distances to those with c as one more centroid. Returns their weighted sum. The 16 lanes are summed in a tree,
+ * in a fixed order. */
+TILE_TARGET static double JOIN(lower_, TILE_NAME)(const struct kmeans_points *p, const float *c, size_t first, size_t last, float *distance)
 {
 	double total = 0;
 	for (size_t i = first; i < last; i++) {
@@ -95,14 +94,14 @@ TILE_TARGET static double JOIN(lower_, TILE_NAME)(
 		lane[0] += lane[1];
 		float sum = (lane[0][0] + lane[0][2]) + (lane[0][1] + lane[0][3]);
 		sum = sum < distance[i] ? sum : distance[i];
-		if (takes)
-			distance[i] = sum;
+		distance[i] = sum;
 		total += (p->weight ? p->weight[i] : 1) * (double)sum;
 	}
 	return total;
 }
 
-/* Computes lower_() of each of TRIALS candidates. Their rows are read once, and the last steps of their sums share instructions. */
+/* Computes what lower_() would return for each of TRIALS candidates. The rows are read once, and the last steps of their sums share
+ * instructions. */
 TILE_TARGET static void JOIN(try_, TILE_NAME)(
 	const struct kmeans_points *p, const float *const c[TRIALS], size_t first, size_t last, const float *distance, double total[TRIALS])
 {

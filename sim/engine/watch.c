@@ -177,8 +177,9 @@ void watch_where(char *out, size_t size, const char *label, const struct watch_v
 static void look(struct watch *x, const struct timespec *t)
 {
 	const char *what = atomic_load_explicit(&x->what, memory_order_acquire);
+	bool is_paused = atomic_load_explicit(&x->is_paused, memory_order_acquire); /* before the count, which watch_again() sets first */
 	uint64_t count = atomic_load_explicit(&x->count, memory_order_relaxed);
-	if (!what || count != x->seen || atomic_load_explicit(&x->is_paused, memory_order_acquire)) {
+	if (!what || count != x->seen || is_paused) {
 		x->seen = count;
 		x->since = *t;
 		return;

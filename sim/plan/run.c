@@ -159,6 +159,9 @@ static void note_choice(const struct orr_plan *p, const struct plan_copy *c, str
 		sbuf_printf(&b, "; recompute %s", d->recompute == ORR_PLAN_RECOMPUTE_FULL ? "full" : "selective");
 	if (d->zero)
 		sbuf_puts(&b, "; optimizer state sharded");
+	struct orr_step_experts experts;
+	if (orr_step_experts(p->step, &experts))
+		sbuf_puts(&b, "; stages with experts have one shard, since shards of experts are not modelled");
 	sbuf_printf(&b, "; %llu evaluations", (unsigned long long)p->used);
 	result_note(r, "choice", b.text);
 	sbuf_free(&b);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* k-means compared with a simple second implementation; the results are the same bits for any number of threads. */
 #include "base/mem.h"
-#include "base/simd.h"
 #include "embed/kmeans.h"
 #include "tests/tap.h"
 
