@@ -186,7 +186,8 @@ static uint32_t route_leaf_spine(const struct topo *t, uint32_t s, uint32_t d, u
 {
 	const struct topo_fabric *f = &t->shape->fabric;
 	uint32_t from = leaf_of(t, s), to = leaf_of(t, d);
-	uint32_t spine = (uint32_t)((t->routing == TOPO_ECMP ? h : d) % f->spines);
+	/* With rails, the numbers of a leaf's NICs differ by multiples of nics. */
+	uint32_t place = f->has_rails ? d / t->shape->nics : d, spine = (uint32_t)((t->routing == TOPO_ECMP ? h : place) % f->spines);
 	if (from == to)
 		return 0;
 	out[0] = f->first + 2 * (from * f->spines + spine);

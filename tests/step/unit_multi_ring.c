@@ -31,6 +31,18 @@ static void closed_form(void)
 		"a message of almost no bytes: 2 N latencies of the network and 2 (n - 1 - N) of the links");
 }
 
+/* Rails without oversubscription: NIC c of a node sends to NIC c + 1 of the next, over all spines evenly, so spines do not matter. */
+static void rails(void)
+{
+	double want = time_of("8x4:a100", "leaf-spine:nics=4,rails=true,bw=100Gbps,spines=1", "", ORR_ALL_REDUCE, 32, 1, 1e9);
+	for (uint32_t spines = 2; spines <= 8; spines *= 2) {
+		char network[96];
+		snprintf(network, sizeof network, "leaf-spine:nics=4,rails=true,bw=100Gbps,spines=%u", spines);
+		ok(near(time_of("8x4:a100", network, "", ORR_ALL_REDUCE, 32, 1, 1e9), want), "rails and %u spines: the time of one spine",
+			spines);
+	}
+}
+
 static double nic_Bps[2]; /* least and most mean rate of all directions of all NICs */
 static uint32_t nic_links;
 
@@ -167,6 +179,7 @@ static void inside_a_node(void)
 int main(void)
 {
 	closed_form();
+	rails();
 	bytes_of_nics();
 	caps();
 	plain();
