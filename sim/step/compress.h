@@ -57,4 +57,8 @@ struct compressed_shape {
 void compression_shape(const struct compression *c, const struct dnn *d, uint32_t first, uint32_t count, uint32_t n, uint64_t iteration,
 	double element_bytes, double dense_bytes, struct compressed_shape *out);
 
+/* Adds an encoding to the iteration being built. It precedes other ready work of its device, so messages overlap the rest of the backward
+ * pass. */
+orr_op compression_encode(struct orr_step *s, uint32_t device, double seconds);
+
 #endif

@@ -417,7 +417,7 @@ static orr_op compressed(
 		&s->compression, s->config->dnn, c->first_layer, c->n_layers, n, k->number, s->facts.gradient_bytes, c->bytes, &z);
 	orr_op *encode = mem_zalloc(members, sizeof *encode), send = 0;
 	for (uint32_t i = 0; i < members; i++)
-		encode[i] = orr_compute(s, size ? position : g->device[i], ORR_CODEC, z.encode_s);
+		encode[i] = compression_encode(s, size ? position : g->device[i], z.encode_s);
 	for (uint32_t r = 0; r < z.n_rounds; r++) {
 		struct orr_collective x = *c;
 		x.n_layers = 0;
@@ -636,7 +636,7 @@ void orr_carries(struct orr_step *s, orr_op op, uint32_t first_layer, uint32_t n
 	/* Both encoding and decoding count as work of the sender, before it sends. */
 	uint32_t from = o->device;
 	if (z.encode_s + z.decode_s > 0) {
-		orr_op encode = orr_compute(s, from, ORR_CODEC, z.encode_s + z.decode_s);
+		orr_op encode = compression_encode(s, from, z.encode_s + z.decode_s);
 		struct iteration *k = s->building;
 		add_dependency(k, encode, op);
 		struct op *again = &k->op[op_index(op)];

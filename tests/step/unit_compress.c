@@ -178,6 +178,20 @@ static void steps(void)
 	}
 }
 
+/* Tests that encoding does not wait for the backward pass. Without overlap all messages follow it; with overlap only those of the first
+ * layers do, and a server receives from all workers during the pass. */
+static void overlaps(void)
+{
+	static const char *const codes[] = { "onebit", "topk:density=0.01", "powersgd:rank=2", "onebit:compress_Bps=1e12" };
+	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+		double after = step_s("4x1:v100", "star:bw=10Gbps,lat=0", codes[i], &orr_policy_allreduce, no_overlap),
+		       during = step_s("4x1:v100", "star:bw=10Gbps,lat=0", codes[i], &orr_policy_allreduce, ""),
+		       alone = step_s("1x1:v100", "star:bw=10Gbps,lat=0", "none", &orr_policy_allreduce, "");
+		printf("# %s: %.4f s alone, %.4f overlapped, %.4f after the pass\n", codes[i], alone, during, after);
+		ok(during - alone < 0.5 * (after - alone), "%s: half of the communication or more overlaps the backward pass", codes[i]);
+	}
+}
+
 /*
  * Tests ResNet-50 on 256 P100 with t_c = 0.25 s for 32 images each and 102 MB of gradient (Goyal et al., "Accurate, Large Minibatch
  * SGD", 2017): about 90 % efficiency from 8 to 256 GPUs. 8 GPUs are one server, which loses nothing here. The bandwidth, the only free
@@ -217,6 +231,7 @@ int main(void)
 	top_k();
 	matrices();
 	steps();
+	overlaps();
 	large_batch();
 	errors();
 	return done();
