@@ -141,7 +141,7 @@ void orr_endpoint_name(struct orr_step *s, uint32_t endpoint, const char *name)
 	s->device[endpoint].name = mem_strdup(name);
 }
 
-static void use_memory(struct orr_step *s, struct iteration *k, uint32_t i, bool takes)
+void account_memory(struct orr_step *s, struct iteration *k, uint32_t i, bool takes)
 {
 	const struct instance *x = &k->instance[i];
 	const struct op *o = &k->op[x->op];
@@ -220,7 +220,7 @@ int account_start(struct orr_step *s, struct iteration *k, uint32_t i)
 {
 	const struct instance *x = &k->instance[i];
 	const struct op *o = &k->op[x->op];
-	use_memory(s, k, i, true);
+	account_memory(s, k, i, true);
 	if (o->n_updates && s->config->hook)
 		tell(s, k, i, false);
 	if (o->type != OP_COMPUTE || s->error.code)
@@ -285,7 +285,7 @@ void account_end(struct orr_step *s, struct iteration *k, uint32_t i)
 {
 	const struct instance *x = &k->instance[i];
 	const struct op *o = &k->op[x->op];
-	use_memory(s, k, i, false);
+	account_memory(s, k, i, false);
 	if (o->n_updates && s->config->hook)
 		tell(s, k, i, true);
 	span_add(s, k, x, o);
@@ -322,7 +322,6 @@ void account_retire(struct orr_step *s, struct iteration *k)
 	memcpy(s->recent + (k->number % STEP_MAX_PERIOD) * s->endpoints, k->usage, s->endpoints * sizeof *k->usage);
 }
 
-/* Measures an iteration. The first one, which fills pipelines and caches, counts only if there is no other. */
 void account_measure(struct orr_step *s)
 {
 	corun_settle(s);
@@ -330,7 +329,7 @@ void account_measure(struct orr_step *s)
 	memset(s->total, 0, s->endpoints * sizeof *s->total);
 }
 
-/* Returns the sum over the last period in a steady state, else over all iterations except the first. */
+/* Returns the sum over the last period in a steady state, else over all iterations that are measured. */
 static struct usage usage_of(const struct orr_step *s, uint32_t d, uint64_t iterations)
 {
 	struct usage u = { 0 };
@@ -348,7 +347,7 @@ static void device_result(
 	const struct orr_step *s, uint32_t d, uint32_t stand_in, uint64_t iterations, double iteration_s, struct step_device *out)
 {
 	struct usage u = usage_of(s, stand_in, iterations);
-	double n = s->period && !s->checkpoint ? s->period : (double)(iterations > 1 ? iterations - 1 : 1);
+	double n = s->period && !s->checkpoint ? s->period : (double)(iterations - run_first(s, iterations));
 	*out = (struct step_device){ .device = d,
 		.node = s->node_of[d],
 		.optimizer_s = u.work[ORR_OPTIMIZER] / n,

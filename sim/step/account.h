@@ -39,6 +39,8 @@ int facts_scale(struct orr_step *s); /* reads step.compute_s and step.fc_share *
 /* ---- account.c ---- */
 double stretch(struct orr_step *s, uint32_t device, uint64_t iteration, uint32_t op); /* returns the factor on seconds of an op's work */
 int account_options(struct orr_step *s);
+/* Counts the memory that an op takes at its start, or gives back at its end. account_start() and account_end() include it. */
+void account_memory(struct orr_step *s, struct iteration *k, uint32_t i, bool takes);
 int account_start(struct orr_step *s, struct iteration *k, uint32_t i);
 void account_end(struct orr_step *s, struct iteration *k, uint32_t i);
 void account_retire(struct orr_step *s, struct iteration *k);

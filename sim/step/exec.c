@@ -87,6 +87,8 @@ static void start(struct orr_step *s, struct iteration *k, uint32_t i)
 	x->state = GOING;
 	x->start_s = s->now_s;
 	if (o->type == OP_MARK || o->is_cancelled) {
+		if (!o->is_cancelled)
+			account_memory(s, k, i, true);
 		instance_end(s, k, i);
 		return;
 	}
@@ -174,7 +176,7 @@ static void row_add(struct orr_step *s, struct iteration *k)
 	}
 	s->row[k->number] = (struct step_iteration){ k->number, k->start_s, k->end_s, k->samples };
 	s->mark[k->number % STEP_MARKS] = (struct row_mark){ k->start_s + k->ends_s / k->n_instances, s->left };
-	if (!k->number && s->wanted > 1)
+	if (k->number + 1 == s->lead && s->wanted > 1)
 		account_measure(s);
 	s->is_measured |= k->number + 1 == s->wanted;
 }
@@ -234,7 +236,9 @@ static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
 		path_stream_free(s, q, k, i);
 		make_dirty(s, q);
 	}
-	if (o->type != OP_MARK && !o->is_cancelled)
+	if (o->type == OP_MARK && !o->is_cancelled)
+		account_memory(s, k, i, false);
+	else if (!o->is_cancelled)
 		account_end(s, k, i);
 	if (o->function && !o->is_cancelled)
 		functions_op_ended(s, o);

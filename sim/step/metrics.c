@@ -16,8 +16,9 @@ static struct interval mean_time(const struct step_result *s)
 {
 	struct blocks *times = mem_alloc(sizeof *times);
 	blocks_init(times);
-	for (size_t k = 1; k < s->n_iterations; k++)
-		blocks_add(times, k - 1, s->iteration[k].end_s - s->iteration[k - 1].end_s);
+	size_t first = s->first > 1 ? s->first : 1;
+	for (size_t k = first; k < s->n_iterations; k++)
+		blocks_add(times, k - first, s->iteration[k].end_s - s->iteration[k - 1].end_s);
 	struct interval i = batches_mean(times, 0, ESTIMATE_NON_NEGATIVE, 0.95);
 	mem_free(times);
 	return i;
@@ -102,6 +103,10 @@ static void put_steady_state(const struct step_result *s, struct run_result *r)
 			s->period ? "" : " between checkpoints");
 	else if (s->period && !s->checkpoints.n)
 		snprintf(text, sizeof text, "steady state after %llu of %llu iterations (period %u)", simulated, all, s->period);
+	else if (s->graph_period > all - 1 && all > 1)
+		snprintf(text, sizeof text,
+			"all %llu iterations simulated, less than a period of %u after the first: expected more (step.iterations)", all,
+			s->graph_period);
 	else
 		snprintf(text, sizeof text, "all %llu iterations simulated", all);
 	result_note(r, "steady-state", text);

@@ -178,9 +178,23 @@ static double counted_rate(const struct orr_step *s)
 	return end > begin ? sum / (end - begin) : 0;
 }
 
+/* The first iteration, which fills pipelines and caches, counts only if there is no other. If the policy repeats after a period, whole
+ * periods count. */
+static uint64_t lead_of(const struct orr_step *s)
+{
+	uint64_t n = s->wanted - 1, period = s->graph_period;
+	bool is_whole = period > 1 && n >= period && !s->shared_net && !s->checkpoint && !s->config->hook;
+	return 1 + (is_whole ? n % period : 0);
+}
+
+uint64_t run_first(const struct orr_step *s, uint64_t simulated)
+{
+	return simulated > s->lead ? s->lead : simulated > 1 && s->lead == 1;
+}
+
 static void summarise(struct orr_step *s, size_t simulated, struct step_result *out)
 {
-	size_t n = simulated, first = n > 1;
+	size_t n = simulated, first = (size_t)run_first(s, n);
 	double time, samples = 0;
 	if (s->period) { /* exactly one period */
 		first = n - s->period;
@@ -190,8 +204,9 @@ static void summarise(struct orr_step *s, size_t simulated, struct step_result *
 		time = 0;
 		for (size_t k = 0; k < n; k++)
 			time = fmax(time, s->row[k].end_s);
-		first = first && time > s->row[0].end_s;
-		time -= first ? s->row[0].end_s : 0;
+		if (first && !(time > s->row[first - 1].end_s))
+			first = 0;
+		time -= first ? s->row[first - 1].end_s : 0;
 	}
 	for (size_t k = first; k < n; k++)
 		samples += s->row[k].samples;
@@ -215,6 +230,8 @@ static void give(struct orr_step *s, struct step_result *out)
 	extrapolate(s);
 	out->simulated = simulated;
 	out->period = s->period;
+	out->first = run_first(s, s->n_rows);
+	out->graph_period = s->graph_period;
 	out->was_merged = s->is_merged;
 	out->flows = s->flows;
 	if (!(s->used & STEP_USED_MESSAGES))
@@ -293,6 +310,7 @@ int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 	s->lanes_run = s->is_merged ? 1 : s->lanes;
 	if (checkpoint_new(s))
 		return s->error.code;
+	s->lead = lead_of(s);
 	/* No iteration starts before one period of graphs (at least two graphs) is built, because merging needs their messages. */
 	s->now_s = -1;
 	uint32_t ahead = !s->is_merged ? 1 : s->graph_period < 2 ? 2 : s->graph_period > MAX_AHEAD ? MAX_AHEAD : s->graph_period;

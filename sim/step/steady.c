@@ -39,11 +39,17 @@ static bool repeats(const struct orr_step *s, size_t n, uint32_t period)
 	return s->row[n - 1 - 3 * period].end_s >= fmax(wire_calm_s(s), c ? c->changed_s : 0);
 }
 
+/* Returns whether the capacity of a link has changed after the first iteration. Then all iterations count, as before a change. */
+static bool is_disturbed(const struct orr_step *s)
+{
+	return !s->checkpoint && s->n_rows && wire_calm_s(s) > s->row[0].end_s;
+}
+
 bool steady(struct orr_step *s)
 {
 	size_t n = s->n_rows;
 	if (s->period || (s->used & STEP_USED_STEADY_STATE && !s->checkpoint) || s->is_random || s->is_reacting || s->shared_net ||
-		s->config->hook || s->n_counts || n >= s->wanted)
+		s->config->hook || s->n_counts || n >= s->wanted || is_disturbed(s))
 		return false;
 	for (size_t i = 0; i < n && i < 3u * STEP_MAX_PERIOD + 2; i++)
 		if (isnan(s->row[n - 1 - i].end_s))

@@ -121,8 +121,10 @@ struct step_checkpoints {
 struct step_result {
 	struct step_iteration *iteration;
 	size_t n_iterations;
-	uint64_t simulated; /* number of simulated iterations; the others are extrapolated */
-	uint32_t period;    /* period of the steady state; 0: none was found */
+	uint64_t simulated;    /* number of simulated iterations; the others are extrapolated */
+	uint32_t period;       /* period of the steady state; 0: none was found */
+	uint32_t graph_period; /* number of iterations after which the policy repeats; 0: it does not */
+	uint64_t first;        /* first iteration of the means, without a steady state */
 	struct step_device *device;
 	size_t n_devices; /* number of devices that computed or held memory */
 	struct step_span *span;

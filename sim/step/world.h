@@ -145,10 +145,11 @@ struct orr_step {
 	/* Results. */
 	struct step_iteration *row;
 	size_t n_rows, cap_rows;
-	struct usage *recent;             /* use in the last STEP_MAX_PERIOD iterations, [k % STEP_MAX_PERIOD][device] */
-	struct usage *total;              /* use of each link from measured_s on */
-	double measured_s;                /* end of the first iteration; 0 before it */
-	bool is_measured;                 /* the last iteration has ended; messages still in flight are ignored */
+	struct usage *recent; /* use in the last STEP_MAX_PERIOD iterations, [k % STEP_MAX_PERIOD][device] */
+	struct usage *total;  /* use of each link from measured_s on */
+	uint64_t lead;        /* iterations before those that are measured: the first, and the rest of a division by the period */
+	double measured_s;    /* end of the last of them; 0 before it */
+	bool is_measured;     /* the last iteration has ended; messages still in flight are ignored */
 	struct row_mark mark[STEP_MARKS]; /* [k % STEP_MARKS] */
 	uint32_t period;
 	size_t steady_rows; /* number of ended iterations when the period was found */
@@ -186,6 +187,8 @@ static inline uint32_t real_device(const struct orr_step *s, uint32_t lane, uint
 }
 
 /* ---- run.c ---- */
+/* Returns the first iteration of the means of a run without a steady state. */
+uint64_t run_first(const struct orr_step *s, uint64_t simulated);
 int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args); /* world_free() must follow, also after an error */
 void world_start(struct orr_step *s);                                             /* at now_s */
 void world_free(struct orr_step *s);

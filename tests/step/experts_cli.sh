@@ -35,6 +35,12 @@ like "$(refused model experts deepseek-v3 --ep 48)" '^0 ' "experts that the GPUs
 
 small=moe:hidden=256,layers=4,heads=4,seq=128,vocab=1000,experts=8,top_k=2,width=128
 step() { "$orrery" step "$small" --cluster 2x4:a100 --batch 1 --no-figures "$@"; }
+# The memory of a micro-batch is free after its backward pass.
+peak() { step --policy megatron --set policy.megatron.ep=8 --set policy.megatron.ep_overlap="$1" --set step.iterations="$2" --json |
+  awk '/"peak_memory_bytes"/ { getline; print }'; }
+is "$(peak two-batch 9)" "$(peak two-batch 3)" "two batches: more iterations take no more memory"
+is "$(peak two-batch 3)" "$(peak none 3)" "two batches take the memory of one batch of twice the size"
+like "$(step --policy local-sgd --set policy.local-sgd.local_steps=30)" 'less than a period of 30 after the first' "fewer iterations than a period"
 like "$(step --policy expert-parallel --set policy.expert-parallel.expert_load=loads.txt)" 'imbalance=2\.9' "step: loads from a file"
 like "$(refused step "$small" --cluster 2x4:a100 --policy expert-parallel --set policy.expert-parallel.expert_load=bad.txt --no-figures)" \
   '^2 .*bad.txt:2: expected a number' "step: a wrong number in a file"

@@ -16,7 +16,7 @@ extern const struct orr_policy orr_policy_allreduce, orr_policy_bytescheduler, o
 static const double compute_s = 0.25, B = 1e9;
 
 struct run {
-	double iteration_s, samples_per_s, sent_bytes, peak_bytes, params;
+	double iteration_s, exposed_s, samples_per_s, sent_bytes, peak_bytes, params;
 	uint64_t simulated;
 	char choice[256], error[768];
 	int code;
@@ -43,6 +43,8 @@ static struct run run_on(
 		snprintf(out.error, sizeof out.error, "%s", e.text);
 	} else {
 		out.iteration_s = r.iteration_s;
+		for (size_t i = 0; i < r.n_devices; i++)
+			out.exposed_s += r.device[i].exposed_s / (double)r.n_devices;
 		out.samples_per_s = r.samples_per_s;
 		out.simulated = r.simulated;
 		for (size_t i = 0; i < r.n_devices; i++) {
@@ -212,6 +214,12 @@ static void local(void)
 	double ring = 1.5 * r.params * 4 / B;
 	/* The 40 iterations after the first one include five averages. */
 	near_to(r.iteration_s, compute_s + ring / 8, 1e-9, "local SGD: one average in H steps");
+	/* 19 iterations follow the first one: the last 16, or none, are whole periods. */
+	r = run_on("4x1:v100", "star:bw=1GBps,lat=0", "resnet50", "iterations=20", &orr_policy_local_sgd, "local_steps=8");
+	near_to(r.iteration_s, compute_s + ring / 8, 1e-9, "20 iterations: the mean is over whole periods");
+	near_to(r.exposed_s, ring / 8, 1e-9, "and so are the accounts");
+	r = run_on("4x1:v100", "star:bw=1GBps,lat=0", "resnet50", "iterations=19", &orr_policy_local_sgd, "local_steps=18");
+	near_to(r.iteration_s, compute_s + ring / 18, 1e-9, "one period");
 	r = run("4x1:v100", "resnet50", &orr_policy_local_sgd, "local_steps=1");
 	near_to(r.iteration_s, compute_s + ring, 1e-9, "H = 1 costs what all-reduce costs");
 	r = run_on("2x2:v100", "star:bw=1GBps,lat=0", "resnet50", "iterations=9", &orr_policy_local_sgd, "local_steps=1 node_averages=4");

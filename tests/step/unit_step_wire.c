@@ -105,6 +105,15 @@ static void two_messages(struct orr_step *s, uint64_t k)
 	orr_transfer(s, 2, 3, 3e9);
 }
 
+/* Sends 3e9 bytes from device 0 to 1 after those of the iteration before. */
+static void in_turn(struct orr_step *s, uint64_t k)
+{
+	static orr_op before;
+	orr_op op = orr_transfer(s, 0, 1, 3e9);
+	orr_after(s, op, k ? before : 0);
+	before = op;
+}
+
 /* Adds a ring of two among devices 0 and 1: 8 steps of 0.5e9 bytes in each direction. */
 static void ring(struct orr_step *s, uint64_t k)
 {
@@ -140,6 +149,12 @@ static void test_changes(void)
 	near_to(run("4x1:v100", star, two_messages, link_changes), 4, 1e-9, "a second without capacity");
 	CHANGES("1.25,0,5e8");
 	near_to(run("4x1:v100", star, ring, link_changes), 1.25 + (4 - 1.25) / 0.5, 1e-9, "a change within a ring's steps");
+	/* Ten iterations of 3 s, the third of which takes a second more. */
+	snprintf(link_changes, sizeof link_changes, "iterations=10 link_changes=%s", path);
+	CHANGES("7,0,0", "8,0,1e9");
+	run("4x1:v100", star, in_turn, link_changes);
+	near_to(result.iteration_s, (9 * 3 + 1) / 9., 1e-9, "the mean includes the time before and during a change");
+	snprintf(link_changes, sizeof link_changes, "iterations=1 link_changes=%s", path);
 	CHANGES("1,0,0");
 	run("4x1:v100", star, two_messages, link_changes);
 	ok(said.code == ORR_EFAIL && strstr(said.text, "op 0 of iteration 0 never ends: its messages make no progress"), "%s", said.text);
