@@ -25,6 +25,7 @@ void pipe_free(void *self)
 	orr_free(p->forward_in);
 	orr_free(p->backward_in);
 	orr_free(p->reduced);
+	orr_free(p->averaged);
 	orr_free(p->left);
 	orr_free(p);
 }
@@ -144,6 +145,7 @@ static void allocate(struct pipeline *p)
 	p->forward_in = orr_alloc(passes, sizeof *p->forward_in);
 	p->backward_in = orr_alloc(passes, sizeof *p->backward_in);
 	p->reduced = orr_alloc(pp, sizeof *p->reduced);
+	p->averaged = orr_alloc(pp, sizeof *p->averaged);
 	p->left = orr_alloc(p->parts, sizeof *p->left);
 	p->expert_params = orr_alloc(p->parts, sizeof *p->expert_params);
 }
@@ -422,6 +424,7 @@ static void build_reduce(struct pipeline *p, struct orr_step *s, uint32_t stage,
 		c.n_layers = g->layers;
 	}
 	add_reduce(p, s, stage, p->dp, p->t.tp, &c, after);
+	p->averaged[stage] = p->reduced[stage];
 	c.bytes = p->dp_bytes[stage] >= 0 || !p->seg ? 0 : experts / p->t.ep * p->gradient_bytes;
 	add_reduce(p, s, stage, p->seg ? p->t.tp * p->dp / p->t.ep : 1, p->t.ep, &c, after);
 }
@@ -463,8 +466,8 @@ static void build_update(struct pipeline *p, struct orr_step *s, uint32_t stage)
 	orr_after(s, op, p->tail[stage]);
 	orr_after(s, op, p->reduced[stage]);
 	orr_label(s, op, "update");
-	if (p->reduced[stage])
-		orr_updates(s, p->reduced[stage], &average);
+	if (p->averaged[stage])
+		orr_updates(s, p->averaged[stage], &average);
 	orr_updates(s, op, &step);
 	p->tail[stage] = op;
 	struct orr_collective c = { .op = ORR_ALL_GATHER,
@@ -510,6 +513,7 @@ int pipe_build(void *self, struct orr_step *s, uint64_t iteration, struct orr_er
 	(void)iteration;
 	memset(p->next, 0, p->t.pp * sizeof *p->next);
 	memset(p->reduced, 0, p->t.pp * sizeof *p->reduced);
+	memset(p->averaged, 0, p->t.pp * sizeof *p->averaged);
 	memset(p->forward_in, 0, passes * sizeof *p->forward_in);
 	memset(p->backward_in, 0, passes * sizeof *p->backward_in);
 	for (uint32_t i = 0; i < p->parts; i++)

@@ -29,6 +29,7 @@ struct pipeline {
 	orr_op *tail;                     /* op that the next pass waits for, by stage */
 	orr_op *forward_in, *backward_in; /* arrival of the input, [part * m + micro] */
 	orr_op *reduced;                  /* last collective that the update waits for, by stage */
+	orr_op *averaged;                 /* last collective that all replicas of the stage take part in; 0: none */
 	uint32_t *left;                   /* number of backward passes not yet built, [stage * chunks + chunk] */
 };
 

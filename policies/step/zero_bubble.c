@@ -232,6 +232,7 @@ static int set_limit(struct zero_bubble *z, double bytes, double depth, struct o
 	if (z->plan.limit < most)
 		return orr_fail(err, ORR_EINPUT, "%s=%g: expected at least the %g bytes of one forward", bytes > 0 ? "max_memory" : "depth",
 			bytes > 0 ? bytes : depth, most);
+	z->plan.limit *= 1 + 1e-9; /* sums of activations are rounded */
 	return ORR_OK;
 }
 
@@ -463,13 +464,15 @@ static uint32_t build_next(struct zero_bubble *z, struct orr_step *s, uint32_t s
 	return 1 + x->joins;
 }
 
-/* Builds a sum of gradients after op; returns it, or 0. */
-static orr_op reduce(struct orr_step *s, orr_op sum, orr_op after, orr_op and_after, const char *label, uint32_t stage)
+/* Runs a sum of gradients after two ops. is_whole: of all gradients of its members, which then have the mean. Returns the sum. */
+static orr_op reduce(struct orr_step *s, orr_op sum, orr_op after, orr_op and_after, const char *label, uint32_t stage, bool is_whole)
 {
 	orr_after(s, sum, after);
 	orr_after(s, sum, and_after);
 	orr_on_stream(s, sum, STREAM_REDUCE);
 	orr_label(s, sum, "%s %u", label, stage);
+	if (is_whole)
+		orr_updates(s, sum, &(struct orr_update){ .kind = ORR_AVERAGE_GRADIENTS });
 	return sum;
 }
 
@@ -481,7 +484,8 @@ static void build_reduce(struct zero_bubble *z, struct orr_step *s)
 		for (uint32_t k = 0; k < z->chunks && z->dp_bytes[stage] < 0; k++)
 			c.bytes = fmax(c.bytes, 0) + z->part[part_of(z, stage, k)].params * z->gradient_bytes;
 		if (c.bytes > 0)
-			z->reduced[stage] = reduce(s, orr_collective_lanes(s, stage, z->dp, 1, &c), z->tail[stage], 0, "gradients", stage);
+			z->reduced[stage] =
+				reduce(s, orr_collective_lanes(s, stage, z->dp, 1, &c), z->tail[stage], 0, "gradients", stage, true);
 	}
 	for (uint32_t stage = 0; stage < z->p / 2 && z->plan.placement == ZB_BOTH_ENDS; stage++) {
 		uint32_t pair[2] = { stage, z->p - 1 - stage };
@@ -493,7 +497,7 @@ static void build_reduce(struct zero_bubble *z, struct orr_step *s)
 		orr_op op = orr_collective(s, &(struct orr_group){ pair, 2 }, &c);
 		for (int i = 0; i < 2; i++)
 			orr_after(s, op, z->reduced[pair[i]]);
-		z->reduced[pair[0]] = z->reduced[pair[1]] = reduce(s, op, z->tail[pair[0]], z->tail[pair[1]], "copies", stage);
+		z->reduced[pair[0]] = z->reduced[pair[1]] = reduce(s, op, z->tail[pair[0]], z->tail[pair[1]], "copies", stage, true);
 	}
 	uint32_t ends[2] = { 0, z->p - 1 };
 	struct orr_collective c = { .op = ORR_ALL_REDUCE, .bytes = z->tied_params * z->gradient_bytes };
@@ -502,13 +506,13 @@ static void build_reduce(struct zero_bubble *z, struct orr_step *s)
 	orr_op op = orr_collective(s, &(struct orr_group){ ends, 2 }, &c);
 	for (int i = 0; i < 2; i++)
 		orr_after(s, op, z->reduced[ends[i]]);
-	z->reduced[0] = z->reduced[ends[1]] = reduce(s, op, z->tail[0], z->tail[ends[1]], "tied table", 0);
+	z->reduced[0] = z->reduced[ends[1]] = reduce(s, op, z->tail[0], z->tail[ends[1]], "tied table", 0, false);
 }
 
 /* Builds the updates. Without post-validation all wait for the norm of all gradients. */
 static void build_updates(struct zero_bubble *z, struct orr_step *s)
 {
-	struct orr_update average = { .kind = ORR_AVERAGE_GRADIENTS }, step = { .kind = ORR_LOCAL_UPDATE };
+	struct orr_update step = { .kind = ORR_LOCAL_UPDATE };
 	orr_op norm = z->post_validation ? 0 : orr_mark(s);
 	for (uint32_t stage = 0; stage < z->p && norm; stage++) {
 		orr_after(s, norm, z->tail[stage]);
@@ -520,8 +524,6 @@ static void build_updates(struct zero_bubble *z, struct orr_step *s)
 		orr_after(s, op, z->reduced[stage]);
 		orr_after(s, op, norm);
 		orr_label(s, op, "update");
-		if (z->reduced[stage])
-			orr_updates(s, z->reduced[stage], &average);
 		orr_updates(s, op, &step);
 		z->tail[stage] = op;
 	}

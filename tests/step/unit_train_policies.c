@@ -12,7 +12,7 @@
 #include "base/mem.h"
 
 extern const struct orr_policy orr_policy_allreduce, orr_policy_bytescheduler, orr_policy_parameter_server, orr_policy_local_sgd,
-	orr_policy_zero, orr_policy_fsdp, orr_policy_ds_sync, orr_policy_ako, orr_policy_stanza;
+	orr_policy_zero, orr_policy_fsdp, orr_policy_ds_sync, orr_policy_ako, orr_policy_stanza, orr_policy_dual_pipe;
 
 static struct orr_error error;
 static const char network[] = "star:bw=10Gbps,lat=10us";
@@ -94,6 +94,7 @@ static void synchronous(void)
 	is_synchronous(&want, &orr_policy_fsdp, "shard=1");
 	is_synchronous(&want, &orr_policy_ds_sync, "schedule=explicit partitions=0-1-2-3 average=gradients");
 	is_synchronous(&want, &orr_policy_ds_sync, "schedule=explicit partitions=0-1-2-3 fusion=tensor average=gradients");
+	is_synchronous(&want, &orr_policy_dual_pipe, "stages=2 micro_batches=4"); /* two replicas of two stages with the same parts */
 	train_result_free(&want);
 }
 
