@@ -354,14 +354,17 @@ static void on_timer(struct engine *e, void *ctx, uint64_t subject, uint64_t arg
 	(void)e, (void)arg;
 	struct orr_jobs *w = ctx;
 	w->policy.is_due = true;
+	w->policy.timers--;
 	if (w->quotas)
 		w->quotas->part[subject].is_due = true;
 }
 
 void orr_timer(struct orr_jobs *w, int64_t at_ns)
 {
-	if (at_ns != ORR_NEVER && !w->error.code)
-		eng_at(w->engine, at_ns, PRIO_TIMER, on_timer, w, w->policy.at, 0);
+	if (at_ns == ORR_NEVER || w->error.code)
+		return;
+	w->policy.timers++;
+	eng_at(w->engine, at_ns, PRIO_TIMER, on_timer, w, w->policy.at, 0);
 }
 
 bool orr_fits(struct orr_jobs *w, orr_job j)

@@ -15,6 +15,8 @@ struct policy_calls {
 	uint32_t n, at; /* number of objects; index of the object that is being called */
 	struct watch *watch;
 	bool is_due;           /* schedule() is due */
+	uint32_t timers;       /* number of pending timers */
+	uint32_t futile;       /* number of instants in a row at which only timers could start a job, and none did */
 	bool is_acting;        /* inside schedule() */
 	bool capacity_changed; /* capacity() is due before schedule() */
 	bool saw_truth;        /* the policy used true durations: the run is marked oracle */

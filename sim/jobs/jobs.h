@@ -136,6 +136,12 @@ uint64_t jobs_given(const struct orr_jobs *w);   /* number of times that a job h
 						  * free */
 double jobs_part_done(const struct orr_jobs *w); /* returns 0..1; 0 if the trace has no known length */
 void jobs_starving(struct orr_jobs *w); /* fails the run with an error that names the policy, because jobs wait and no event is left */
+/*
+ * To be called before each instant. Returns whether nothing but timers of the policy can start a job, and a great number of them in a row
+ * have started none. others: number of pending events that start no job. may_be_short: jobs may wait for nodes that never return; if
+ * false, the run fails with an error that names the policy.
+ */
+bool jobs_is_futile(struct orr_jobs *w, uint64_t others, bool may_be_short);
 void jobs_capacity(struct orr_jobs *w); /* reports that another world took or freed GPUs */
 /* For --record explain: another world has taken GPUs, or is about to free them. Waits are blamed on the holder, a text that outlives the
  * run, such as "replicas". Returns the hold, for the second function. Both do nothing if the run records no parts. */

@@ -170,14 +170,53 @@ static bool is_starving(const struct orr_jobs *w)
 	       eng_pending(w->engine) == w->nodes.failure_pending;
 }
 
-void jobs_starving(struct orr_jobs *w)
+/* Returns the first job that waits, or NULL. */
+static const struct job *first_waiting(const struct orr_jobs *w)
 {
 	uint32_t slot = w->slots.first_live;
 	while (slot != NONE && w->slots.job[slot].state != ORR_JOB_WAITING)
 		slot = w->slots.job[slot].next;
-	world_fail(w, ORR_EFAIL, slot == NONE ? NULL : &w->slots.job[slot],
+	return slot == NONE ? NULL : &w->slots.job[slot];
+}
+
+void jobs_starving(struct orr_jobs *w)
+{
+	world_fail(w, ORR_EFAIL, first_waiting(w),
 		"%llu jobs wait, no job runs and no timer is set: expected the policy to start a job (this job is the first that waits)",
 		(unsigned long long)w->slots.waiting);
+}
+
+/* Returns whether the nodes that are up, which are idle, could hold a job that waits. An elastic job may need one GPU. */
+static bool has_room(const struct orr_jobs *w)
+{
+	for (uint32_t slot = w->slots.first_live; slot != NONE; slot = w->slots.job[slot].next) {
+		const struct job *job = &w->slots.job[slot];
+		bool is_elastic = job->speedup || job->is_linear || job->adapt != NONE;
+		if (job->state != ORR_JOB_WAITING)
+			continue;
+		if (is_elastic ? w->pool->free_gpus > 0 : pool_fits(w->pool, &w->shapes.shape[job->shape].request))
+			return true;
+	}
+	return false;
+}
+
+/* Limit on consecutive instants at which only the policy's timers are pending and no job runs. */
+enum { MOST_FUTILE = 100000 };
+
+bool jobs_is_futile(struct orr_jobs *w, uint64_t others, bool may_be_short)
+{
+	struct policy_calls *p = &w->policy;
+	bool can_change = w->slots.n_running || w->arrivals.has_next || !p->timers || eng_pending(w->engine) != p->timers + others;
+	p->futile = can_change ? 0 : p->futile + 1;
+	if (may_be_short && p->futile == 1 && !has_room(w)) /* as for policies without timers */
+		return true;
+	if (p->futile > MOST_FUTILE && !may_be_short)
+		world_fail(w, ORR_EFAIL, first_waiting(w),
+			"%llu jobs wait, no job runs, and %d timers in a row have started none: expected the policy to start a job (this "
+			"job is "
+			"the first that waits)",
+			(unsigned long long)w->slots.waiting, MOST_FUTILE);
+	return p->futile > MOST_FUTILE;
 }
 
 double jobs_part_done(const struct orr_jobs *w)
@@ -230,7 +269,8 @@ static void loop(struct orr_jobs *w)
 			jobs_starving(w);
 			break;
 		}
-		if (!eng_next_time(w->engine, &t))
+		/* With all nodes up, failures start no job. */
+		if (!eng_next_time(w->engine, &t) || jobs_is_futile(w, w->nodes.n_down ? 0 : w->nodes.failure_pending, w->nodes.n_down))
 			break; /* jobs wait for nodes that never return, or for lower prices */
 		if (t > INT64_MAX / 2) {
 			world_fail(w, ORR_EFAIL, NULL, "%llu jobs have not ended after 146 years, the end of the clock: expected --until",

@@ -197,6 +197,12 @@ static void starving(struct mixed *m)
 		jobs_starving(m->jobs);
 }
 
+/* Returns whether only jobs are left, and they wait for ever. */
+static bool is_futile(struct mixed *m)
+{
+	return m->jobs && (!m->serve || serve_is_over(m->serve)) && jobs_is_futile(m->jobs, nodes_background(m), m->nodes_away);
+}
+
 static void report_progress(const struct mixed *m, uint64_t *steps)
 {
 	const struct mixed_config *c = m->config;
@@ -233,7 +239,7 @@ static void loop(struct mixed *m)
 			starving(m);
 			break;
 		}
-		if (!eng_next_time(m->engine, &t))
+		if (!eng_next_time(m->engine, &t) || is_futile(m))
 			break; /* waiting jobs or replicas need nodes that never return */
 		if (t > INT64_MAX / 2) {
 			orr_fail(&m->error, ORR_EFAIL, "the run has not ended after 146 years, the limit of the clock: expected --until");

@@ -40,6 +40,11 @@ for p in $every; do
   is "$(ends "$p" '30,n0,fail 40,n0,repair' 'a,0,100,2,u')" "140 1" "$p: a job that loses one of two nodes"
 done
 
+# Both nodes fail and never return: the run ends, also if the policy sets timers for ever.
+for p in $every; do
+  is "$(ends "$p" '20,n0,fail 30,n1,fail' 'a,0,10,1,u b,0,50,1,u')" "10 0 1" "$p: a job without nodes stays unfinished"
+done
+
 # Jobs a and b start at 0 s, c waits from 10 s on; the node of b is down from 30 to 200 s. All jobs are of one user.
 three='a,0,100,1,u b,0,100,1,u c,10,50,1,u' down='30,n1,fail 200,n1,repair'
 # b is ahead of c again: it runs from 100 to 200 s.
@@ -57,6 +62,10 @@ done
 # The last trace again: a note of the run states what a lost node costs.
 like "$("$orrery" jobs t.csv --cluster 2x1 --policy fifo --failures f.csv --no-figures --out out 2>&1)" 'a lost node costs all work since the last start' \
   "the cost of a lost node"
+
+# A policy that sets timers and starts no job: without GPUs a job costs less than with one.
+text=$("$ORRERY" jobs t.csv --cluster 2x1 --policy sia --set policy.sia.lambda=0 2>&1)
+like "$? $text" '^1 .*policy sia: job a at .*3 jobs wait, no job runs, and 100000 timers in a row have started none' "timers without end"
 
 # A job of 60,000 h on two nodes that fail every 1,000 h never ends.
 printf 'submit_s,duration_s,gpus\n0,216000000,2\n' >endless.csv
