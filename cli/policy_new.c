@@ -57,10 +57,14 @@ static int write_new(
 	const char *path, const struct embedded_file *template, const char *name, bool is_python, mode_t mode, struct orr_error *err)
 {
 	struct sbuf b = { 0 };
+	char label[64];
+	registry_display_name(name, label, sizeof label);
 	char *text = mem_strndup((const char *)template->text, template->n);
 	for (const char *s = text; *s;) {
 		if (is_at(&s, "@NAME@")) {
 			sbuf_puts(&b, name);
+		} else if (is_at(&s, "@LABEL@")) {
+			sbuf_puts(&b, label);
 		} else if (is_at(&s, "@SUFFIX@")) {
 			sbuf_puts(&b, is_python ? "py" : "so");
 		} else if (is_at(&s, "@BUILD@")) {

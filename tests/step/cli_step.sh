@@ -175,8 +175,8 @@ flags="-I$tree/include"
 compile() { $CC -std=c11 -shared -fPIC "$flags" -o "$1.so" "$1.c"; }
 if command -v "${CC%% *}" >/dev/null && "$orrery" policy new mine --kind step >/dev/null; then
   like "$(ORRERY=$orrery ORRERY_CFLAGS=$flags sh ./mine_test.sh 2>&1)" '^ok: same end times as allreduce' "a new step policy's own test passes"
-  "$orrery" policy new backups --kind step --reacting >/dev/null
-  like "$(ORRERY=$orrery ORRERY_CFLAGS=$flags sh ./backups_test.sh 2>&1 | tail -n 1)" '^ok: same end times as allreduce, shorter' \
+  "$orrery" policy new two_backups --kind step --reacting >/dev/null
+  like "$(ORRERY=$orrery ORRERY_CFLAGS=$flags sh ./two_backups_test.sh 2>&1 | tail -n 1)" '^ok: same end times as allreduce, shorter' \
     "policy new --reacting: its own test passes"
   said=$("$orrery" policy new other --kind serve --reacting 2>&1)
   like "$? $said" '^2 orrery: --reacting: expected --kind step, found --kind serve' "--reacting is of kind step"

@@ -148,6 +148,9 @@ for world in jobs step serve spot plan; do
   like "$(ORRERY=$orrery sh "./my-${world}_test.sh" 2>&1 | tail -n 1)" '^ok: ' "policy new --lang python --kind $world: its test passes"
   is "$(sed -n 2p said | grep -c "/my-$world.py\$") $(ls my-"$world"*)" "1 my-$world.py
 my-${world}_test.sh" "and the next command uses the file"
+  # Names of output files are labels, in which '_' is '-'.
+  o policy new "your_$world" --kind "$world" --lang python >said
+  like "$(ORRERY=$orrery sh "./your_${world}_test.sh" 2>&1 | tail -n 1)" '^ok: ' "$world: the test of a policy with '_' in its name passes"
 done
 # In each world an exception is an error of the run.
 while read -r world function arguments; do
