@@ -89,6 +89,7 @@ static uint32_t list_part(const struct sarathi *s, struct orr_serve *w, orr_req 
 /* Members and tokens of the micro-batch under construction. */
 struct micro {
 	uint32_t most, n, used, evicted;
+	uint32_t moved; /* admitted decodes from prefill replicas: idle until the next micro-batch */
 };
 
 /* Lists idle decodes, then started prompts. */
@@ -133,8 +134,10 @@ static void list_new(struct sarathi *s, struct orr_serve *w, uint32_t replica, s
 		if (!orr_admit(w, r, prompt > done ? prompt : done, keep))
 			break;
 		orr_fifo_pop(w, q);
-		if (orr_is_decoding(w, r))
-			continue; /* idle until the next micro-batch */
+		if (orr_is_decoding(w, r)) {
+			m->moved++;
+			continue;
+		}
 		m->used += list_part(s, w, r, m->used);
 		m->n++;
 	}
@@ -153,6 +156,8 @@ static void schedule_micro(struct sarathi *s, struct orr_serve *w, uint32_t repl
 		list_idle(s, w, replica, &m);
 		list_new(s, w, replica, &m);
 		evicted += m.evicted;
+		if (!m.n && m.moved)
+			continue;
 		if (!m.n)
 			break;
 		orr_iter_run(w, replica, 1, 0, 0);

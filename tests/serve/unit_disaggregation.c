@@ -140,6 +140,19 @@ static void test_stages(void)
 	result_free(r);
 }
 
+/* Two stages each: a prompt of 10 tokens takes 20 ms, a decode 10. A request that is alone on the decode replica starts at once. */
+static void test_micro_batches(void)
+{
+	static const struct orr_policy *const policies[] = { &orr_policy_serve_vllm, &orr_policy_serve_sarathi };
+	for (size_t i = 0; i < 2; i++) {
+		struct run_result *r = serve("0,10,3\n1,10,4\n", &(struct pools){ 1, 1, 100, 2, 2 },
+			(struct llm_run){ .policy = policies[i], .options = "pipeline=micro-batches kv_Bps=1e18" });
+		near_to(end_of(r, 0), 0.04, 1e-9, policies[i]->name);
+		near_to(end_of(r, 1), 1.05, 1e-9, policies[i]->name);
+		result_free(r);
+	}
+}
+
 /* Nodes fail and return, and blocks are short: all requests complete, and --check accounts for every byte sent. */
 static void test_lost(void)
 {
@@ -263,6 +276,7 @@ int main(void)
 	test_link();
 	test_other_policies();
 	test_stages();
+	test_micro_batches();
 	test_lost();
 	test_impossible();
 	return done();
