@@ -141,7 +141,7 @@ struct orr_model_info {
 	double load_s; /* time to load the model into memory, s */
 	double weight_bytes, kv_bytes_per_token;
 	double slo_s;                     /* limit of the time from arrival to completion, s; INFINITY: none */
-	uint32_t longest;                 /* largest number of tokens of prompt and output; 0: no limit */
+	uint32_t longest;                 /* largest number of tokens of prompt and output, of a table its largest length; 0: no limit */
 	double input_bytes, output_bytes; /* bytes per sample that cross the links of serve.front */
 };
 ORR_API uint32_t orr_models(const struct orr_serve *w);

@@ -6,7 +6,7 @@
  * INFER: a strategy is a model and a batch size for which enough requests wait. Its latest start is the deadline of the model's
  * oldest request less the batch's latency. A free GPU runs, among the models in its memory, the strategy with the earliest latest
  * start that has not passed. For one model this is the largest batch that still ends in time. A request is rejected immediately if
- * even the smallest batch on the first free GPU would answer it late.
+ * even the smallest batch would end late on every GPU. Each GPU has latencies of its own.
  *
  * LOAD: model m has demand d_m, the execution time of its waiting requests. A GPU that has m in memory takes the share a_mg = d_m /
  * (number of such GPUs). With l_g = sum of a_mg over its models, the GPU serves a_mg x min(1, slo_m / l_g) of this share within the
@@ -106,10 +106,23 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 
 /* ---- requests ---- */
 
-/* Returns the earliest start on any GPU: at the end of its run, or after loading the model if it is not in memory. */
-static double first_start_s(const struct clockwork *s, const struct orr_serve *w, uint32_t model)
+static double least_latency(const struct orr_serve *w, uint32_t gpu, orr_req r)
+{
+	uint32_t m = orr_req_model(w, r), length = orr_req_length(w, r);
+	return orr_model_latency(w, gpu, m, batch_runs_at(w, gpu, m, orr_req_samples(w, r), length), length);
+}
+
+/* Returns whether a GPU of this type can answer the request in time if it starts the request at arrival. */
+static bool suits(const struct clockwork *s, const struct orr_serve *w, uint32_t gpu, orr_req r)
+{
+	return !s->admits || orr_req_arrival(w, r) + least_latency(w, gpu, r) <= request_deadline(w, r) + EPSILON_S;
+}
+
+/* Returns the earliest end on any GPU. The start is at the end of its run, or after loading the model if it is not in memory. */
+static double first_end_s(const struct clockwork *s, const struct orr_serve *w, orr_req r)
 {
 	struct orr_model_info m;
+	uint32_t model = orr_req_model(w, r);
 	double best = INFINITY, now = orr_serve_now(w);
 	orr_model_get(w, model, &m);
 	for (uint32_t g = 0; g < s->gpus; g++) {
@@ -120,15 +133,9 @@ static double first_start_s(const struct clockwork *s, const struct orr_serve *w
 		double free_s = run && orr_run_get(w, run, &i) ? i.ends_s : now;
 		if (!orr_model_is_loaded(w, g, model) && !s->gpu[g].is_loading[model])
 			free_s = fmax(free_s, now + m.load_s);
-		best = fmin(best, free_s);
+		best = fmin(best, free_s + least_latency(w, g, r));
 	}
 	return best;
-}
-
-static double least_latency(const struct orr_serve *w, uint32_t gpu, orr_req r)
-{
-	uint32_t m = orr_req_model(w, r), length = orr_req_length(w, r);
-	return orr_model_latency(w, gpu, m, batch_runs_at(w, gpu, m, orr_req_samples(w, r), length), length);
 }
 
 static void set_listed(struct clockwork *s, uint32_t model)
@@ -140,24 +147,37 @@ static void set_listed(struct clockwork *s, uint32_t model)
 	}
 }
 
+static void wake_idle(const struct clockwork *s, struct orr_serve *w)
+{
+	for (uint32_t g = 0; g < s->gpus; g++)
+		if (orr_replica_is_idle(w, g))
+			orr_wake(w, g);
+}
+
+/* Returns whether the table of some GPU has the request's size. */
+static bool is_known(const struct clockwork *s, const struct orr_serve *w, orr_req r)
+{
+	uint32_t g = 0;
+	while (g < s->gpus && isnan(least_latency(w, g, r)))
+		g++;
+	return g < s->gpus;
+}
+
 static void arrive(void *self, struct orr_serve *w, orr_req r)
 {
 	struct clockwork *s = self;
 	uint32_t model = orr_req_model(w, r);
-	double least = least_latency(w, 0, r);
-	if (isnan(least)) {
+	if (!is_known(s, w, r)) {
 		orr_refuse(w, r, ORR_REQ_REFUSED);
 		return;
 	}
-	if (s->admits && first_start_s(s, w, model) + least > request_deadline(w, r) + EPSILON_S) {
+	if (s->admits && first_end_s(s, w, r) > request_deadline(w, r) + EPSILON_S) {
 		orr_refuse_because(w, r, ORR_REQ_SHED, "no replica can meet its deadline");
 		return;
 	}
 	queue_push(w, &s->model[model].q, r);
 	set_listed(s, model);
-	for (uint32_t g = 0; g < s->gpus; g++)
-		if (orr_replica_is_idle(w, g))
-			orr_wake(w, g);
+	wake_idle(s, w);
 }
 
 static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end how)
@@ -169,11 +189,12 @@ static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end 
 static void replica(void *self, struct orr_serve *w, uint32_t gpu, enum orr_replica_event event)
 {
 	struct clockwork *s = self;
-	(void)w;
 	if (event == ORR_REPLICA_DOWN) {
 		memset(s->gpu[gpu].is_loading, 0, s->models * sizeof *s->gpu[gpu].is_loading);
 		s->gpu[gpu].loading = 0;
 	}
+	if (event != ORR_REPLICA_UP)
+		wake_idle(s, w); /* requests that only this GPU could answer in time are rejected */
 }
 
 /* ---- INFER ---- */
@@ -200,12 +221,22 @@ static double best_strategy(
 	return INFINITY;
 }
 
-/* Rejects requests at the front that can no longer be answered in time. */
-static void reject(struct clockwork *s, struct orr_serve *w, uint32_t gpu, struct model *m)
+/* Returns whether the request would end late if the GPU started it now. */
+static bool is_late(const struct orr_serve *w, uint32_t gpu, orr_req r)
 {
-	double now = orr_serve_now(w);
-	while (s->admits && m->q.q.n && now + least_latency(w, gpu, m->q.q.first) > request_deadline(w, m->q.q.first) + EPSILON_S)
-		queue_refuse(w, &m->q, m->q.q.first, ORR_REQ_SHED);
+	return orr_serve_now(w) + least_latency(w, gpu, r) > request_deadline(w, r) + EPSILON_S;
+}
+
+/* Rejects requests at the front that can no longer be answered in time, neither by this GPU nor by another. */
+static void reject(const struct clockwork *s, struct orr_serve *w, uint32_t gpu, struct model *m)
+{
+	while (s->admits && m->q.q.n && is_late(w, gpu, m->q.q.first)) {
+		orr_req r = m->q.q.first;
+		for (uint32_t g = 0; g < s->gpus; g++)
+			if (takes_requests(w, g, orr_req_model(w, r)) && !is_late(w, g, r))
+				return;
+		queue_refuse(w, &m->q, r, ORR_REQ_SHED);
+	}
 }
 
 static bool infer(struct clockwork *s, struct orr_serve *w, uint32_t gpu)
@@ -249,6 +280,24 @@ static bool infer(struct clockwork *s, struct orr_serve *w, uint32_t gpu)
 
 /* ---- LOAD ---- */
 
+/* Returns the time of the largest batch on the fastest GPU that takes requests for the model; 0: none takes them. */
+static double largest_latency(const struct clockwork *s, const struct orr_serve *w, uint32_t model, uint32_t largest)
+{
+	const struct queue *q = &s->model[model].q;
+	double best = INFINITY;
+	for (uint32_t g = 0; g < s->gpus; g++)
+		if (takes_requests(w, g, model))
+			best = fmin(best, orr_model_latency(w, g, model, largest, q->q.n ? orr_req_length(w, q->q.first) : 0));
+	return isinf(best) ? 0 : best;
+}
+
+/* Returns whether the GPU has the model, or will have it, and can answer its oldest request in time. */
+static bool serves(const struct clockwork *s, const struct orr_serve *w, uint32_t gpu, uint32_t model)
+{
+	const struct queue *q = &s->model[model].q;
+	return (s->gpu[gpu].is_loading[model] || orr_model_is_loaded(w, gpu, model)) && (!q->q.n || suits(s, w, gpu, q->q.first));
+}
+
 /* Sets demand_s and served_s of the models with waiting requests. */
 static void find_demands(struct clockwork *s, const struct orr_serve *w)
 {
@@ -259,13 +308,12 @@ static void find_demands(struct clockwork *s, const struct orr_serve *w)
 			uint32_t number = s->waiting[i], n = 0;
 			struct model *m = &s->model[number];
 			uint32_t largest = m->n_batches ? m->batch[m->n_batches - 1] : 1;
-			double latency = orr_model_latency(w, 0, number, largest, m->q.q.n ? orr_req_length(w, m->q.q.first) : 0);
-			m->demand_s = (double)m->q.samples / largest * (isnan(latency) ? 0 : latency);
+			m->demand_s = (double)m->q.samples / largest * largest_latency(s, w, number, largest);
 			m->served_s = 0;
 			for (uint32_t g = 0; g < s->gpus; g++)
-				n += s->gpu[g].is_loading[number] || orr_model_is_loaded(w, g, number);
+				n += serves(s, w, g, number);
 			for (uint32_t g = 0; g < s->gpus; g++) {
-				if (!s->gpu[g].is_loading[number] && !orr_model_is_loaded(w, g, number))
+				if (!serves(s, w, g, number))
 					continue;
 				double part = m->demand_s / n;
 				if (pass == 0)
@@ -313,7 +361,7 @@ static void load(struct clockwork *s, struct orr_serve *w, uint32_t gpu)
 	for (uint32_t i = 0; i < s->n_waiting; i++) {
 		const struct model *m = &s->model[s->waiting[i]];
 		if (!takes_requests(w, gpu, s->waiting[i]) || orr_model_is_loaded(w, gpu, s->waiting[i]) ||
-			m->demand_s - m->served_s <= most)
+			m->demand_s - m->served_s <= most || (m->q.q.n && !suits(s, w, gpu, m->q.q.first)))
 			continue;
 		most = m->demand_s - m->served_s;
 		best = s->waiting[i];

@@ -6,7 +6,8 @@
  * epoch, with a new plan each time.
  *
  * A batch is due when it is full, when a duty cycle has passed since the last one, or when a longer wait would make its oldest
- * request late. If the plan needs more GPUs than are available, several of its nodes share a GPU.
+ * request late. If the plan needs more GPUs than are available, several of its nodes share a GPU. On GPUs of several types the plan
+ * uses the latencies of the slowest that runs the smallest batch within the SLO, and requests are dropped by those of their own GPU.
  */
 #include "kinds.h"
 #include "nexus_plan.h"
@@ -29,7 +30,10 @@ struct share {
 
 struct nexus {
 	struct queues queues;
-	struct nexus_session *session; /* [model] */
+	struct nexus_session *session; /* [model]; latencies of the slowest GPU so far that suits the model */
+	double **latency_s;            /* [model] latencies of the session */
+	bool *is_met;                  /* [model] some GPU so far runs the smallest batch within the SLO */
+	uint32_t *longest;             /* [model] length of the longest input; 0: latencies do not depend on it */
 	struct share *share;           /* shares, [gpu * models + model] */
 	uint32_t *turn;                /* next model of each GPU */
 	uint32_t gpus;
@@ -45,7 +49,10 @@ static void destroy(void *self)
 {
 	struct nexus *s = self;
 	for (uint32_t m = 0; m < s->queues.models; m++)
-		orr_free((void *)(uintptr_t)s->session[m].latency_s);
+		orr_free(s->latency_s[m]);
+	orr_free(s->latency_s);
+	orr_free(s->is_met);
+	orr_free(s->longest);
 	orr_free(s->session);
 	orr_free(s->share);
 	orr_free(s->turn);
@@ -57,23 +64,47 @@ static void destroy(void *self)
 static void session_begin(struct nexus *s, const struct orr_serve *w, uint32_t model)
 {
 	struct orr_model_info m;
-	struct nexus_session *x = &s->session[model];
 	orr_model_get(w, model, &m);
-	double *latency = orr_alloc((size_t)m.n_batches + 1, sizeof *latency);
-	for (uint32_t i = 0; i < m.n_batches; i++)
-		latency[i] = orr_model_latency(w, 0, model, m.batch[i], m.longest);
-	*x = (struct nexus_session){ .slo_s = per_model(s->slo, s->n_slo, model, m.slo_s),
+	s->latency_s[model] = orr_alloc((size_t)m.n_batches + 1, sizeof *s->latency_s[model]);
+	s->longest[model] = m.longest;
+	s->session[model] = (struct nexus_session){ .slo_s = per_model(s->slo, s->n_slo, model, m.slo_s),
 		.rate = per_model(s->rates, s->n_rates, model, 0),
 		.batch = m.batch,
-		.latency_s = latency,
+		.latency_s = s->latency_s[model],
 		.n_batches = m.n_batches };
 }
 
-static bool takes_node(const struct orr_serve *w, uint32_t gpu, const struct nexus_node *node)
+static bool meets_slo(const struct nexus *s, const struct orr_serve *w, uint32_t gpu, uint32_t model)
+{
+	const struct nexus_session *x = &s->session[model];
+	return x->n_batches && orr_model_latency(w, gpu, model, x->batch[0], s->longest[model]) <= x->slo_s;
+}
+
+/* Returns whether the GPU takes requests for the model. A GPU that is too slow for the SLO takes them only if every GPU is. */
+static bool suits(const struct nexus *s, const struct orr_serve *w, uint32_t gpu, uint32_t model)
+{
+	return takes_requests(w, gpu, model) && (!s->is_met[model] || meets_slo(s, w, gpu, model));
+}
+
+/* Raises the latencies of the sessions to those of the GPU, so that the plan holds on it. */
+static void add_latencies(struct nexus *s, const struct orr_serve *w, uint32_t gpu)
+{
+	for (uint32_t m = 0; m < s->queues.models; m++) {
+		bool is_first = !s->is_met[m] && takes_requests(w, gpu, m) && meets_slo(s, w, gpu, m);
+		s->is_met[m] = s->is_met[m] || is_first;
+		if (!suits(s, w, gpu, m))
+			continue;
+		for (uint32_t i = 0; i < s->session[m].n_batches; i++)
+			s->latency_s[m][i] = fmax(
+				is_first ? 0 : s->latency_s[m][i], orr_model_latency(w, gpu, m, s->session[m].batch[i], s->longest[m]));
+	}
+}
+
+static bool takes_node(const struct nexus *s, const struct orr_serve *w, uint32_t gpu, const struct nexus_node *node)
 {
 	bool takes = true;
 	for (uint32_t k = 0; k < node->n_parts; k++)
-		takes = takes && takes_requests(w, gpu, node->part[k].session);
+		takes = takes && suits(s, w, gpu, node->part[k].session);
 	return takes;
 }
 
@@ -86,7 +117,7 @@ static void assign(struct nexus *s, struct orr_serve *w, const struct nexus_plan
 	for (uint32_t i = 0; i < plan->n; i++) {
 		const struct nexus_node *node = &plan->node[i];
 		uint32_t tried = 0;
-		while (tried < s->gpus && !takes_node(w, (gpu + tried) % s->gpus, node))
+		while (tried < s->gpus && !takes_node(s, w, (gpu + tried) % s->gpus, node))
 			tried++;
 		if (tried == s->gpus)
 			continue;
@@ -130,8 +161,13 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	s->gpus = s->queues.replicas;
 	s->share = orr_alloc((size_t)s->gpus * s->queues.models + 1, sizeof *s->share);
 	s->turn = orr_alloc((size_t)s->gpus + 1, sizeof *s->turn);
+	s->latency_s = orr_alloc(s->queues.models, sizeof *s->latency_s);
+	s->is_met = orr_alloc(s->queues.models, sizeof *s->is_met);
+	s->longest = orr_alloc(s->queues.models, sizeof *s->longest);
 	for (uint32_t m = 0; m < s->queues.models; m++)
 		session_begin(s, w, m);
+	for (uint32_t g = 0; g < s->gpus; g++)
+		add_latencies(s, w, g);
 	return s;
 }
 
@@ -140,6 +176,8 @@ static void replica(void *self, struct orr_serve *w, uint32_t gpu, enum orr_repl
 	struct nexus *s = self;
 	if (event == ORR_REPLICA_DOWN)
 		queues_lost(&s->queues, gpu);
+	else if (event == ORR_REPLICA_UP)
+		add_latencies(s, w, gpu);
 	make_plan(s, w);
 }
 
@@ -170,7 +208,7 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 	count(s, w, r);
 	for (uint32_t g = 0; g < s->gpus; g++) {
 		struct share *x = &s->share[(size_t)g * models + model];
-		if (x->rate <= 0 || !takes_requests(w, g, model)) /* the GPU has just been lost; the call of replica() follows */
+		if (x->rate <= 0 || !suits(s, w, g, model)) /* the GPU has just been lost; the call of replica() follows */
 			continue;
 		x->credit += x->rate;
 		sum += x->rate;
@@ -183,7 +221,7 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 	}
 	for (uint32_t i = 0; i < s->gpus; i++) {
 		uint32_t g = s->next_gpu++ % s->gpus;
-		if (takes_requests(w, g, model))
+		if (suits(s, w, g, model))
 			return g;
 	}
 	return ORR_NO_REPLICA;
@@ -218,17 +256,18 @@ static uint32_t planned_batch(const struct nexus *s, uint32_t gpu, uint32_t mode
 	return b ? b : s->session[model].batch[0];
 }
 
-static double batch_latency(const struct nexus *s, uint32_t gpu, uint32_t model, const struct queue *q)
+/* Returns the latency on the GPU of the table's smallest size that holds the next batch, or of the largest size. */
+static double batch_latency(const struct nexus *s, const struct orr_serve *w, uint32_t gpu, uint32_t model, const struct queue *q)
 {
-	uint32_t b = planned_batch(s, gpu, model);
-	return nexus_latency(&s->session[model], q->samples < b ? (uint32_t)q->samples : b);
+	uint32_t b = planned_batch(s, gpu, model), size = orr_model_batch_for(w, model, q->samples < b ? (uint32_t)q->samples : b);
+	return orr_model_latency(w, gpu, model, size ? size : orr_model_largest(w, model), s->longest[model]);
 }
 
 static void drop(const struct nexus *s, struct orr_serve *w, uint32_t gpu, uint32_t model, struct queue *q)
 {
 	double now = orr_serve_now(w);
 	while (s->drops_late && q->q.n &&
-		request_deadline(w, q->q.first) < now + (s->drops_early ? batch_latency(s, gpu, model, q) : 0) - EPSILON_S)
+		request_deadline(w, q->q.first) < now + (s->drops_early ? batch_latency(s, w, gpu, model, q) : 0) - EPSILON_S)
 		queue_refuse(w, q, q->q.first, ORR_REQ_SHED);
 }
 
@@ -239,7 +278,7 @@ static double due_s(const struct nexus *s, const struct orr_serve *w, uint32_t g
 	if (x->batch == 0 || q->samples >= x->batch)
 		return 0;
 	double by_cycle = fmax(q->start_s + x->duty_s, queue_oldest(w, q));
-	return fmin(by_cycle, request_deadline(w, q->q.first) - batch_latency(s, gpu, model, q));
+	return fmin(by_cycle, request_deadline(w, q->q.first) - batch_latency(s, w, gpu, model, q));
 }
 
 static void schedule(void *self, struct orr_serve *w, uint32_t gpu)

@@ -163,7 +163,7 @@ bool orr_model_get(const struct orr_serve *w, uint32_t model, struct orr_model_i
 		.weight_bytes = m->weight_bytes,
 		.kv_bytes_per_token = m->kv_bytes,
 		.slo_s = w->set->slo_s < INFINITY ? w->set->slo_s : m->slo_s,
-		.longest = m->longest,
+		.longest = m->n_lengths ? m->length[m->n_lengths - 1] : m->longest,
 		.input_bytes = m->input_bytes,
 		.output_bytes = m->output_bytes };
 	return true;

@@ -68,6 +68,14 @@ is "$(awk -F, '$2 == "group_network_bytes" { print $3 }' full/summary.csv)" $((n
 printf 'arrival_s\n0\n0\n0\n' >three.csv
 "$orrery" serve three.csv --cluster 1x1:flat:flops=0.472e12,1x1:flat:flops=1.33e12,1x1:flat:flops=1.69e12 --model vit:width=384,image=192 --policy fifo -q --no-figures --out three --check 2>err
 is "$(awk -F, 'NR > 1 { printf "%.6f ", $4 }' three/fifo.requests.csv)" "$(macs 384 192 | awk '{ printf "%.6f %.6f %.6f ", 2 * $1 / 0.472e12, 2 * $1 / 1.33e12, 2 * $1 / 1.69e12 }')" "each replica has the latency of its own device"
+# One request per second, an SLO between the latencies of the two types: the fast GPU answers all, in any order of the types.
+fast=1x1:flat:flops=1.69e12 slow=1x1:flat:flops=0.472e12
+for cluster in $fast $fast,$slow $slow,$fast; do
+  for policy in clockwork nexus; do
+    "$orrery" serve periodic:rate=1,n=9 --cluster $cluster --model vit:width=384,image=192 --slo 10ms --policy $policy -q --no-figures --out types --check 2>err
+    is "$(awk -F, '$2 == "requests_completed" { print $3 }' types/summary.csv)" 9 "$policy: the latencies are those of each GPU ($cluster)"
+  done
+done
 
 # ---- a network as an object, and several in a list ----
 cat >s.json <<'E'

@@ -215,6 +215,17 @@ static void nexus_cycle(void)
 		0.048, 0.048, 0.048, 0.048);
 }
 
+/* A table with lengths is planned for the longest, so its plan is that of nexus_cycle(): two samples every 50 ms. */
+static void nexus_lengths(void)
+{
+	static const char *const lengths[] = { "{\"name\":\"m\"," TABLE
+					       ",\"batch\":[1,2,4],\"length\":[8,16],\"latency_ms\":[[5,6,8],[10,12,16]],"
+					       "\"between\":\"up\"}",
+		NULL };
+	BY_HAND(nexus, "lengths", "arrival_s,model,prompt_tokens,slo_s\n0,m,16,0.1\n0.02,m,16,0.1\n0.03,m,8,0.1\n", lengths,
+		"rates=40 slo=100ms", 0.032, 0.032, 0.075);
+}
+
 /* Tests Shen et al., figure 9: early drop serves more requests in time than late drop. */
 static void nexus_drops(void)
 {
@@ -347,6 +358,7 @@ int main(void)
 	nexus_published_plan();
 	nexus_plans_hold();
 	nexus_cycle();
+	nexus_lengths();
 	nexus_drops();
 	nexus_serves_its_plan();
 	clockwork();
