@@ -200,6 +200,9 @@ static int give_times(struct dorylus *d, struct orr_error *err)
 static int place(struct dorylus *d, struct orr_error *err)
 {
 	uint32_t w = (uint32_t)orr_arg_int(d->args, "weight_servers");
+	double rate = orr_arg_real(d->args, "lambda_rate");
+	if (rate > 0 && rate < 1e6)
+		return orr_fail(err, ORR_EINPUT, "dorylus: lambda_rate: expected 0, or FLOP/s from 1e6 (a vCPU has 40e9), found %g", rate);
 	if (w >= d->f.gpus)
 		return orr_fail(err, ORR_EINPUT, "dorylus: weight_servers: expected fewer than the %u devices of the cluster, found %u",
 			d->f.gpus, w);

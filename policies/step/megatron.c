@@ -32,7 +32,8 @@ static const struct orr_param params[] = { ORR_PARAM_INT("tp", "1", 1, 1e6, "GPU
 	ORR_PARAM_INT("cp", "1", 1, 1e6, "GPUs that share the sequences of a replica (context parallelism)"),
 	ORR_PARAM_INT("ep", "1", 1, 1e6, "GPUs of a stage that share the routed experts (expert parallelism)"),
 	ORR_PARAM_INT("dp_stride", "1", 1, 1e6, "distance of neighbours in the ring of replicas"),
-	ORR_PARAM_CHOICE("cut", "blocks", "blocks|time", "equal numbers of blocks per stage, or minimise the longest stage"),
+	ORR_PARAM_CHOICE("cut", "blocks", "blocks|time",
+		"equal numbers of blocks per part, or minimise the longest part (of one or more per stage)"),
 	ORR_PARAM_REAL("tp_bytes", "-1", -1, 1e18, "bytes of one tensor-parallel collective; -1: the activations"), PIPELINE_BATCH_PARAMS,
 	PIPELINE_STAGE_PARAMS, EXPERT_PARAMS, ORR_PARAM_END };
 

@@ -30,9 +30,10 @@
 		ORR_PARAM_REAL("global_batch", "0", 0, 1e12, "samples per iteration over all replicas; 0: batch x GPUs")
 
 /* Parameters of pipelines without shards. */
-#define PIPELINE_PLAIN_PARAMS                                                                                               \
-	ORR_PARAM_CHOICE("cut", "time", "time|blocks", "minimise the longest stage, or equal numbers of blocks per stage"), \
-		ORR_PARAM_CHOICE(                                                                                           \
+#define PIPELINE_PLAIN_PARAMS                                                                                                              \
+	ORR_PARAM_CHOICE(                                                                                                                  \
+		"cut", "time", "time|blocks", "minimise the longest part (of one or more per stage), or equal numbers of blocks in each"), \
+		ORR_PARAM_CHOICE(                                                                                                          \
 			"order", "pp-dp", "pp-dp|dp-pp", "order of GPUs: neighbours are consecutive stages, or replicas of one stage")
 
 #define PIPELINE_STAGE_PARAMS                                                                                                              \

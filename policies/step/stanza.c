@@ -125,6 +125,9 @@ static int set_up(struct orr_step *s, struct stanza *z, const struct orr_args *a
 	z->cut = z->facts.fc_first;
 	if (!z->cut || z->cut >= z->facts.layers)
 		return orr_fail(err, ORR_EINPUT, "the model: expected a fully connected classifier after other layers");
+	if (z->facts.gpus < 2)
+		return orr_fail(
+			err, ORR_EINPUT, "the cluster: expected at least 2 GPUs, one for each of the parts, found %u", z->facts.gpus);
 	if (z->n > z->facts.gpus || z->n < 2)
 		return orr_fail(err, ORR_EINPUT, "workers: expected 2 to %u, the GPUs of the cluster, found %u", z->facts.gpus, z->n);
 	orr_step_layer(s, z->cut - 1, &border);

@@ -126,6 +126,14 @@ static bool is_ordered(const struct orr_plan_draft *d, uint32_t sets, uint32_t t
 	return true;
 }
 
+static bool has_equal_shares(const struct orr_plan_stage *x)
+{
+	for (uint32_t g = 0; x->share && g < stage_groups(x); g++)
+		if (fabs(x->share[g] * stage_groups(x) - 1) > 1e-9)
+			return false;
+	return true;
+}
+
 enum draft_order draft_order(const struct orr_plan *p, const struct orr_plan_draft *d)
 {
 	uint32_t sets = d->stages / draft_interleave(d), tp = stage_shards(&d->stage[0]), gpus = d->stage[0].n_gpus;
@@ -133,7 +141,7 @@ enum draft_order draft_order(const struct orr_plan *p, const struct orr_plan_dra
 	if ((uint64_t)sets * gpus != p->facts.gpus || (is_plain && !p->facts.blocks))
 		return ORDER_NONE;
 	for (uint32_t i = 0; i < d->stages; i++)
-		if (d->stage[i].n_gpus != gpus || stage_shards(&d->stage[i]) != tp || d->stage[i].share)
+		if (d->stage[i].n_gpus != gpus || stage_shards(&d->stage[i]) != tp || !has_equal_shares(&d->stage[i]))
 			return ORDER_NONE;
 	if (is_ordered(d, sets, tp, gpus / tp, true))
 		return ORDER_TP_DP_PP;

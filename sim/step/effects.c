@@ -66,6 +66,18 @@ static bool routes_change(const struct scenario *s, size_t i, const struct run_r
 	return t->replay || setting_routes_change(&t->set, s);
 }
 
+/* Returns whether the samples per GPU follow from `batch`, or it scales given times. */
+static bool uses_batch(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	const struct step_state *t = s->state;
+	const struct orr_args *a = s->policy[i].args;
+	(void)r;
+	for (const struct orr_param *p = args_table(a); p && p->name; p++)
+		if (!strcmp(p->name, "global_batch") && orr_arg_real(a, "global_batch") > 0)
+			return orr_arg_real(t->set.options, "compute_s") > 0 || orr_arg_bool(t->set.cost_args, "measured");
+	return true;
+}
+
 static bool is_drawn(const struct scenario *s, size_t i, const struct run_result *r)
 {
 	const struct step_state *t = s->state;
@@ -132,6 +144,8 @@ static bool may_decay(const struct scenario *s, size_t i, const struct run_resul
 const struct world_effect step_effects[] = {
 	STEP_EFFECTS, STEP_BACKGROUND,
 	{ .key = "step.update_cost", .why = "the policy did not query the cost of an update", .use = STEP_USED_UPDATE },
+	{ .key = "step.optimizer", .why = "the policy did not query the cost of an update", .use = STEP_USED_UPDATE, .is_unsure = true },
+	{ .key = "batch", .why = "the policy's global_batch sets the samples of an iteration", .holds = uses_batch },
 	TOO_LATE("checkpoint_every"), TOO_LATE("checkpoint_mode"), TOO_LATE("checkpoint_bytes"), TOO_LATE("checkpoint_nodes"),
 	TOO_LATE("storage_bw"), TOO_LATE("storage_network"), TOO_LATE("storage_nic_bw"), TOO_LATE("snapshot_bw"),
 	{ .key = "step.storage_nic_bw", .why = "step.storage_network is not dedicated", .needs = "step.storage_network=dedicated" },
