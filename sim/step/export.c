@@ -5,7 +5,9 @@
  *	compute     a compute node of the device's rank
  *	transfer    a send node and a receive node
  *	collective  a collective node on each member, `repeat` times in sequence
- *	mark        a metadata node; a delay: a node of the host slot; both on the rank of the first op that they wait for
+ *	delay       a node of the host slot, on the rank of the first op that it waits for
+ *	mark        the same, of 1 ns. Nodes that wait for a metadata node start at the next end of a node of the rank, so ranks that only
+ *	            receive would wait for ever. In an iteration with delays, which occupy the slot, a metadata node
  *
  * A dependency between ops without a common rank becomes a message of 1 byte. Ids of a rank ascend by priority, then by creation, which is
  * the order in which both executors start ready ops.
@@ -326,10 +328,19 @@ static void join(struct export *x, uint32_t a, uint32_t b)
 		add_message(x, x->place[last].out, x->place[first].in);
 }
 
+static bool has_delays(const struct export *x)
+{
+	for (uint32_t i = 0; i < x->k->n_instances; i++)
+		if (x->k->op[x->k->instance[i].op].type == OP_DELAY)
+			return true;
+	return false;
+}
+
 /* Marks and delays get the rank of the first instance that they wait for; instances are in the order of creation, so it has one. */
 static void place_floating(struct export *x)
 {
 	uint32_t n = x->k->n_instances, *rank = mem_alloc((n + 1u) * sizeof *rank), *fresh = mem_alloc((n + 1u) * sizeof *fresh);
+	bool may_delay = has_delays(x);
 	for (uint32_t i = 0; i < n; i++)
 		rank[i] = is_floating(x, i) ? NONE : x->place[x->first_place[i + 1] - 1].rank;
 	for (uint32_t i = 0; i < n; i++) {
@@ -357,8 +368,8 @@ static void place_floating(struct export *x)
 						 .priority = o->priority,
 						 .order = i,
 						 .is_detached = o->is_detached,
-						 .type = is_delay ? CHAKRA_COMPUTE : CHAKRA_METADATA,
-						 .is_host = is_delay,
+						 .type = is_delay || !may_delay ? CHAKRA_COMPUTE : CHAKRA_METADATA,
+						 .is_host = is_delay || !may_delay,
 						 .seconds = is_delay ? o->amount : 0 });
 		add_place(x, rank[i], v, v);
 	}

@@ -311,6 +311,18 @@ static void begin(struct replay *r)
 	coll_begin(r);
 }
 
+/* Returns whether a rank has a send node for the receives of a channel. */
+static bool has_send(const struct replay *r, const struct channel *x)
+{
+	const struct chakra_rank *t = x->from < r->n_ranks ? r->rank[x->from].trace : NULL;
+	for (uint32_t i = 0; t && i < t->n; i++) {
+		const struct chakra_node *v = &t->node[i];
+		if (v->type == CHAKRA_SEND && v->peer == x->to && v->tag == x->tag && v->bytes == x->bytes)
+			return true;
+	}
+	return false;
+}
+
 /* Fails with the reason why the rank never ends: a receive without a message, or a collective that another rank never begins. */
 static void find_stuck(struct replay *r, uint32_t rank)
 {
@@ -320,8 +332,9 @@ static void find_stuck(struct replay *r, uint32_t rank)
 		if (!x->is_used || x->to != rank || x->first == REPLAY_NONE || !x->has_receives)
 			continue;
 		replay_fail(r, rank, r->entry[x->first].node,
-			"waits forever for a message of rank %u (tag %u, %" PRIu64 " bytes): expected a send node there with comm_dst %u",
-			x->from, x->tag, x->bytes, rank);
+			"waits forever for a message of rank %u (tag %u, %" PRIu64 " bytes): expected %s with comm_dst %u", x->from, x->tag,
+			x->bytes, has_send(r, x) ? "no cycle of messages and dependencies before its send node" : "a send node there",
+			rank);
 		return;
 	}
 	for (uint32_t i = 0; i < r->n_instances; i++) {

@@ -52,6 +52,20 @@ dual-pipe gpt 1e-6
 dual-pipe-v gpt 1e-6
 E
 
+# Settings whose graphs have marks behind receives.
+while read -r policy model setting; do
+  mesh+=(--set "policy.$policy.$setting")
+  text=$(back "$policy" "${model/gpt/$gpt}" 1e-4)
+  like "$text" '^equal: ' "$policy $setting, read back: $text"
+  unset 'mesh[-1]' 'mesh[-1]'
+done <<'E'
+context-parallel gpt cp=4
+dapple resnet50 stage_devices=3,1
+dapple resnet50 stage_devices=2,1,1
+stanza resnet50 conv_sync=servers
+ako resnet50 staleness_bound=0
+E
+
 # Without the messages that use a cable together with a gradient, the times of bamboo are equal too.
 mesh+=(--set policy.bamboo.sync=false)
 text=$(back bamboo resnet50 1e-6)
