@@ -203,6 +203,9 @@ static int place(struct dorylus *d, struct orr_error *err)
 	double rate = orr_arg_real(d->args, "lambda_rate");
 	if (rate > 0 && rate < 1e6)
 		return orr_fail(err, ORR_EINPUT, "dorylus: lambda_rate: expected 0, or FLOP/s from 1e6 (a vCPU has 40e9), found %g", rate);
+	if (orr_arg_real(d->args, "lambda_bandwidth") < 1e3)
+		return orr_fail(err, ORR_EINPUT, "dorylus: lambda_bandwidth: expected bytes/s from 1000, found %g",
+			orr_arg_real(d->args, "lambda_bandwidth"));
 	if (w >= d->f.gpus)
 		return orr_fail(err, ORR_EINPUT, "dorylus: weight_servers: expected fewer than the %u devices of the cluster, found %u",
 			d->f.gpus, w);

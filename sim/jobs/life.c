@@ -269,10 +269,38 @@ static void leave_gpus(struct orr_jobs *w, struct job *job, int64_t done, int64_
 	job->running_at = NONE;
 }
 
+/* Limit on consecutive stops that gain no work while no running job has gained any. */
+enum { MOST_FUTILE_STOPS = 100000 };
+
+static bool has_progress(const struct orr_jobs *w)
+{
+	for (uint32_t slot = w->slots.first_live; slot != NONE; slot = w->slots.job[slot].next) {
+		const struct job *job = &w->slots.job[slot];
+		if (job->state == ORR_JOB_RUNNING && eng_now(w->engine) - job->last_start > job->start_cost)
+			return true;
+	}
+	return false;
+}
+
+/* Fails a run whose jobs are stopped again and again before they have done any work. */
+static void count_stop(struct orr_jobs *w, const struct job *job, int64_t gained)
+{
+	w->totals.futile_stops = gained > 0 ? 0 : w->totals.futile_stops + 1;
+	if (w->totals.futile_stops <= MOST_FUTILE_STOPS)
+		return;
+	w->totals.futile_stops = 0;
+	if (!has_progress(w))
+		world_fail(w, ORR_EFAIL, job,
+			"%d stops in a row, each before the job had done any work: expected starts and stops that cost less than the runs "
+			"between them (jobs.start_cost, jobs.migrate_cost, jobs.preempt_cost), or longer rounds of the policy",
+			MOST_FUTILE_STOPS);
+}
+
 void life_stop(struct orr_jobs *w, struct job *job, int64_t cost, const char *kind)
 {
 	metrics_event(w, kind, job, NULL);
 	int64_t done = work_done(w, job);
+	count_stop(w, job, done - cost);
 	job->work.left = num_add_sat(job->work.left - done, cost);
 	job->work.asked = num_add_sat(job->work.asked, cost);
 	causes_leaves(w, job, done, done);

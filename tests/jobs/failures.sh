@@ -67,6 +67,10 @@ like "$("$orrery" jobs t.csv --cluster 2x1 --policy fifo --failures f.csv --no-f
 text=$("$ORRERY" jobs t.csv --cluster 2x1 --policy sia --set policy.sia.lambda=0 2>&1)
 like "$? $text" '^1 .*policy sia: job a at .*3 jobs wait, no job runs, and 100000 timers in a row have started none' "timers without end"
 
+# Rounds that are shorter than a start: no job ever does any work.
+text=$("$ORRERY" jobs t.csv --cluster 1x1 --policy gavel --set policy.gavel.round=10s --set jobs.start_cost=10s 2>&1)
+like "$? $text" '^1 .*policy gavel: job . at .* 100000 stops in a row, each before the job had done any work: expected .*jobs.start_cost' "only starts"
+
 # A job of 60,000 h on two nodes that fail every 1,000 h never ends.
 printf 'submit_s,duration_s,gpus\n0,216000000,2\n' >endless.csv
 text=$("$ORRERY" jobs endless.csv --cluster 2x1 --policy fifo --set failures.mtbf=1000h --set failures.mttr=1h 2>&1)
