@@ -8,6 +8,7 @@
  * Each policy searches for a plan; the executor of the step world runs the best ones. A plan is a scenario of the step world.
  */
 #include "base/mem.h"
+#include "base/param.h"
 #include "base/sbuf.h"
 #include "plan/scenario.h"
 #include "base/cleanup.h"
@@ -26,11 +27,20 @@ static void add_text(cJSON *o, const char *key, const char *value)
 		cJSON_AddStringToObject(o, key, value);
 }
 
-static void add_copy(cJSON *o, const char *key, const cJSON *from)
+/* Adds the options that differ from their defaults, in canonical form: runs with equal hashes have equal plan files. */
+static void add_changed(cJSON *o, const char *key, const struct orr_args *a)
 {
-	const cJSON *v = cJSON_GetObjectItemCaseSensitive(from, key);
-	if (v)
-		cJSON_AddItemToObject(o, key, cJSON_Duplicate(v, 1));
+	const struct orr_param *table = args_table(a);
+	struct orr_args *plain = args_new(table, key, NULL);
+	cJSON *changed = scenario_args_json(a, table);
+	for (size_t i = 0; table[i].name; i++)
+		if (!strcmp(args_value(a, i), args_value(plain, i)))
+			cJSON_DeleteItemFromObjectCaseSensitive(changed, table[i].name);
+	if (changed->child)
+		cJSON_AddItemToObject(o, key, changed);
+	else
+		cJSON_Delete(changed);
+	args_free(plain);
 }
 
 /* Returns the header of all plan files of the scenario. */
@@ -47,8 +57,8 @@ static cJSON *header_of(const struct scenario *s, const struct plan_state *t)
 	add_text(o, "profile", orr_arg_text(s->keys, "profile"));
 	add_text(o, "precision", orr_arg_text(s->keys, "precision"));
 	add_text(o, "batch", batch);
-	add_copy(o, "step", s->given);
-	add_copy(o, "cost", s->given);
+	add_changed(o, "step", t->set.options);
+	add_changed(o, "cost", t->set.cost_args);
 	return o;
 }
 
@@ -89,9 +99,8 @@ static void describe(struct scenario *s, const struct plan_state *t)
 	cJSON_AddStringToObject(o, "model_sha256", t->dnn->hash);
 	cJSON_AddStringToObject(o, "cluster", s->cluster_spec);
 	cJSON_AddStringToObject(o, "cluster_sha256", s->cluster->hash);
-	cJSON_AddStringToObject(o, "global_batch", orr_arg_text(s->keys, "global_batch"));
-	cJSON_DeleteItemFromObjectCaseSensitive(o, "global_batch");
-	cJSON_AddNumberToObject(o, "global_batch", t->problem.global_batch);
+	/* As given: a remark depends on it. */
+	cJSON_AddNumberToObject(o, "global_batch", orr_arg_real(s->keys, "global_batch"));
 	cJSON_AddNumberToObject(o, "micro_batch", t->problem.micro_batch);
 	setting_describe(&t->set, s, o);
 	scenario_add_options(o, s);
@@ -192,7 +201,7 @@ static int open_embeddings(struct scenario *s, struct plan_state *t, struct orr_
 	cJSON_AddStringToObject(o, "model", problem);
 	cJSON_AddStringToObject(o, "model_sha256", embed_table_hash(t->table));
 	if (t->server) {
-		cJSON_AddStringToObject(o, "device", t->server->name);
+		cJSON_AddStringToObject(o, "device", orr_arg_text(s->keys, "device"));
 		cJSON_AddStringToObject(o, "device_sha256", t->server->hash);
 	}
 	scenario_add_options(o, s);
@@ -362,7 +371,7 @@ static const struct orr_param options[] = {
 static const struct world_object objects[] = {
 	SETTING_OBJECTS, { NULL, NULL, NULL, NULL }
 };
-static const char *const shown[] = { "model_sha256", "cluster_sha256", "batch", "cost_samples", SETTING_SHOWN, NULL };
+static const char *const shown[] = { "model_sha256", "cluster_sha256", "device_sha256", "batch", "cost_samples", SETTING_SHOWN, NULL };
 static const struct world_input inputs[] = {
 	{ "model", NULL }, { "cluster", NULL }, { "network", NULL }, { "device", NULL }, { NULL, NULL }
 };

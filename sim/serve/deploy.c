@@ -423,34 +423,41 @@ static bool is_spot(const char *type)
 	return n > tail && !strcmp(type + n - tail, "-spot");
 }
 
-/* Sets the prices of the types that are in the catalogue. */
-static int prices_from_catalogue(struct serve_prices *x, const struct cluster *c, struct device *const *of, struct orr_error *err)
+/* Returns whether the catalogue has a price of this type. A damaged catalogue fills in err. */
+static bool catalogue_price(const struct cluster *c, struct device *const *of, uint32_t t, struct price *out, struct orr_error *err)
 {
-	struct sbuf note = { 0 };
-	struct orr_error damaged = { 0 };
+	return !is_spot(c->type_name[t]) && price_find(of && of[t] ? of[t]->name : c->type_name[t], out, err);
+}
+
+/* Sets the prices of the types that are in the catalogue. */
+static void prices_from_catalogue(struct serve_prices *x, const struct cluster *c, struct device *const *of, struct orr_error *damaged)
+{
 	for (uint32_t t = 0; t < c->n_types; t++) {
 		struct price p;
-		const char *device = of && of[t] ? of[t]->name : c->type_name[t];
-		if (is_spot(c->type_name[t]) || !price_find(device, &p, &damaged))
+		if (!catalogue_price(c, of, t, &p, damaged))
 			continue;
 		x->usd_per_gpu_hour[t] = p.usd_per_gpu_hour;
 		x->is_known = true;
-		sbuf_printf(&note, "%s%s: %.4g USD per GPU hour (%s; %s)", note.len ? "; " : "", c->type_name[t], p.usd_per_gpu_hour, p.of,
-			p.source);
 	}
-	if (note.len)
-		x->note = sbuf_steal(&note);
-	return damaged.code ? orr_fail(err, damaged.code, "%s", damaged.text) : ORR_OK;
 }
 
-int serve_prices_read(struct serve_prices *x, const cJSON *o, const struct cluster *c, struct device *const *device, struct orr_error *err)
+/* Notes the source of each price that equals the catalogue's, because the resolved scenario contains only the price. */
+static void note_sources(struct serve_prices *x, const struct cluster *c, struct device *const *of, struct orr_error *damaged)
 {
-	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, "prices");
+	struct sbuf note = { 0 };
+	for (uint32_t t = 0; t < c->n_types; t++) {
+		struct price p;
+		double usd = x->usd_per_gpu_hour[t];
+		if (isnan(usd) || !catalogue_price(c, of, t, &p, damaged) || usd < p.usd_per_gpu_hour || usd > p.usd_per_gpu_hour)
+			continue;
+		sbuf_printf(&note, "%s%s: %.4g USD per GPU hour (%s; %s)", note.len ? "; " : "", c->type_name[t], usd, p.of, p.source);
+	}
+	x->note = note.len ? sbuf_steal(&note) : NULL;
+}
+
+static int prices_from_json(struct serve_prices *x, const cJSON *v, const struct cluster *c, struct orr_error *err)
+{
 	int rc = ORR_OK;
-	for (uint32_t t = 0; t < CLUSTER_MAX_TYPES; t++)
-		x->usd_per_gpu_hour[t] = NAN;
-	if (!v || (cJSON_IsString(v) && !strcmp(v->valuestring, "auto")))
-		return prices_from_catalogue(x, c, device, err);
 	if (cJSON_IsString(v))
 		return strcmp(v->valuestring, "none") ? prices_from_text(x, c, v->valuestring, err) : ORR_OK;
 	if (!cJSON_IsObject(v))
@@ -461,6 +468,22 @@ int serve_prices_read(struct serve_prices *x, const cJSON *o, const struct clust
 		mem_free(usd);
 	}
 	return rc;
+}
+
+int serve_prices_read(struct serve_prices *x, const cJSON *o, const struct cluster *c, struct device *const *device, struct orr_error *err)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, "prices");
+	struct orr_error damaged = { 0 };
+	int rc = ORR_OK;
+	for (uint32_t t = 0; t < CLUSTER_MAX_TYPES; t++)
+		x->usd_per_gpu_hour[t] = NAN;
+	if (!v || (cJSON_IsString(v) && !strcmp(v->valuestring, "auto")))
+		prices_from_catalogue(x, c, device, &damaged);
+	else
+		rc = prices_from_json(x, v, c, err);
+	if (!rc)
+		note_sources(x, c, device, &damaged);
+	return !rc && damaged.code ? orr_fail(err, damaged.code, "%s", damaged.text) : rc;
 }
 
 void serve_prices_free(struct serve_prices *x)

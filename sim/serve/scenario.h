@@ -26,7 +26,7 @@
 struct serve_prices {
 	double usd_per_gpu_hour[CLUSTER_MAX_TYPES]; /* NAN: unknown */
 	bool is_known;                              /* the price of at least one type is known */
-	char *note;                                 /* source of the prices; NULL: the scenario itself */
+	char *note;                                 /* sources of the prices that are the catalogue's; NULL: none are */
 };
 
 /* State of an open scenario; read-only, so that threads may share it. */

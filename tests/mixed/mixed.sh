@@ -169,6 +169,9 @@ is "$(awk '{ n += $NF } END { print n, NR }' audit)" "8 8" "the rows of replicas
 is "$("$orrery" db digest j1.db) $(cat j1/* | sha256sum)" "$("$orrery" db digest j8.db) $(cat j8/* | sha256sum)" "-j1 and -j8 give the same bytes"
 "$orrery" scenario show pairs.json >shown.json && "$orrery" run shown.json -q --db j1.db --out shown --no-figures 2>said
 is "$? $(cat shown/* | sha256sum) $("$orrery" db runs j1.db | wc -l)" "0 $(cat j1/* | sha256sum) 9" "the output of scenario show is an equivalent scenario"
+sed 's/, "prices": {[^}]*}//; s/"policies": \[[^]]*\]/"policies": ["fifo+fifo"]/' pairs.json >auto.json
+"$orrery" run auto.json -q --db given.db && "$orrery" scenario show auto.json >shown.json && "$orrery" run shown.json -q --db shown.db
+is "$? $("$orrery" db digest given.db)" "0 $("$orrery" db digest shown.db)" "with prices of the catalogue too: the same digest"
 "$orrery" run pairs.json -q --policy fifo+clipper@x --set policy.clipper.decrease=0.5 --set serve.serve.scale_target=4 --set jobs.jobs.checkpoint=1m --out set --no-figures
 is "$? $(cd set && echo *.jobs.csv)" "0 x.jobs.csv" "--policy and --set reach both halves"
 if command -v python3 >/dev/null && python3 -c 'import jsonschema' 2>/dev/null; then

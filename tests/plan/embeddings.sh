@@ -69,6 +69,10 @@ for code in uncompressed:4 saec:112; do
   like "$(serve "${code%:*}" $((${code#*:} + 1)))" "the weights of the models of replica 0 take" "one more copy is refused"
 done
 "$orrery" plan embeddings:features=20600,fields=2 --device server.json --policy saec --set policy.saec.iterations=2 --set plan.samples=0 -o one.json -q
+server=(embeddings:features=300,fields=3,dim=4 --policy hashing --device server.json --set plan.samples=0)
+"$orrery" plan "${server[@]}" --db given.db -q
+"$orrery" scenario show "${server[@]}" --world plan >shown.json && "$orrery" run shown.json --db shown.db -q
+is "$? $("$orrery" db digest given.db)" "0 $("$orrery" db digest shown.db)" "the scenario that is shown gives the same digest"
 is "$("$orrery" serve poisson:rate=10,n=5 --model one.json --cluster 1x1:server --device server.json --policy fifo -q; echo $?)" 0 "-o FILE is a served model"
 
 printf 'field,feature,frequency,vector\ncity,a,3,1 2\ncity,b,1,1 2\nuser,c,1,5 6\n' >t.csv

@@ -91,6 +91,10 @@ for prices in '"a100=3.6,v100=7.2"' '{"a100": 3.6, "v100": "7.2"}'; do
   is "$? $(near "$(metric p usd)" "$(awk 'BEGIN { printf "%.17g", (8 * 3.6 + 4 * 7.2) / 3600 }')")" "0 near" "prices by type: $prices"
   is "$("$orrery" scenario show x.json | tr -d ' \t\n' | grep -c '"prices":{"a100":"3.6","v100":"7.2"}')" 1 "scenario show writes them"
 done
+# The resolved scenario contains prices, not their sources: a run of it notes the same sources.
+"$orrery" run base.json --no-figures -q --db given.db && "$orrery" scenario show base.json >shown.json && "$orrery" run shown.json --no-figures -q --db shown.db
+is "$? $("$orrery" db digest given.db)" "0 $("$orrery" db digest shown.db)" "the scenario that is shown gives the same digest"
+like "$("$orrery" db show shown.db --run 1)" '^  prices +a100: 2\.745 USD per GPU hour \(AWS' "prices of the catalogue have their source"
 sed 's/"policies"/"prices": "a100=0,v100=7.2", &/; s/"replicas": 1}/"replicas": 1, "gpu_types": "v100"}/' base.json >x.json
 "$orrery" run x.json --no-figures -q --check --out p
 is "$? $(near "$(metric p usd)" "$(awk 'BEGIN { printf "%.17g", 4 * 7.2 / 3600 }')")" "0 near" "a type may cost nothing"
