@@ -92,6 +92,8 @@ ORR_API int64_t orr_job_estimate_run_ns(struct orr_jobs *w, orr_job j, enum orr_
 ORR_API double orr_job_iterations(struct orr_jobs *w, orr_job j);
 /* Returns the iterations left, as a running job reports them; 0: unknown. */
 ORR_API double orr_job_iterations_left(const struct orr_jobs *w, orr_job j);
+/* Returns the work done and not lost, as time at rate 1, as the job reports it. Costs added to the work are subtracted. */
+ORR_API int64_t orr_job_done_ns(const struct orr_jobs *w, orr_job j);
 /* Returns iterations per second on a GPU type; the relative rate if the job states no iterations. */
 ORR_API double orr_job_throughput(const struct orr_jobs *w, orr_job j, uint32_t gpu_type);
 

@@ -34,7 +34,7 @@ struct member {
 	orr_job job;
 	uint64_t number;
 	double deadline_s; /* INFINITY: none */
-	double left_s;     /* remaining work, at rate 1 */
+	double left_s;     /* time left at the requested size */
 	struct level *level;
 	uint32_t n_levels, cap_levels;
 	uint32_t sizes; /* numbers of GPUs up to this one have been looked at */
@@ -254,7 +254,7 @@ static void sort_members(struct elasticflow *e, struct orr_jobs *w)
 	}
 	for (size_t i = 0; i < e->n; i++) {
 		find_levels(w, &e->member[i]);
-		e->member[i].left_s = time_left_s(w, e->member[i].job);
+		e->member[i].left_s = time_left_s(w, e->member[i].job) / rate_of_type(w, e->member[i].job);
 		e->order[i] = &e->member[i];
 	}
 	qsort(e->order, e->n, sizeof *e->order, earliest_first);
@@ -274,10 +274,12 @@ static void admit(struct elasticflow *e, struct orr_jobs *w)
 	}
 }
 
+/* Returns the next size that is faster; NULL: none. */
 static const struct level *next_level(const struct member *m)
 {
+	const struct level *at = level_at(m, m->now, m->now);
 	for (uint32_t i = 0; i < m->n_levels; i++)
-		if (m->level[i].gpus > m->now)
+		if (m->level[i].gpus > m->now && (!at || m->level[i].rate > at->rate))
 			return &m->level[i];
 	return NULL;
 }
@@ -301,9 +303,7 @@ static void give_rest(struct elasticflow *e, uint32_t free)
 		for (size_t i = 0; i < e->n; i++) {
 			struct member *m = &e->member[i];
 			const struct level *up = m->is_admitted ? next_level(m) : NULL;
-			/* A step that makes the job slower is useless. */
-			const struct level *at = level_at(m, m->now, m->now);
-			if (!up || up->gpus - m->now > free || (at && up->rate <= at->rate))
+			if (!up || up->gpus - m->now > free)
 				continue;
 			double gain = gain_of(m, up);
 			if (best && gain <= most)

@@ -121,14 +121,14 @@ static void input_free(struct input *in)
 	orr_free(in->x);
 }
 
-/* Returns the steps left as the user or the job states them: iterations, else the limit minus the time run. Counts at least one second of
+/* Returns the steps left as the user or the job states them: iterations, else the limit minus the work done. Counts at least one second of
  * work, so that no end is in the past. */
 static double steps_left(const struct gavel *g, struct orr_jobs *w, const struct gavel_member *m)
 {
 	double left = g->is_published ? m->steps_left : orr_job_iterations_left(w, m->job), fastest = 0;
 	if (!(orr_job_iterations(w, m->job) > 0)) {
 		int64_t limit = orr_job_estimate_ns(w, m->job, ORR_ESTIMATE_LIMIT, 1);
-		left = (double)(limit - orr_job_attained_ns(w, m->job)) / 1e9;
+		left = (double)(limit - orr_job_done_ns(w, m->job)) / 1e9;
 	}
 	for (uint32_t t = 0; t < g->n_types; t++)
 		fastest = fmax(fastest, m->throughput[t]);

@@ -8,8 +8,7 @@
  * gain. The gain is
  *
  *   gain=time        the reduction of the time to its end: work left / present rate - work left / new rate, where the work
- *   left is
- *                    an estimate minus the work done
+ *                    left is an estimate minus the work done, and rates include the speed of the GPU type
  *   gain=throughput  the increase of its rate, relative to the rate at the requested size
  *
  * Jobs then shrink, start and grow, in this order. Between rounds, an arriving job starts at its smallest size if there is room. Rigid
@@ -21,6 +20,8 @@
  *
  * Cost of a round: O(waiting elastic jobs + shapes) + O(running jobs * GPUs given).
  */
+#include "time_left.h"
+
 #include <orrery/jobs.h>
 
 #include <string.h>
@@ -44,6 +45,7 @@ struct member {
 	struct size *size;            /* sizes in ascending order; one if the job is rigid */
 	uint32_t n_sizes, at, target; /* indices */
 	double left_ns;               /* gain=time: estimated work left at `since` */
+	double speed;                 /* rate of the GPU type, see rate_of_type() */
 	int64_t since;
 };
 
@@ -142,6 +144,7 @@ static bool count_in(struct optimus *o, struct orr_jobs *w, const struct orr_job
 	o->member[o->n++] = (struct member){ .job = j,
 		.size = sizes,
 		.n_sizes = n,
+		.speed = rate_of_type(w, j),
 		.left_ns = o->by_time && n > 1 ? (double)orr_job_estimate_run_ns(w, j, o->estimate, o->factor) : 0,
 		.since = orr_now(w) };
 	return true;
@@ -206,11 +209,12 @@ static void start_what_fits(struct optimus *o, struct orr_jobs *w)
 
 /* ---- a round ---- */
 
-static void book_progress(struct optimus *o, int64_t now)
+static void book_progress(struct optimus *o, struct orr_jobs *w, int64_t now)
 {
 	for (size_t i = 0; i < o->n; i++) {
 		struct member *m = &o->member[i];
-		m->left_ns -= (double)(now - m->since) * m->size[m->at].rate;
+		m->speed = rate_of_type(w, m->job);
+		m->left_ns -= (double)(now - m->since) * m->size[m->at].rate * m->speed;
 		m->left_ns = m->left_ns > 0 ? m->left_ns : 0;
 		m->since = now;
 	}
@@ -220,7 +224,8 @@ static double gain(const struct optimus *o, const struct member *m, uint32_t to)
 {
 	double from_rate = m->size[m->target].rate, to_rate = m->size[to].rate;
 	double gpus = m->size[to].gpus - m->size[m->target].gpus;
-	return (o->by_time ? m->left_ns / from_rate - m->left_ns / to_rate : to_rate - from_rate) / gpus;
+	double left_ns = m->left_ns / m->speed;
+	return (o->by_time ? left_ns / from_rate - left_ns / to_rate : to_rate - from_rate) / gpus;
 }
 
 /* Finds the best size for m within `free` more GPUs; returns its gain per GPU, 0 if no size has a gain. */
@@ -279,7 +284,7 @@ static void renew_speeds(struct optimus *o, struct orr_jobs *w)
 static void round_of_sizes(struct optimus *o, struct orr_jobs *w)
 {
 	uint32_t free = orr_free_gpus(w);
-	book_progress(o, orr_now(w));
+	book_progress(o, w, orr_now(w));
 	renew_speeds(o, w);
 	for (size_t i = 0; i < o->n; i++)
 		free += o->member[i].size[o->member[i].at].gpus - o->member[i].size[0].gpus;

@@ -15,6 +15,7 @@
  */
 #include "members.h"
 #include "shockwave_plan.h"
+#include "time_left.h"
 
 #include <orrery/jobs.h>
 
@@ -146,16 +147,16 @@ static void evict(void *self, struct orr_jobs *w, orr_job j)
 	(void)self, (void)w, (void)j;
 }
 
-/* Returns the run time left, the cost of a start included while the job waits. A limit counts all time on GPUs. */
-static double time_left(const struct shockwave *s, struct orr_jobs *w, orr_job j, double alone_s)
+/* Returns the run time left at this rate, the cost of a start included while the job waits. */
+static double time_left(const struct shockwave *s, struct orr_jobs *w, orr_job j, double rate)
 {
 	struct orr_job_info info;
 	if (!orr_job_get(w, j, &info))
 		return 0;
 	if (s->estimate == ORR_ESTIMATE_LIMIT)
-		return alone_s - (double)info.attained_ns / 1e9;
+		return (double)(orr_job_estimate_ns(w, j, s->estimate, s->factor) - orr_job_done_ns(w, j)) / 1e9 / rate;
 	double ran_s = info.state == ORR_JOB_RUNNING ? (double)(orr_now(w) - info.started_ns) / 1e9 : 0;
-	return (double)orr_job_estimate_run_ns(w, j, s->estimate, s->factor) / 1e9 - ran_s;
+	return (double)orr_job_estimate_run_ns(w, j, s->estimate, s->factor) / 1e9 / rate - ran_s;
 }
 
 static void weigh(struct shockwave *s, struct orr_jobs *w)
@@ -163,9 +164,9 @@ static void weigh(struct shockwave *s, struct orr_jobs *w)
 	double now = contention(s), top = 0;
 	for (size_t i = 0; i < s->n; i++) {
 		struct member *m = &s->member[i];
-		double age_s = s->since_s - m->submit_s;
-		m->alone_s = fmax(1, (double)orr_job_estimate_ns(w, m->job, s->estimate, s->factor) / 1e9);
-		m->left_s = fmax(1, fmin(m->alone_s, time_left(s, w, m->job, m->alone_s)));
+		double age_s = s->since_s - m->submit_s, rate = rate_of_type(w, m->job);
+		m->alone_s = fmax(1, (double)orr_job_estimate_ns(w, m->job, s->estimate, s->factor) / 1e9 / rate);
+		m->left_s = fmax(1, fmin(m->alone_s, time_left(s, w, m->job, rate)));
 		double mean = age_s > 0 ? (s->present - m->present) / age_s : now;
 		double rho = (age_s + m->left_s * now) / (m->alone_s * mean);
 		m->weight = s->k * log(fmax(1, rho));

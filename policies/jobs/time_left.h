@@ -5,8 +5,11 @@
 
 #include <orrery/jobs.h>
 
-/* Returns the time left on the requested GPUs, s: iterations left x time of one. Without iterations: the user's limit of the run, or
- * the true work of a job without a limit, minus the work done at the present rate; 1 s for a job that runs longer than its limit. */
+/* Returns the work left, as time at rate 1, s: iterations left x time of one. Without iterations: the user's limit, or the true work of a
+ * job without a limit, minus the work done; 1 s for a job that runs longer than its limit. */
 double time_left_s(struct orr_jobs *w, orr_job j);
+
+/* Returns the job's rate on the GPU type that it holds; while it waits, on the slowest type on which it may run. 1: a job without GPUs. */
+double rate_of_type(struct orr_jobs *w, orr_job j);
 
 #endif

@@ -124,12 +124,15 @@ static const struct job *truth_about(struct orr_jobs *w, orr_job j)
 	return job;
 }
 
+static int64_t work_left(const struct orr_jobs *w, const struct job *job)
+{
+	return job->work.left - (job->state == ORR_JOB_RUNNING ? work_done(w, job) : 0);
+}
+
 int64_t orr_job_remaining_ns(struct orr_jobs *w, orr_job j)
 {
 	const struct job *job = truth_about(w, j);
-	if (!job)
-		return 0;
-	return job->state == ORR_JOB_RUNNING ? job->work.left - work_done(w, job) : job->work.left;
+	return job ? work_left(w, job) : 0;
 }
 
 int64_t orr_job_duration_ns(struct orr_jobs *w, orr_job j)
@@ -144,12 +147,19 @@ double orr_job_iterations(struct orr_jobs *w, orr_job j)
 	return job ? job->iterations : 0;
 }
 
+int64_t orr_job_done_ns(const struct orr_jobs *w, orr_job j)
+{
+	const struct job *job = job_of(w, j);
+	int64_t done = job ? job->duration - work_left(w, job) : 0;
+	return done > 0 ? done : 0;
+}
+
 double orr_job_iterations_left(const struct orr_jobs *w, orr_job j)
 {
 	const struct job *job = job_of(w, j);
 	if (!job || job->duration <= 0)
 		return 0;
-	int64_t left = job->work.left - (job->state == ORR_JOB_RUNNING ? work_done(w, job) : 0);
+	int64_t left = work_left(w, job);
 	/* Costs that were added to the work do not count as iterations. */
 	return left < job->duration ? job->iterations * ((double)left / (double)job->duration) : job->iterations;
 }

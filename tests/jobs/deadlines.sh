@@ -64,6 +64,19 @@ printf 'submit_s,duration_s,gpus\n0,100,0\n0,100,1\n' >cpu.csv
 is "$(ends cpu.csv 1x2 elasticflow)" "100 100" "a job without GPUs runs"
 printf 'submit_s,duration_s,gpus,gpu_types\n0,1000,8,v100\n0,1000,4,v100\n0,5000,4,\n' >types.csv
 is "$(ends types.csv 1x8:v100,1x4:p100:speed=1 elasticflow | cut -d' ' -f 1,3)" "1000 5000" "GPUs of another type go to a job that can use them"
+# A job of 1000 s takes 250 s at speed 4, before its deadline. At speed 0.5 it takes 2000 s, so the first of two jobs is declined. With two
+# types a waiting job counts with the slower one.
+printf 'submit_s,duration_s,gpus,deadline_s\n0,1000,1,500\n' >fast.csv
+printf 'submit_s,duration_s,gpus,deadline_s\n0,1000,1,1500\n0,1000,1,2500\n' >slow.csv
+is "$(ends fast.csv 1x1:v100:speed=4 elasticflow)" 250 "a deadline that the speed of the GPUs meets"
+is "$(ends slow.csv 1x2:v100:speed=0.5 elasticflow)" "0- 2000" "a deadline that a slow GPU misses"
+is "$(ends fast.csv 1x1:a:speed=4,1x1:b:speed=1 elasticflow) $(ends fast.csv 1x1:a:speed=4,1x1:b:speed=2 elasticflow)" "0- 250" "two types: the slower one"
+# Two GPUs make the job slower than one (0.9), four faster (3). From one GPU it grows to four.
+printf 'submit_s,duration_s,gpus,speedup\n0,36000,4,1:1;2:0.9;4:3\n' >dip.csv
+is "$(ends dip.csv 1x4 elasticflow)" 36000 "a size that is not faster is skipped"
+# The second job stops the first from 50 to 70 s. At 80 s the first has 40 s left, so the third can run before it.
+printf 'submit_s,duration_s,gpus,deadline_s,limit_s\n0,100,1,200,100\n50,20,1,80,20\n80,60,1,185,60\n' >limit.csv
+is "$(ends limit.csv 1x1 elasticflow $now)" "180 70 140" "the work of earlier runs counts towards the limit"
 
 oracle=$data/oracles/elasticflow
 if need "$oracle/trace195.csv"; then

@@ -38,6 +38,14 @@ printf 'submit_s,duration_s,gpus\n0,10,1\n20,10,1\n' >idle.csv
 for p in gavel gandiva-fair isolated max-min mst ossp themis gandiva muri shockwave; do
   is "$(ends idle.csv 1x1 $p)" "10 30" "$p: a round begins at once if no job runs"
 done
+# A quarter of the work at a quarter of the speed is the same workload.
+printf 'submit_s,duration_s,gpus\n0,8000,1\n0,16000,1\n3000,4000,1\n' >fast.csv
+printf 'submit_s,duration_s,gpus,limit_s\n0,2000,1,2000\n0,4000,1,4000\n3000,1000,1,1000\n' >slow.csv
+for p in themis ossp shockwave; do
+  is "$(ends slow.csv 1x1:v100:speed=0.25 $p)" "$(ends fast.csv 1x1:v100:speed=1 $p)" "$p: the speed of the GPUs counts"
+done
+is "$(ends slow.csv 1x1:v100:speed=0.25 shockwave --set policy.shockwave.estimate=limit)" "$(ends fast.csv 1x1:v100:speed=1 shockwave)" \
+  "shockwave: the work done counts towards the limit"
 "$orrery" jobs mix.csv --cluster 1x4 --policy allox --set policy.allox.rules=gavel -q >/dev/null 2>err
 is $? 1 "allox, rules=gavel: jobs without iterations are refused"
 like "$(cat err)" "rules=gavel: the trace gives no training iterations" "and the message says why"

@@ -89,6 +89,12 @@ echo '{"nodes": [{"gpus": 1, "type": "banana", "speed": 4}]}' >c.json
 printf 'gpus,type,speed\n1,banana,4\n' >c.csv
 is "$(run c.json) $(run c.csv)" "25 25" "from files"
 
+# At 3600 s the first job has done 3600 x 1.5 x 2 of its 16000 s of work, so the second has more left and gets the third GPU. They end after
+# 5200 / 2 and 7000 / 3 s.
+printf 'submit_s,duration_s,gpus,speedup\n0,16000,1,1:1;2:1.5\n3600,7000,1,1:1;2:1.5\n' >grow.csv
+"$orrery" jobs grow.csv --cluster 1x3:v100:speed=2 --policy optimus --set policy.optimus.interval=1h --check --no-figures --out out -q
+is "$(ends out/optimus.jobs.csv)" "6200 5933.33" "optimus: the speed of the type counts in the work left"
+
 # The speed of a job that names a model equals the ratio of two runs of the step world.
 printf 'submit_s,duration_s,gpus,model\n0,1000,1,ResNet-50\n0,1000,1,no such model\n' >t.csv
 named=$(run 2x1:h100 --set jobs.reference_type=v100 --precision fp16 --batch 64)

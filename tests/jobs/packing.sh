@@ -122,6 +122,10 @@ is "$(ends short.csv 1x4 muri --set policy.muri.round=0s)" "10 10 10 10 20 1010"
 # once.
 printf 'submit_s,duration_s,gpus\n0,700,1\n10,400,1\n' >left.csv
 is "$(ends left.csv 1x1 muri --set policy.muri.pack=1)" "700 1100" "muri: what a running job has done counts"
+# B stops A, which has 1000 s left, at 3000 s. C runs from 3240 s on. At 3600 s A has less left than B. Limits equal to the work change nothing.
+printf 'submit_s,duration_s,gpus,limit_s\n0,4000,1,4000\n3000,2000,1,2000\n3100,100,1,100\n' >limits.csv
+is "$(ends limits.csv 1x1 muri --set policy.muri.pack=1); $(cut -d, -f 1-3 limits.csv >no_limits.csv; ends no_limits.csv 1x1 muri --set policy.muri.pack=1)" \
+  "4100 6100 3340; 4100 6100 3340" "muri: the work of earlier runs counts towards the limit"
 # The stages are far shorter than the iteration time of 10 s, so no job is faster in a group than alone.
 printf 'submit_s,duration_s,gpus,iterations,stages\n0,100,1,10,1e-300;1e-300;0\n0,100,1,10,0.001;0;0\n' >tiny.csv
 for p in muri gandiva; do is "$(ends tiny.csv 1x1 $p)" "100 100" "$p: stages shorter than the iteration time make no job faster"; done

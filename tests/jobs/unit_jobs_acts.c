@@ -125,6 +125,7 @@ static void ask(struct orr_jobs *w, double now)
 	near_to(orr_job_iterations_left(w, job[0]), 490, 1e-9, "iterations left");
 	near_to(orr_job_iterations_left(w, job[1]), 0, 0, "iterations of a job without");
 	near_to(orr_job_throughput(w, job[0], 0), 5, 1e-12, "iterations a second");
+	ok(orr_job_done_ns(w, job[0]) == 2 * ORR_SECOND && !orr_job_done_ns(w, job[2]) && !orr_job_done_ns(w, 0), "work done");
 	ok(orr_job_estimate_ns(w, job[0], ORR_ESTIMATE_LIMIT, 1) == 50 * ORR_SECOND &&
 			orr_job_estimate_ns(w, job[1], ORR_ESTIMATE_LIMIT, 3) == 30 * ORR_SECOND,
 		"an estimate by the limit; without a limit, by the duration");
