@@ -256,12 +256,22 @@ static bool is_leaving(const struct orr_serve *w, uint32_t gpu)
 	return false;
 }
 
+/* Returns whether no request of the task is in a run: an aborted run continues to its next exit point. */
+static bool all_wait(const struct orr_serve *w, const struct task *t)
+{
+	struct orr_req_info i;
+	uint32_t n = 0;
+	while (n < t->n && orr_req_get(w, t->req[n], &i) && i.state == ORR_REQ_WAITING)
+		n++;
+	return n == t->n;
+}
+
 static bool try_next(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu)
 {
 	struct irina_gpu *g = &s->gpu[gpu];
 	struct task *t = g->next;
 	struct orr_batch b = task_batch(t);
-	if (g->n_running >= IRINA_MOST || is_leaving(w, gpu) || !orr_run_fits(w, gpu, &b, 0))
+	if (g->n_running >= IRINA_MOST || is_leaving(w, gpu) || !all_wait(w, t) || !orr_run_fits(w, gpu, &b, 0))
 		return false;
 	g->next = NULL;
 	start(s, w, gpu, t);
@@ -282,11 +292,9 @@ void irina_start_when_possible(struct irina_gpus *s, struct orr_serve *w, uint32
 /* Returns whether the first task of queue g may run on the GPU: not while its aborted run continues to an exit point. */
 static bool head_may_run(const struct orr_serve *w, const struct irina_gpu *g, const struct irina_gpu *own, uint32_t gpu)
 {
-	struct orr_req_info i;
 	const struct task *t = g->first;
 	/* A draining GPU serves only its own queue. */
-	bool may = t && (g == own || !isnan(irina_latency(w, gpu, t)));
-	return may && (!t->n || (orr_req_get(w, t->req[0], &i) && i.state == ORR_REQ_WAITING));
+	return t && (g == own || !isnan(irina_latency(w, gpu, t))) && all_wait(w, t);
 }
 
 /* Returns the GPU's own queue, or the queue whose first task arrived earliest. */

@@ -200,6 +200,15 @@ static void exit_points(void)
 	BY_HAND("a merged batch waits for the exit point", TWO_A, full, NULL, "exit_interval=10ms", 1, 0.095, 0.095);
 	BY_HAND("A ends before its exit point, B follows", A_AND_B, full, NULL, "exit_interval=80ms", 1, 0.075, 0.085);
 	BY_HAND("A ends before it can be merged", TWO_A, full, NULL, "exit_interval=80ms", 1, 0.075, 0.16);
+	BY_HAND("two stacked A end together before the third can be merged", "arrival_s,model,samples\n0,a,8\n0,a,8\n0.001,a,8\n", small,
+		NULL, "exit_interval=80ms", 1, 0.075, 0.075, 0.16);
+	/* The first A runs from 2 to 62 ms, and its answer arrives at 68: 1 ms per sample and 2 ms. The second runs from 64.5 to 214.5. A
+	 * merge of the third with the first would end earlier than its run after the second. */
+	static const char *const answers[] = {
+		"{\"name\":\"a\"," TABLE ",\"output_bytes\":1e9,\"batch\":[4,8,16,32],\"latency_ms\":[60,75,85,150]}", NULL
+	};
+	BY_HAND("a run whose answer is in transit is not merged", "arrival_s,model,samples\n0,a,4\n0.0625,a,32\n0.066,a,4\n", answers, NULL,
+		"front=shared front_Bps=1e12 front_latency=2ms", 1, 0.068, 0.2485, 0.2825);
 }
 
 static void places(void)
