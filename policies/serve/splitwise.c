@@ -6,7 +6,7 @@
  *
  * A request is two tasks: its prompt (one iteration) and its decode (the rest of its output). A task reserves memory for all its tokens
  * when it starts, which takes the true output length, so runs are marked oracle. Replicas with the role prefill run prompts only and send
- * the request to a decode replica.
+ * the request to a decode replica. They run the decode themselves if no replica takes it.
  */
 #include <orrery/serve.h>
 
@@ -54,6 +54,7 @@ struct server {
 	uint64_t requests;
 	bool is_running, is_open; /* is_open: up and not draining */
 	enum orr_replica_role role;
+	uint32_t model; /* the only model that it serves; UINT32_MAX: any model */
 };
 
 struct splitwise {
@@ -108,6 +109,12 @@ static struct task *task_of(const struct splitwise *s, uint32_t id)
 static uint32_t weight_of(const struct splitwise *s, uint32_t id)
 {
 	return id % 2 == PROMPT ? s->entry[id / 2].prompt : 1;
+}
+
+/* Returns whether the cache can hold all tokens except the last, which no iteration reads; without the decode, the prompt. */
+static bool could_hold(const struct orr_serve *w, uint32_t server, uint32_t prompt, uint32_t output, bool has_decode)
+{
+	return (uint64_t)prompt + (has_decode ? output - 1 : 0) <= (uint64_t)orr_kv_total(w, server) * orr_kv_block_tokens(w, server);
 }
 
 /* Returns the KV blocks that the task reserves: for the prompt and its first output, or for the other outputs. */
@@ -303,7 +310,8 @@ static void restart(struct splitwise *s, struct orr_serve *w, struct server *v, 
 	x->task[PROMPT] = (struct task){ .state = WAITING, .from = v->begun };
 	v->outstanding += x->prompt;
 	enqueue(s, v, e * 2 + PROMPT);
-	enqueue(s, v, e * 2 + DECODE);
+	if (v->role != ORR_ROLE_PREFILL)
+		enqueue(s, v, e * 2 + DECODE);
 	list_add(s, v, PROMPTS, e);
 }
 
@@ -318,12 +326,13 @@ static uint32_t unlock(struct splitwise *s, struct orr_serve *w, uint32_t server
 	uint32_t first = v->list[ALL].first, e = v->list[ALL].last;
 	while (first != NONE && !orr_req_is_resident(w, s->entry[first].r))
 		first = s->entry[first].link[ALL].next;
-	if (first == NONE || v->role == ORR_ROLE_PREFILL)
+	if (first == NONE)
 		return NONE;
 	for (; e != first && memory_of(s, first * 2 + DECODE) > orr_kv_free(w, server); e = s->entry[e].link[ALL].prev)
 		if (orr_req_is_resident(w, s->entry[e].r))
 			restart(s, w, v, e);
-	return first * 2 + DECODE;
+	/* A prefill replica also keeps caches that are in transit. */
+	return memory_of(s, first * 2 + DECODE) <= orr_kv_free(w, server) ? first * 2 + DECODE : NONE;
 }
 
 /* ---- a run ---- */
@@ -362,8 +371,7 @@ static void start_decode(struct splitwise *s, struct orr_serve *w, struct server
 	else if (orr_req_is_resident(w, x->r))
 		orr_kv_grow(w, x->r, reservation(w, x->server, x->prompt + x->output), 0);
 	else
-		orr_admit(w, x->r, reservation(w, x->server, x->prompt + x->output), 0); /* the request was moved from a prefill
-											  * replica */
+		orr_admit(w, x->r, reservation(w, x->server, x->prompt + x->output), 0); /* moved from a prefill replica */
 	if (!orr_is_decoding(w, x->r))
 		orr_resume(w, x->r);
 }
@@ -449,24 +457,18 @@ static uint32_t entry_new(struct splitwise *s)
 	return s->n_entries++;
 }
 
-/* Returns whether the cache can hold all tokens except the last, which no iteration reads; on a prefill replica, the prompt. */
-static bool could_hold(const struct splitwise *s, const struct orr_serve *w, uint32_t server, uint32_t prompt, uint32_t output)
-{
-	uint64_t tokens = (uint64_t)prompt + (s->server[server].role == ORR_ROLE_PREFILL ? 0 : output - 1);
-	return tokens <= (uint64_t)orr_kv_total(w, server) * orr_kv_block_tokens(w, server);
-}
-
 static void arrive(void *self, struct orr_serve *w, orr_req r)
 {
 	struct splitwise *s = self;
 	uint32_t server = orr_req_replica(w, r), done = orr_req_done(w, r), output = orr_req_true_output(w, r);
-	if (server < s->n_servers && !could_hold(s, w, server, orr_req_prompt(w, r), output)) {
+	bool decodes = server < s->n_servers && s->server[server].role != ORR_ROLE_PREFILL;
+	if (server >= s->n_servers || !output)
+		return;
+	if (!could_hold(w, server, orr_req_prompt(w, r), output, decodes)) {
 		s->server[server].outstanding -= done >= orr_req_prompt(w, r) ? 1 : orr_req_prompt(w, r) + 1.0;
 		orr_refuse_because(w, r, ORR_REQ_REFUSED, "larger than the KV cache of its replica");
 		return;
 	}
-	if (server >= s->n_servers || !output)
-		return;
 	uint32_t e = entry_new(s);
 	struct server *v = &s->server[server];
 	bool is_moved = done >= orr_req_prompt(w, r);
@@ -482,7 +484,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 	v->requests++;
 	if (!is_moved)
 		task_arrives(s, w, server, e * 2 + PROMPT);
-	if (v->role != ORR_ROLE_PREFILL)
+	if (decodes)
 		task_arrives(s, w, server, e * 2 + DECODE);
 }
 
@@ -537,25 +539,25 @@ static void end_prompts(struct splitwise *s, struct orr_serve *w, uint32_t serve
 		v->outstanding -= x->prompt;
 	}
 	/* From here on v->n_batch counts only decodes. A prefill replica moves its requests to decode replicas. */
-	uint32_t first = kept;
 	v->n_batch = kept;
 	if (v->role != ORR_ROLE_PREFILL)
 		return;
-	for (uint32_t i = first; i < n; i++) {
+	for (uint32_t i = kept; i < n; i++) {
 		uint32_t e = v->batch[i] / 2;
 		orr_req r = s->entry[e].r;
 		uint32_t to = least_loaded(s, w, r, true);
+		if (to == ORR_NO_REPLICA && could_hold(w, server, s->entry[e].prompt, s->entry[e].output, true)) {
+			enqueue(s, v, e * 2 + DECODE);
+			continue;
+		}
 		v->outstanding -= 1;
 		orr_req_set_mark(w, r, 0);
 		forget(s, e);
-		if (to == ORR_NO_REPLICA)
-			orr_serve_give_up(w, r,
-				"no replica that is up runs decodes and can hold the request: expected one with the role decode, or none "
-				"with "
-				"the role prefill");
-		else {
+		if (to != ORR_NO_REPLICA) {
 			s->server[to].outstanding += 1;
 			orr_move(w, r, to);
+		} else {
+			orr_serve_give_up(w, r, "no replica that is up can hold the request for its decode: expected a larger KV cache");
 		}
 	}
 }
@@ -574,6 +576,12 @@ static void schedule(void *self, struct orr_serve *w, uint32_t server)
 
 /* ---- routing ---- */
 
+/* Returns whether the server takes requests for the model with one of the two tasks. */
+static bool takes(const struct server *v, uint32_t model, bool is_decode)
+{
+	return v->is_open && v->role != (is_decode ? ORR_ROLE_PREFILL : ORR_ROLE_DECODE) && (v->model == UINT32_MAX || v->model == model);
+}
+
 /* A replica whose cache can never hold the request is never chosen for a decode, and chosen for a prompt only if no other replica exists.
  */
 static uint32_t least_loaded(const struct splitwise *s, const struct orr_serve *w, orr_req r, bool is_decode)
@@ -583,7 +591,7 @@ static uint32_t least_loaded(const struct splitwise *s, const struct orr_serve *
 	for (int any = 0; any < (is_decode ? 1 : 2) && best == ORR_NO_REPLICA; any++)
 		for (uint32_t i = 0; i < s->n_servers; i++) {
 			const struct server *v = &s->server[i];
-			if (!v->is_open || v->role == (is_decode ? ORR_ROLE_PREFILL : ORR_ROLE_DECODE))
+			if (!takes(v, orr_req_model(w, r), is_decode))
 				continue;
 			if (!any && !orr_kv_can_hold(w, i, r))
 				continue;
@@ -601,7 +609,7 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 	if (!strcmp(s->router, "round-robin")) {
 		for (uint32_t i = 0; i < s->n_servers && to == ORR_NO_REPLICA; i++) {
 			uint32_t at = (s->turn + i) % s->n_servers;
-			if (s->server[at].is_open && s->server[at].role != ORR_ROLE_DECODE)
+			if (takes(&s->server[at], orr_req_model(w, r), false))
 				to = at;
 		}
 		s->turn = to + 1;
@@ -638,10 +646,10 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	s->server = orr_alloc(s->n_servers, sizeof *s->server);
 	for (uint32_t i = 0; i < s->n_servers; i++) {
 		struct orr_replica_info info;
-		if (orr_replica_get(w, i, &info)) {
-			s->server[i].role = info.role;
-			s->server[i].is_open = info.is_up && !info.is_draining;
-		}
+		orr_replica_get(w, i, &info);
+		s->server[i].role = info.role;
+		s->server[i].model = info.model;
+		s->server[i].is_open = info.is_up && !info.is_draining;
 		for (int l = 0; l < LISTS; l++)
 			s->server[i].list[l] = (struct list){ NONE, NONE };
 	}
@@ -669,8 +677,6 @@ static void clear(struct splitwise *s, struct orr_serve *w, struct server *v)
 static void replica(void *self, struct orr_serve *w, uint32_t server, enum orr_replica_event event)
 {
 	struct splitwise *s = self;
-	if (server >= s->n_servers)
-		return;
 	s->server[server].is_open = event == ORR_REPLICA_UP;
 	if (event == ORR_REPLICA_DOWN)
 		clear(s, w, &s->server[server]);
@@ -684,13 +690,7 @@ static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "512", 1, 
 	ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {
-	.create = create,
-	.destroy = destroy,
-	.route = route,
-	.arrive = arrive,
-	.finish = finish,
-	.schedule = schedule,
-	.replica = replica,
+	.create = create, .destroy = destroy, .route = route, .arrive = arrive, .finish = finish, .schedule = schedule, .replica = replica
 };
 
 ORR_POLICY_SERVE_FLAGS(splitwise, "prompts first up to a token limit, decodes preempted for an iteration (Splitwise)",

@@ -51,6 +51,14 @@ serve split --set serve.decode_router=round-robin
 like "$(cat said)" 'serve.decode_router has no effect: the policy chooses decode replicas itself' "distserve has a rule of its own, and a remark says so"
 serve split --policy mlfq --set serve.decode_admission=reserve -q
 is "$? $(metric requests_completed | tr '\n' ' ')$(metric kv_transfers | tr '\n' ' ')" "0 $n $n " "mlfq too, with caches that wait for room"
+# Replicas for one model each: requests go to the replicas of their model.
+echo '{"world": "serve", "models": ["llama3-8b", "llama2-7b"], "cluster": "1x2:h100", "policies": ["splitwise"],
+ "deployments": [{"model": "llama3-8b"}, {"model": "llama2-7b"}]}' >two.json
+for router in token-jsq jsq round-robin; do
+  "$orrery" serve 'poisson:rate=1,n=20,prompt=100,output=20,model=llama3-8b|llama2-7b' --scenario two.json --set policy.splitwise.router=$router \
+    --check --out o --no-figures -q
+  is "$? $(metric requests_completed)" "0 20" "splitwise, $router: each model has its own replica"
+done
 "$orrery" policy show distserve >said
 like "$(cat said)" 'by stage: starts the work of each pipeline stage itself' "policy show states the ability"
 said=$("$orrery" serve "poisson:rate=8,n=20,prompt=1000,output=100" --model llama2-7b --cluster 2x1:h100 --policy distserve,splitwise,vllm --no-figures 2>&1)

@@ -10,7 +10,7 @@
 #include "tests/tap.h"
 
 extern const struct orr_policy orr_policy_serve_distserve, orr_policy_serve_vllm, orr_policy_serve_sarathi, orr_policy_serve_orca,
-	orr_policy_serve_fastertransformer, orr_policy_serve_mlfq;
+	orr_policy_serve_fastertransformer, orr_policy_serve_mlfq, orr_policy_serve_splitwise;
 
 static const char model[] = "{\"name\":\"m\",\"source\":\"made up\",\"kind\":\"llm\",\"weight_bytes\":1,\"kv_bytes_per_token\":1000,"
 			    "\"fits\":{\"by_tp\":[{\"tp\":1,\"prefill_ms\":[10,1,0],\"decode_ms\":[10,0,0]}]}}";
@@ -156,6 +156,18 @@ static void test_micro_batches(void)
 /* Nodes fail and return, and blocks are short: all requests complete, and --check accounts for every byte sent. */
 static void test_lost(void)
 {
+	/* Without a decode replica, the prefill replica decodes: 20 ms and two iterations of 10 ms. */
+	static const struct orr_policy *const alone[] = { &orr_policy_serve_vllm, &orr_policy_serve_splitwise };
+	for (size_t i = 0; i < 2; i++) {
+		struct run_result *own = serve("0,10,3\n1,10,3\n", &(struct pools){ 1, 1, 100, 1, 1 },
+			(struct llm_run){ .policy = alone[i],
+				.options = "kv_Bps=1e18",
+				.cluster = "2x1",
+				.failures = "time_s,node,event\n0.5,1,fail\n" });
+		near_to(end_of(own, 0), 0.04, 1e-9, alone[i]->name);
+		near_to(end_of(own, 1), 1.04, 1e-9, alone[i]->name);
+		result_free(own);
+	}
 	char text[4000];
 	size_t at = 0;
 	for (int i = 0; i < 60; i++)
