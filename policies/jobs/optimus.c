@@ -15,8 +15,8 @@
  * jobs keep their size, and a running job is stopped only to be resized. Optimus adds one worker at a time. Here a job may grow to any
  * larger size at once, so it can skip sizes of its speed-up table that have no gain.
  *
- * All GPUs have equal weight, only whole GPUs are used, and a resized job stays on its GPU type. A job whose change the placement refuses
- * stays unchanged. A resize is a stop and a start, at the world's costs.
+ * All GPUs have equal weight, a job on a part of a GPU counts as on a whole one, and a resized job stays on its GPU type. A job whose
+ * change the placement refuses stays unchanged. A resize is a stop and a start, at the world's costs.
  *
  * Cost of a round: O(waiting elastic jobs + shapes) + O(running jobs * GPUs given).
  */
@@ -292,8 +292,8 @@ static void round_of_sizes(struct optimus *o, struct orr_jobs *w)
 	for (size_t i = 0; i < o->n; i++)
 		if (o->member[i].is_running && o->member[i].target < o->member[i].at)
 			resize(w, &o->member[i]);
-	if (!start_counted(o, w, 0))
-		start_what_fits(o, w);
+	start_counted(o, w, 0);
+	start_what_fits(o, w); /* jobs that the placement refused leave room; those on parts of GPUs count as whole ones */
 	for (size_t i = 0; i < o->n; i++)
 		resize(w, &o->member[i]);
 }

@@ -106,5 +106,7 @@ int64_t work_saved(const struct orr_jobs *w, const struct job *job);
 /* Returns the GPUs in use on `held` GPUs, 1/1000; for a shared GPU, the job's share of this GPU. Jobs that share whole GPUs have equal
  * parts of them; the one that holds them has the rest of the division. */
 int64_t gpu_milli_of(const struct job *job, uint32_t held);
+/* Returns the GPUs that the job requests; of a job on a part of a GPU, this part. */
+double gpus_asked(const struct orr_jobs *w, const struct job *job);
 
 #endif

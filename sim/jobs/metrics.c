@@ -116,7 +116,7 @@ static void measure_fairness(struct orr_jobs *w, const struct job *job, double j
 {
 	double present = jct_s > 0 ? (double)(w->totals.live_ns - job->live_ns) / 1e9 / jct_s : 1;
 	double share = (double)w->config->cluster->gpus / (present > 1 ? present : 1);
-	double alone = duration_s * (job->gpus > share ? job->gpus / share : 1);
+	double alone = duration_s * fmax(1, gpus_asked(w, job) / share);
 	double rho = alone > 0 ? jct_s / alone : 1;
 	w->totals.ftf_sum += rho;
 	w->totals.ftf_n++;

@@ -16,6 +16,11 @@ int64_t gpu_milli_of(const struct job *job, uint32_t held)
 	return is_shared ? job->alloc.one.milli : 1000 * (int64_t)held;
 }
 
+double gpus_asked(const struct orr_jobs *w, const struct job *job)
+{
+	return (double)job->gpus * w->shapes.shape[job->shape].request.gpu_milli / 1000;
+}
+
 int64_t work_done(const struct orr_jobs *w, const struct job *job)
 {
 	int64_t ran = eng_now(w->engine) - job->work.progress_from;

@@ -71,11 +71,6 @@ static struct tenant *tenant_of(struct orr_jobs *w, const struct job *job)
 	return *at;
 }
 
-static double gpus_of(const struct job *job)
-{
-	return (double)gpu_milli_of(job, job->gpus) / 1000;
-}
-
 void tenants_arrive(struct orr_jobs *w, const struct job *job)
 {
 	struct tenant *t = tenant_of(w, job);
@@ -84,9 +79,9 @@ void tenants_arrive(struct orr_jobs *w, const struct job *job)
 		return;
 	if (!t->live++)
 		t->since_ns = eng_now(w->engine);
-	t->gpus += gpus_of(job);
+	t->gpus += gpus_asked(w, job);
 	for (uint32_t i = 0; i < types; i++)
-		t->speed[i] += gpus_of(job) * (types > 1 ? rate_on_type(w, job, i) : 1);
+		t->speed[i] += gpus_asked(w, job) * (types > 1 ? rate_on_type(w, job, i) : 1);
 }
 
 void tenants_hold(struct orr_jobs *w, const struct job *job, double gpu_milli_ns)
@@ -101,7 +96,7 @@ void tenants_end(struct orr_jobs *w, const struct job *job)
 	struct tenant *t = tenant_of(w, job);
 	if (!t || !job->gpus)
 		return;
-	t->asked_ns += gpus_of(job) * (double)(eng_now(w->engine) - job->submit);
+	t->asked_ns += gpus_asked(w, job) * (double)(eng_now(w->engine) - job->submit);
 	if (!--t->live)
 		t->active_ns += (double)(eng_now(w->engine) - t->since_ns);
 }

@@ -32,4 +32,11 @@ is "$(metrics share.csv 1x1 gandiva jain_tenants envy_max)" "0.9800 0.1667" "GPU
 # Two types: the slow GPU does half the work. a holds the fast one for its 10 s, b the slow one for 20 s of its 20 s: x = 1 and 0.5; b envies a: 0.5.
 printf 'submit_s,duration_s,gpus,user\n0,10,1,a\n0,10,1,b\n' >types.csv
 is "$(metrics types.csv 1x1:fast:speed=1,1x1:slow:speed=0.5 fifo jain_tenants envy_mean envy_max)" "0.9000 0.2500 0.5000" "users on two GPU types"
+# Four jobs, each alone on its quarter of the GPU. Their mean number is 4, so each has its share: rho = 1.
+printf 'submit_s,duration_s,gpus,gpu_milli\n0,1000,1,250\n0,1000,1,250\n0,1000,1,250\n0,1000,1,250\n' >parts.csv
+is "$(metrics parts.csv 1x1 fifo ftf_mean ftf_max)" "1.0000 1.0000" "jobs on parts of a GPU"
+# One after the other. a has jobs to 20 s, asks for 0.5 x 10 + 1 x 20 GPU s and holds 5 + 10: x = 0.6. b asks for 0.5 x 30 GPU s in 30 s and
+# holds 5: x = 1/3. With a's 0.75 GPUs it would have 1: envy 2/3. Jain: (14/15)^2 / (2 (9/25 + 1/9)).
+printf 'submit_s,duration_s,gpus,gpu_milli,user\n0,10,1,500,a\n0,10,1,1000,a\n0,10,1,500,b\n' >half.csv
+is "$(metrics half.csv 1x1 fifo jain_tenants envy_mean envy_max)" "0.9245 0.3333 0.6667" "users who ask for a half of a GPU"
 tap_done

@@ -63,6 +63,14 @@ static void odd_tables(void)
 		start2, end2, 2);
 }
 
+/* A round counts a job on a quarter of a GPU as on a whole one, but all four start at once. */
+static void parts_of_gpus(void)
+{
+	static const double start[] = { 0, 0, 0, 0 }, end[] = { 10, 10, 10, 10 };
+	by_hand("jobs on parts of a GPU share it", "submit_s,duration_s,gpus,gpu_milli\n0,10,1,250\n0,10,1,250\n0,10,1,250\n0,10,1,250\n",
+		"1x1", "", start, end, 4);
+}
+
 static char text[32768];
 
 static const char *rigid_workload(struct rng *rng)
@@ -102,6 +110,7 @@ int main(void)
 	time_or_throughput();
 	makes_room();
 	odd_tables();
+	parts_of_gpus();
 	rigid_jobs();
 	return done();
 }
