@@ -184,25 +184,31 @@ double batches_level(const struct blocks *waits, double level, struct interval *
 	return isnan(mean->low) && largest > least * (1 + rounding) ? NAN : level;
 }
 
+/* Returns the first of n blocks that is not excluded as warm-up. */
+static size_t first_after(size_t n, double skip)
+{
+	return (size_t)((double)n * fmin(fmax(skip, 0), 1));
+}
+
 struct interval batches_mean(const struct blocks *b, double skip, enum estimate_range range, double level)
 {
 	struct stretch s;
 	s.n = 0; /* the arrays are not cleared, because clearing would dominate the run time */
-	for (size_t k = (size_t)((double)b->n * fmin(fmax(skip, 0), 1)); k < b->n; k++) {
+	for (size_t k = first_after(b->n, skip); k < b->n; k++) {
 		s.sum[s.n] = blocks_sum(b, k);
 		s.weight[s.n++] = (double)b->count[k];
 	}
 	return complete(&s) ? interval_of(&s, range, level) : (struct interval){ NAN, NAN, NAN };
 }
 
-struct interval batches_paired(const struct blocks *a, const struct blocks *b, double level)
+struct interval batches_paired(const struct blocks *a, const struct blocks *b, double skip, double level, double *mean_b)
 {
 	struct blocks x = *a, y = *b;
 	struct stretch s;
 	s.n = 0;
 	double sum_x = 0, sum_y = 0;
 	blocks_align(&x, &y);
-	for (size_t k = 0; k < x.n || k < y.n; k++) {
+	for (size_t k = first_after(x.n > y.n ? x.n : y.n, skip); k < x.n || k < y.n; k++) {
 		if (x.count[k] != y.count[k])
 			continue;
 		sum_x += blocks_sum(&x, k);
@@ -210,10 +216,12 @@ struct interval batches_paired(const struct blocks *a, const struct blocks *b, d
 		s.sum[s.n] = blocks_sum(&x, k) - blocks_sum(&y, k);
 		s.weight[s.n++] = (double)x.count[k];
 	}
+	*mean_b = NAN;
 	if (!complete(&s))
 		return (struct interval){ NAN, NAN, NAN };
 	struct interval i = interval_of(&s, ESTIMATE_REAL, level);
-	i.mean = sum_x / s.total_weight - sum_y / s.total_weight;
+	*mean_b = sum_y / s.total_weight;
+	i.mean = sum_x / s.total_weight - *mean_b;
 	return i;
 }
 

@@ -29,10 +29,10 @@ double batches_level(const struct blocks *waits, double level, struct interval *
 /* Returns the mean of the values. The first blocks, a share `skip` (0..1), are excluded as warm-up. */
 struct interval batches_mean(const struct blocks *b, double skip, enum estimate_range range, double level);
 /*
- * Returns the mean of (a - b) per value. Excludes blocks in which a and b have different numbers of values, because a job that
- * ended in only one of the runs cannot be paired.
+ * Returns the mean of (a - b) per value, and sets *mean_b to the mean of these values of b. skip: as above. Excludes blocks in which a and
+ * b have different numbers of values, because a job that ended in only one of the runs cannot be paired.
  */
-struct interval batches_paired(const struct blocks *a, const struct blocks *b, double level);
+struct interval batches_paired(const struct blocks *a, const struct blocks *b, double skip, double level, double *mean_b);
 /* Returns the quantile p of values from hist_add_at() with Woodruff's interval (Journal of the American Statistical Association 47,
  * 1952). First the interval of the share of values above the quantile is computed. The quantiles at its ends bound the result. */
 struct interval batches_quantile(struct hist *h, double p, double level);

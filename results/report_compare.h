@@ -25,7 +25,8 @@ struct report_comparisons {
 
 /* A line below the table that compares each other policy with the first. */
 struct report_difference {
-	const char *metric, *base, *title; /* metric: difference to the first policy; base: its value; title: with "%s" for its name */
+	/* metric: mean difference to the first policy; base: mean of the first policy over the same pairs; title: with "%s" for its name */
+	const char *metric, *base, *title;
 	enum report_kind kind;
 };
 /* The first policy's value divided by each policy's value, or, if is_inverse, the reciprocal: how many times faster or cheaper. */

@@ -135,22 +135,21 @@ static struct grid exact_grid_of(const struct run_result *const *runs, size_t n)
 }
 
 const struct report_difference report_differences[] = {
-	{ "jct_diff", "jct_mean", "mean JCT against %s, job by job:\n", REPORT_TIME },
-	{ "completion_diff", "completion_mean", "mean end-to-end time against %s, request by request:\n", REPORT_SHORT_TIME },
+	{ "jct_diff", "base_jct_diff", "mean JCT against %s, job by job:\n", REPORT_TIME },
+	{ "completion_diff", "base_completion_diff", "mean end-to-end time against %s, request by request:\n", REPORT_SHORT_TIME },
 	{ NULL, NULL, NULL, REPORT_TIME },
 };
 
-static void put_difference(
-	struct sbuf *out, const struct run_result *r, const char *metric, enum report_kind kind, const struct metric *base, size_t width)
+static void put_difference(struct sbuf *out, const struct run_result *r, const struct report_difference *c, size_t width)
 {
-	const struct metric *d = result_find(r, metric);
+	const struct metric *d = result_find(r, c->metric), *base = result_find(r, c->base);
 	if (!d || !isfinite(d->value))
 		return;
 	char *name = report_name_of(r);
 	struct interval i = { d->value, d->ci_low, d->ci_high };
 	sbuf_puts(out, "  ");
 	report_pad(out, name, width, false);
-	report_put_difference(out, &i, kind, base ? base->value : NAN);
+	report_put_difference(out, &i, c->kind, base ? base->value : NAN);
 	if (isfinite(d->ci_low) && isfinite(d->ci_high) && d->ci_low <= 0 && d->ci_high >= 0)
 		sbuf_puts(out, "  (no clear difference)");
 	sbuf_putc(out, '\n');
@@ -164,7 +163,7 @@ static void put_differences(struct sbuf *out, const struct run_result *const *ru
 			continue;
 		report_put_title(out, c->title, runs[0]);
 		for (size_t i = 1; i < n; i++)
-			put_difference(out, runs[i], c->metric, c->kind, result_find(runs[0], c->base), width);
+			put_difference(out, runs[i], c, width);
 	}
 }
 

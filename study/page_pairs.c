@@ -95,7 +95,7 @@ static void add_paired(struct pairs *p, const struct line *at, struct run_result
 {
 	for (const struct report_difference *c = report_differences; c->metric; c++)
 		for (size_t i = 1; i < n; i++) {
-			const struct metric *m = result_find(r[i], c->metric), *base = result_find(r[0], c->base);
+			const struct metric *m = result_find(r[i], c->metric), *base = result_find(r[i], c->base);
 			if (!has_value(m))
 				continue;
 			struct sbuf caption = { 0 }, finding = { 0 };

@@ -129,10 +129,15 @@ static bool blocks_from_rows(const struct jobs_state *t, const struct run_result
 	return r->n_jobs == r->rows_total;
 }
 
-static void add_difference(struct run_result *r, const char *name, const struct blocks *a, const struct blocks *b, double level)
+/* base: name of the mean of b; NULL: not reported. */
+static void add_difference(struct run_result *r, const char *name, const char *base, const struct blocks *a, const struct blocks *b,
+	double warmup, double level)
 {
-	struct interval i = batches_paired(a, b, level);
+	double mean;
+	struct interval i = batches_paired(a, b, warmup, level, &mean);
 	result_metric(r, name, i.mean, i.low, i.high);
+	if (base)
+		result_metric(r, base, mean, NAN, NAN);
 }
 
 static bool all_completed(const struct run_result *r)
@@ -168,12 +173,12 @@ static bool blocks_of_both(const struct jobs_state *t, const struct run_result *
 	return true;
 }
 
-/* Adds the differences to the first policy of this command, over the jobs that completed in both; they are not stored. Without rows,
- * it compares blocks of jobs (results/stats.h) and skips blocks with different numbers of completed jobs. */
+/* Adds the differences to the first policy of this command, over the jobs that completed in both, without the warm-up; they are not stored.
+ * Without rows, it compares blocks of jobs (results/stats.h) and skips blocks with different numbers of completed jobs. */
 static void add_differences(const struct scenario *s, struct run_result *const *runs, size_t n)
 {
 	const struct jobs_state *t = s->state;
-	double level = scenario_level(s);
+	double level = scenario_level(s), warmup = orr_arg_real(t->config.options, "warmup");
 	if (n < 2 || s->replications > 1 || s->warm_up.kind != WARMUP_NONE)
 		return; /* two runs with different warm-up have no common jobs to pair */
 	size_t first = scenario_policy_of(s, runs[0]);
@@ -187,8 +192,8 @@ static void add_differences(const struct scenario *s, struct run_result *const *
 			x = &both[0];
 			y = &both[1];
 		}
-		add_difference(runs[i], "jct_diff", &x->jct, &y->jct, level);
-		add_difference(runs[i], "wait_diff", &x->wait, &y->wait, level);
+		add_difference(runs[i], "jct_diff", "base_jct_diff", &x->jct, &y->jct, warmup, level);
+		add_difference(runs[i], "wait_diff", NULL, &x->wait, &y->wait, warmup, level);
 	}
 	mem_free(both);
 }

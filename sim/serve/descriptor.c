@@ -266,16 +266,20 @@ static bool blocks_of(const struct run_result *r, struct blocks *b)
 	return r->n_requests == r->rows_total && r->n_requests;
 }
 
-/* Adds the differences to the first policy of this command; they are not stored. */
+/* Adds the differences to the first policy of this command, without the warm-up; they are not stored. */
 static void add_differences(const struct scenario *s, struct run_result *const *runs, size_t n)
 {
+	const struct serve_state *t = s->state;
+	double warmup = orr_arg_real(t->config.options, "warmup");
 	struct blocks *first = mem_zalloc(1, sizeof *first), *other = mem_zalloc(1, sizeof *other);
 	bool is_complete = n > 1 && s->replications == 1 && s->warm_up.kind == WARMUP_NONE && blocks_of(runs[0], first);
 	for (size_t i = 1; is_complete && i < n; i++) {
 		if (!blocks_of(runs[i], other))
 			continue;
-		struct interval d = batches_paired(other, first, scenario_level(s));
+		double base;
+		struct interval d = batches_paired(other, first, warmup, scenario_level(s), &base);
 		result_metric(runs[i], "completion_diff", d.mean, d.low, d.high);
+		result_metric(runs[i], "base_completion_diff", base, NAN, NAN);
 	}
 	mem_free(first);
 	mem_free(other);

@@ -62,6 +62,6 @@ for only in "" --completed-only; do
   pair fifo,srtf fresh
   pair fifo stored
   pair fifo,srtf stored
-  is "$(grep -c 'jct_diff\|wait_diff' fresh/summary.csv) $(diff fresh/summary.csv stored/summary.csv)" "2 " "differences ${only:-of all jobs}"
+  is "$(grep -c ',jct_diff\|wait_diff' fresh/summary.csv) $(diff fresh/summary.csv stored/summary.csv)" "2 " "differences ${only:-of all jobs}"
 done
 tap_done

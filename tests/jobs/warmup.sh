@@ -37,6 +37,19 @@ is "$("$orrery" "${run[@]}" --warm-up mser5 --db runs.db 2>/dev/null)" "$(cat ta
 is "$("$orrery" "${run[@]}" --db runs.db 2>&1 | grep -c 'taken from')" 0 "a run without warm-up is another run"
 is "$("$orrery" "${run[@]}" --policy sjf --warm-up mser5 | grep -c 'job by job')" 0 "runs with different cuts have no differences job by job"
 
+# ---- differences job by job: the same jobs in the difference and in its percentage ----
+# Without the first job, JCTs are 290, 330, 390 and 390 s under fifo, and 420, 130, 190 and 90 s under sjf.
+printf 'submit_s,duration_s,gpus\n0,100,1\n10,200,1\n20,50,1\n30,70,1\n40,10,1\n' >five.csv
+"$orrery" jobs five.csv --cluster 1x1:v100 --policy fifo,sjf --set jobs.warmup=0.2 --no-figures --out five >table
+is "$(value five jct_diff) $(grep -c '^  sjf (oracle)  *-2.38 min  *-40.7 %' table)" "-142.5 1" "jobs.warmup applies to differences"
+# Before 1150 s only s2 ends under both: after 100 s under sjf, after 1100 s under fifo.
+printf 'submit_s,duration_s,gpus\n0,1000,1\n0,100,1\n0,100,1\n' >three.csv
+like "$("$orrery" jobs three.csv --cluster 1x1:v100 --policy sjf,fifo --until 1150s --no-figures)" '^  fifo  *.16\.7 min  *.1000\.0 %' \
+  "the percentage is of the jobs that completed under both"
+"$orrery" serve poisson:rate=8,n=200,prompt=200,output=20 --model llama2-7b --cluster 1x1:a100 --policy vllm,orca --set serve.warmup=0.5 --out half --no-figures -q
+is "$(awk -F, '$2 == "completion_mean" { m[n++] = $3 } $2 == "completion_diff" { d = $3 } $2 == "base_completion_diff" { b = $3 }
+  END { e = d - (m[1] - m[0]); print (e * e < 1e-24), ((b - m[0]) ^ 2 < 1e-24), m[1] != m[0] }' half/summary.csv)" "1 1 1" "serve.warmup applies to differences"
+
 "$orrery" serve poisson:rate=8,n=2000,prompt=200,output=20 --model llama2-7b --cluster 1x2:a100 --policy vllm --warm-up 30s --out serve --no-figures -q
 d=$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "arrival_s") c = i } NR == 2 { first = $c } NR > 1 && $c - first < 30 { n++ } END { print n }' serve/vllm.requests.csv)
 is "$(value serve warmup_removed)" "$d" "serving: 30 s remove the $d requests that arrived earlier"

@@ -135,6 +135,7 @@ static void pairing(void)
 	enum { N = 5000, REPETITIONS = 200 };
 	static struct blocks a, b;
 	int given = 0, hits = 0;
+	double base;
 	for (int r = 0; r < REPETITIONS; r++) {
 		blocks_init(&a);
 		blocks_init(&b);
@@ -144,23 +145,26 @@ static void pairing(void)
 			blocks_add(&a, i, 100 + x + gsl_ran_gaussian(rng, 1));
 			blocks_add(&b, i, 102 + x + gsl_ran_gaussian(rng, 1));
 		}
-		count_one(batches_paired(&b, &a, 0.95), 2, &given, &hits);
+		count_one(batches_paired(&b, &a, 0, 0.95, &base), 2, &given, &hits);
 	}
 	ok(given >= 120 && hits >= 0.9 * given, "differences of jobs whose common part is slow: %d of 200 have an interval, %d hold 2",
 		given, hits);
-	struct interval d = batches_paired(&b, &a, 0.95), back = batches_paired(&a, &b, 0.95);
+	struct interval d = batches_paired(&b, &a, 0, 0.95, &base), back = batches_paired(&a, &b, 0, 0.95, &base);
 	ok(back.mean == -d.mean && ((isnan(d.low) && isnan(back.high)) || fabs(back.low + d.high) < 1e-9),
 		"swapping the runs changes the sign");
 	ok(isnan(batches_mean(&a, 0, ESTIMATE_REAL, 0.95).low), "each run by itself has no interval");
 	blocks_init(&a);
-	ok(isnan(batches_paired(&a, &b, 0.95).mean), "nothing to pair with, no difference");
+	ok(isnan(batches_paired(&a, &b, 0, 0.95, &base).mean), "nothing to pair with, no difference");
 	blocks_init(&b);
 	for (uint64_t i = 0; i < 20; i++) { /* the first job is long and completes in only one of the two runs */
 		blocks_add(&a, i, i ? 10 : 1000);
 		if (i)
 			blocks_add(&b, i, 7);
 	}
-	ok(batches_paired(&a, &b, 0.95).mean == 3, "a job that ended in one run alone is in no difference");
+	ok(batches_paired(&a, &b, 0, 0.95, &base).mean == 3 && base == 7, "a job that ended in one run alone is in no difference");
+	blocks_add(&a, 20, 43);
+	blocks_add(&b, 20, 18);
+	ok(batches_paired(&a, &b, 0.5, 0.95, &base).mean == 5 && base == 8, "of 21 values the first ten are warm-up");
 }
 
 /* Tests that there is no interval if most values equal the quantile, where its width would be zero. */

@@ -190,6 +190,7 @@ static void tables(void)
 	runs[1]->metrics[1].value = NAN;
 	runs[1]->metrics[0] = (struct metric){ "jct_mean", 7200 * 30, 3600, 7200 * 40 };
 	result_metric(runs[1], "jct_diff", -20, -30, 1);
+	result_metric(runs[1], "base_jct_diff", 50, NAN, NAN);
 	struct sbuf out = { 0 };
 	report_table(&out, v, 2, NULL, (struct report_style){ .width = 65 });
 	same_text(sbuf_text(&out),
