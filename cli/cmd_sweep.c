@@ -97,6 +97,27 @@ static int parse(int argc, char **argv, struct sweep_command *c, struct orr_erro
 		       : orr_fail(err, ORR_EINPUT, "sweep: expected the name of one study file; 'orrery sweep --help' shows the forms");
 }
 
+/* Refuses options that another option, or its absence, leaves without effect. */
+static int check_effects(const struct sweep_command *c, struct orr_error *err)
+{
+	static const char table[] = "it without --dry-run, --status, --shard and --slurm, which print no table";
+	const struct sweep_request *r = &c->request;
+	bool has_table = !r->is_dry && !r->is_status && !r->share.count && !c->slurm.tasks;
+	const struct {
+		const char *option;
+		bool is_unused;
+		const char *expected;
+	} list[] = { { "--merge", r->is_merge && r->share.count, "it without --shard, after all shards have run" },
+		{ "--retry", r->is_retry && !r->output.db, "--db FILE too" },
+		{ "--fresh", r->output.fresh && !r->output.db, "--db FILE too" },
+		{ "--sbatch", c->slurm.options && !c->slurm.tasks, "--slurm N too" }, { "--out", r->output.out_dir && !has_table, table },
+		{ "--json", r->output.json && !has_table, table } };
+	for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+		if (list[i].is_unused)
+			return orr_fail(err, ORR_EINPUT, "%s: this option has no effect: expected %s", list[i].option, list[i].expected);
+	return ORR_OK;
+}
+
 static int by_slurm(struct sweep_command *c, struct orr_error *err)
 {
 	struct sbuf script = { 0 };
@@ -127,6 +148,9 @@ static int run(int argc, char **argv, struct orr_error *err)
 		fputs(sweep_schema, stdout);
 		return outfile_flush_stdout(err);
 	}
+	rc = check_effects(&c, err);
+	if (rc)
+		return rc;
 	return c.slurm.tasks ? by_slurm(&c, err) : study_sweep(&c.request, err);
 }
 

@@ -135,3 +135,16 @@ int store_forget_failures(struct store *s, struct orr_error *err)
 		"DELETE FROM failures WHERE EXISTS(SELECT 1 FROM runs r WHERE r.hash = failures.hash AND r.label = failures.label)",
 		writing, err);
 }
+
+int store_delete_failure(struct store *s, const struct failed_run *f, struct orr_error *err)
+{
+	sqlite3_stmt *st;
+	int code = db_prepare(s, "DELETE FROM failures WHERE hash = ?1 AND label = ?2", writing, &st, err);
+	if (code)
+		return code;
+	db_bind_text(st, 1, f->hash);
+	db_bind_text(st, 2, f->label);
+	code = db_run(s, st, writing, err);
+	sqlite3_finalize(st);
+	return code;
+}

@@ -4,7 +4,7 @@
  *
  * A failed run has no row in `runs`. Its failure is kept under the hash and label that the run would have, so that a resumed
  * study does not repeat it. Failures are not part of the digest. A failure whose run was stored later is resolved: it is not
- * listed, and store_forget_failures() deletes it.
+ * listed, and store_forget_failures() deletes it. A study deletes failures of its points under other hashes.
  */
 #ifndef ORR_RESULTS_FAILED_H
 #define ORR_RESULTS_FAILED_H
@@ -40,5 +40,7 @@ int store_write_failures(struct store *s, const struct failed_run *list, size_t 
 int store_put_failures(struct store *s, const struct failed_run *list, size_t n, struct orr_error *err);
 /* Deletes failures whose run is stored. */
 int store_forget_failures(struct store *s, struct orr_error *err);
+/* Deletes the failure with this hash and label, if it exists. */
+int store_delete_failure(struct store *s, const struct failed_run *f, struct orr_error *err);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_VALUES = 100000 };
@@ -153,6 +154,30 @@ static int read_range(struct book *b, const cJSON *o, const char *where, struct 
 	return add_grid(b, where, a, n, step, err);
 }
 
+static int compare_seeds(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+/* Refuses equal seeds: their results would count as independent replications. */
+static int check_seeds(struct book *b, const struct book_axis *a, const char *where, struct orr_error *err)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (!(a->value[i].number >= 0 && a->value[i].number == floor(a->value[i].number)))
+			return book_fail(b, where, err, "expected whole numbers, found \"%.40s\"", a->value[i].text);
+	double *sorted = mem_zalloc(a->n, sizeof *sorted);
+	int rc = ORR_OK;
+	for (size_t i = 0; i < a->n; i++)
+		sorted[i] = a->value[i].number;
+	qsort(sorted, a->n, sizeof *sorted, compare_seeds);
+	for (size_t i = 1; i < a->n && !rc; i++)
+		if (!compare_seeds(&sorted[i - 1], &sorted[i]))
+			rc = book_fail(b, where, err, "seed %.17g is given twice: expected each seed once", sorted[i]);
+	mem_free(sorted);
+	return rc;
+}
+
 /* Reads "seeds", a number or a list, and adds them as an axis of all runs. */
 static int read_seeds(struct book *b, struct orr_error *err)
 {
@@ -170,10 +195,7 @@ static int read_seeds(struct book *b, struct orr_error *err)
 	*a = (struct book_axis){ .name = mem_strdup("seed") };
 	if (cJSON_IsArray(v)) {
 		int rc = read_list(b, v, where, a, err);
-		for (size_t i = 0; i < a->n && !rc; i++)
-			if (!(a->value[i].number >= 0 && a->value[i].number == floor(a->value[i].number)))
-				rc = book_fail(b, where, err, "expected whole numbers, found \"%.40s\"", a->value[i].text);
-		return rc;
+		return rc ? rc : check_seeds(b, a, where, err);
 	}
 	double n;
 	int rc = book_number(b, v, where, &n, err);

@@ -38,13 +38,15 @@ struct sweep {
 	size_t n_tasks, cap_tasks, n_runs, n_reused;
 	struct sweep_rows rows;
 	struct pace *pace;
-	struct store *store;       /* database or shard of this process; NULL: not open */
-	struct failed_runs known;  /* failures of earlier studies, from the database and the shard */
-	bool is_retry;             /* these runs are repeated */
-	struct failed_runs failed; /* failures of this block */
-	struct orr_error unstored; /* why failures of a block could not be stored: reported after the table */
-	struct board *board;       /* progress of this part; NULL: none */
-	double ended, ended_badly; /* number of runs of the part that ended, and of those that failed */
+	struct store *store;         /* database or shard of this process; NULL: not open */
+	struct failed_runs known;    /* failures of earlier studies, from the database and the shard */
+	bool is_retry;               /* these runs are repeated */
+	struct failed_runs failed;   /* failures of this block */
+	struct failed_runs outdated; /* known failures at points of this study with another hash than the run */
+	struct failed_runs lasting;  /* known failures of runs of this study */
+	struct orr_error unstored;   /* why failures of a block could not be stored: reported after the table */
+	struct board *board;         /* progress of this part; NULL: none */
+	double ended, ended_badly;   /* number of runs of the part that ended, and of those that failed */
 };
 
 /* ---- tasks ---- */
@@ -161,12 +163,38 @@ static int read_all_failures(struct sweep *w, struct orr_error *err)
 	return rc || !w->share.count ? rc : read_failures(w, w->output.db, err);
 }
 
+/* Notes known failures of the run at this point that have another hash: its plugin, inputs or scenario have changed since. */
+static void note_outdated(struct sweep *w, const struct task *t, const char *hash, const char *label)
+{
+	char where[160];
+	book_describe_point(w->book, t->run, where, sizeof where);
+	for (size_t i = 0; i < w->known.n; i++) {
+		const struct failed_run *f = &w->known.list[i];
+		if (!strcmp(f->label, label) && !strcmp(f->point, where + sizeof "$.runs." - 1) && strcmp(f->hash, hash) != 0)
+			failed_runs_put(&w->outdated, f);
+	}
+}
+
+/* Deletes outdated failures. Descriptions of points are cut, so one of another run of the study may be among them. */
+static int delete_outdated(struct sweep *w, struct orr_error *err)
+{
+	int rc = ORR_OK;
+	for (size_t i = 0; i < w->outdated.n && w->store && !rc; i++) {
+		const struct failed_run *f = &w->outdated.list[i];
+		if (!failed_runs_find(&w->lasting, f->hash, f->label))
+			rc = store_delete_failure(w->store, f, err);
+	}
+	return rc;
+}
+
 /* Keeps the row of a failed run; is_tried: the failure is stored later, unless an earlier study stored it. */
 static void take_failure(struct sweep *w, const struct task *t, const char *hash, const char *label, const char *error, bool is_tried)
 {
 	char where[160], *copy[3] = { mem_strdup(hash), mem_strdup(label), mem_strdup(error) };
 	const struct failed_run *old = failed_runs_find(&w->known, hash, label);
 	int64_t tries = old ? old->tries : 0;
+	if (old)
+		failed_runs_put(&w->lasting, old);
 	book_describe_point(w->book, t->run, where, sizeof where);
 	if (is_tried && (!old || is_repeating(w)))
 		failed_runs_put(&w->failed, &(struct failed_run){ copy[0], copy[1], where + sizeof "$.runs." - 1, copy[2], ++tries });
@@ -236,12 +264,14 @@ static int take_part(struct sweep *w, struct study *study, size_t k, const struc
 		sweep_add_row(&w->rows, w->book, t->run, (size_t)(t - w->task), result[i]);
 	for (size_t p = 0; p < study_policies(study, k); p++) {
 		const struct orr_error *e = study_error(study, k, p, &label);
+		const char *hash = study_key(study, k, p, &label);
+		note_outdated(w, t, hash, label);
 		if (e && e->code == CLEANUP_INTERRUPTED) {
 			*err = *e;
 			return e->code; /* a missing metric is not a failure of the run */
 		}
 		if (e)
-			take_failure(w, t, study_key(study, k, p, &label), label, e->text, !study_is_lost(study, k, p));
+			take_failure(w, t, hash, label, e->text, !study_is_lost(study, k, p));
 	}
 	if (!t->s)
 		return ORR_OK;
@@ -411,6 +441,8 @@ static int run_rounds(struct sweep *w, struct orr_error *err)
 	int rc = read_all_failures(w, err);
 	for (size_t round = 0; n && !rc; round++)
 		rc = run_round(w, round, &n, err);
+	if (!rc)
+		rc = delete_outdated(w, err);
 	struct orr_error on_close = { 0 };
 	int closed = store_close(w->store, rc ? &on_close : err);
 	w->store = NULL;
@@ -597,6 +629,8 @@ int study_sweep(const struct sweep_request *request, struct orr_error *err)
 	sweep_free_rows(&w.rows);
 	failed_runs_free(&w.known);
 	failed_runs_free(&w.failed);
+	failed_runs_free(&w.outdated);
+	failed_runs_free(&w.lasting);
 	pace_free(w.pace);
 	book_free(w.book);
 	return rc;

@@ -121,6 +121,23 @@ for wrong in 0/3 4/3 3 x/2 1/; do
 done
 like "$("$orrery" sweep s.json --shard 1/2 2>&1)" 'expected --db FILE together with --shard' '--shard without --db is refused'
 like "$("$orrery" sweep s.json --slurm 2 2>&1)" 'slurm: expected also --db FILE' '--slurm without --db is refused'
+table='it without --dry-run, --status, --shard and --slurm, which print no table'
+while IFS='|' read -r options expected; do
+  # shellcheck disable=SC2086 # words
+  is "$("$orrery" sweep s.json $options 2>&1; echo $?)" "orrery: ${options%% *}: this option has no effect: expected $expected
+2" "refused: $options"
+done <<EOT
+--merge --db w.db --shard 2/2|it without --shard, after all shards have run
+--retry|--db FILE too
+--fresh|--db FILE too
+--sbatch -t60 --db w.db|--slurm N too
+--out o --dry-run|$table
+--out o --status --db w.db|$table
+--out o --slurm 2 --db w.db --dry-run|$table
+--json --dry-run|$table
+--json --db w.db --shard 1/2|$table
+EOT
+is "$(ls w.db* o 2>/dev/null)" "" "nothing has run"
 head -c 3000 one.db >bad.db.shard-1-of-1
 like "$("$orrery" sweep s.json --db bad.db --merge -q 2>&1)" 'bad.db.shard-1-of-1' 'a damaged shard is named'
 [ -e bad.db.shard-1-of-1 ]; ok $? 'and kept'
