@@ -226,7 +226,7 @@ static size_t free_gradient(const struct nls *q, const struct nls_fit *f, size_t
 	return k;
 }
 
-/* Computes bread^-1 meat bread^-1; residuals are enlarged by 1/sqrt(1 - leverage) (MacKinnon and White, J. Econometrics 29, 1985, HC2). */
+/* Computes bread^-1 meat bread^-1; residuals are divided by 1 - leverage (MacKinnon and White, J. Econometrics 29, 1985, HC3). */
 static bool sandwich(const struct nls *q, const struct nls_fit *f, double c, struct sums *s)
 {
 	double g[LAW_PARAMS], r, total = 0;
@@ -246,8 +246,8 @@ static bool sandwich(const struct nls *q, const struct nls_fit *f, double c, str
 		for (size_t k = 0; k < p; k++)
 			for (size_t j = 0; j < p; j++)
 				leverage += q->weight[i] * g[k] * g[j] * gsl_matrix_get(s->bread, k, j);
-		double psi = q->weight[i] * r / (1 + r * r / (c * c));
-		add_outer(s->meat, g, psi * psi / fmax(0.05, 1 - leverage));
+		double psi = q->weight[i] * r / (1 + r * r / (c * c)) / fmax(0.05, 1 - leverage);
+		add_outer(s->meat, g, psi * psi);
 	}
 	gsl_blas_dgemm(CblasNoTrans, CblasNoTrans, 1 / (s->slope * s->slope), s->bread, s->meat, 0, s->half);
 	gsl_blas_dgemm(CblasNoTrans, CblasNoTrans, 1, s->half, s->bread, 0, s->meat);

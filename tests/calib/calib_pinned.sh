@@ -53,49 +53,49 @@ is "$?" 0 "the points have laws"
 cat >"$work/want" <<'LAWS'
 copy h2d-pinned
 line 34 points error 0.284 % (mean 0.321 %) held out 0.207 % (mean 0.235 %)
-time0_us               4.9973  4.9883 5.0064
-rate_GBps              501.03  499.34 502.73
+time0_us               4.9973  4.988 5.0067
+rate_GBps              501.03  499.26 502.8
 size                     1024 to 2.5e+08
 
 gemm fp32 nn
 roofline 136 points error 0.284 % (mean 0.366 %) held out 0.271 % (mean 0.256 %)
-time0_us               4.9981  4.9874 5.0089
-rate_GFLOPps            10010  9993.3 10027
-rate_GBps              499.73  497.09 502.37
-exponent               1.9908  1.9668 2.0151
+time0_us               4.9981  4.9872 5.0091
+rate_GFLOPps            10010  9993.1 10027
+rate_GBps              499.73  497.02 502.45
+exponent               1.9908  1.9663 2.0156
 FLOPs                   59840 to 4.2091e+11
 bytes                   11952 to 6.5012e+08
 
 update adam fp32
 roofline 34 points error 0.302 % (mean 0.32 %) held out 0.349 % (mean 0.359 %)
-time0_us               4.9947  4.9771 5.0124
+time0_us               4.9947  4.9761 5.0134
 rate_GFLOPps         left out
-rate_GBps               499.4  498.33 500.47
+rate_GBps               499.4  498.3 500.5
 exponent                    1  fixed
 bytes                 2.8e+05 to 1.6e+09
 
 memory triad fp32
 roofline 34 points error 0.264 % (mean 0.322 %) held out 0.27 % (mean 0.321 %)
-time0_us               4.9978  4.9835 5.0122
+time0_us               4.9978  4.9828 5.0128
 rate_GFLOPps         left out
-rate_GBps              499.82  498.84 500.8
+rate_GBps              499.82  498.82 500.83
 exponent                    1  fixed
 bytes                   49152 to 3.6e+09
 
 conv forward fp32 3x3 s1
 roofline 34 points error 0.396 % (mean 0.425 %) held out 0.155 % (mean 0.216 %)
-time0_us               5.0083  4.9605 5.0565
-rate_GFLOPps           9992.9  9963.2 10023
-rate_GBps              488.55  477.48 499.88
-exponent               2.0715  1.9657 2.183
+time0_us               5.0083  4.9526 5.0645
+rate_GFLOPps           9992.9  9962.2 10024
+rate_GBps              488.55  464.32 514.05
+exponent               2.0715  1.9439 2.2074
 FLOPs              1.5241e+07 to 3.6254e+11
 bytes               3.817e+05 to 8.6063e+08
 
 update adam fp32 cold
 roofline 8 points error 0.439 % (mean 0.49 %) held out 0.667 % (mean 0.639 %)
-time0_us               5.0147  4.9692 5.0606
+time0_us               5.0147  4.9614 5.0686
 rate_GFLOPps         left out
-rate_GBps              500.76  493.54 508.09
+rate_GBps              500.76  492.02 509.65
 exponent                    1  fixed
 bytes              3.4952e+05 to 7.8009e+06
 
@@ -106,36 +106,36 @@ rate_GBps            left out
 
 gemm fp32 nn cold
 roofline 10 points error 0.0397 % (mean 0.267 %) held out 0.37 % (mean 0.445 %)
-time0_us               4.9869  4.9752 4.9987
-rate_GFLOPps            10048  9985.8 10111
-rate_GBps              512.29  502.95 521.81
-exponent               1.8649  1.7745 1.9599
+time0_us               4.9869  4.9693 5.0046
+rate_GFLOPps            10048  9910.3 10188
+rate_GBps              512.29  496.02 529.11
+exponent               1.8649  1.7074 2.0369
 FLOPs              4.3424e+06 to 3.0199e+08
 bytes              2.3251e+05 to 6.3419e+06
 
 memory triad fp32 cold
 roofline 9 points error 0.235 % (mean 0.32 %) held out 0.434 % (mean 0.438 %)
-time0_us               5.0034  4.974 5.033
+time0_us               5.0034  4.9698 5.0372
 rate_GFLOPps         left out
-rate_GBps              503.31  497.81 508.86
+rate_GBps              503.31  496.38 510.33
 exponent                    1  fixed
 bytes                   61440 to 6.4881e+06
 
 gemm fp32 nn burst
 roofline 10 points error 0.335 % (mean 0.391 %) held out 0.741 % (mean 1.5 %)
-time0_us               4.3176  2.9252 6.3729
-rate_GFLOPps           9973.7  9908.2 10040
-rate_GBps              481.19  449.4 515.23
-exponent                2.023  1.7873 2.2897
+time0_us               4.3176  1.6476 11.315
+rate_GFLOPps           9973.7  9884.6 10064
+rate_GBps              481.19  386.96 598.37
+exponent                2.023  1.3987 2.9258
 FLOPs              2.6844e+08 to 4.2091e+11
 bytes              1.0001e+07 to 6.5012e+08
 
 gemm fp32
 roofline 136 points error 0.284 % (mean 0.366 %) held out 0.271 % (mean 0.256 %)
-time0_us               4.9981  4.9874 5.0089
-rate_GFLOPps            10010  9993.3 10027
-rate_GBps              499.73  497.09 502.37
-exponent               1.9908  1.9668 2.0151
+time0_us               4.9981  4.9872 5.0091
+rate_GFLOPps            10010  9993.1 10027
+rate_GBps              499.73  497.02 502.45
+exponent               1.9908  1.9663 2.0156
 FLOPs                   59840 to 4.2091e+11
 bytes                   11952 to 6.5012e+08
 

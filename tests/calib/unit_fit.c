@@ -15,7 +15,7 @@
 #include <gsl/gsl_randist.h>
 #include <stdlib.h>
 
-enum { POINTS = 80 };
+enum { POINTS = 80, FEW = 10 };
 
 static const struct law truth_roofline = { .form = FORM_ROOFLINE, .n_params = 4, .param = { 8e-6, 12e12, 6e11, 2.5 } };
 static const struct law truth_line = { .form = FORM_LINE, .n_params = 2, .param = { 3e-6, 12e9 } };
@@ -28,23 +28,23 @@ static uint32_t seeds(void)
 	return is_slow && *is_slow == '1' ? 30 : 200;
 }
 
-/* Makes sizes and shapes that determine every term. noise: standard deviation of log time; outliers: number of points with twice the
+/* Makes n sizes and shapes that determine every term. noise: standard deviation of log time; outliers: number of points with twice the
  * time. */
-static void make(const struct law *truth, uint64_t seed, double noise, double outliers, struct point *x, const struct point **list)
+static void make(const struct law *truth, int n, uint64_t seed, double noise, double outliers, struct point *x, const struct point **list)
 {
 	gsl_rng *r = gsl_rng_alloc(gsl_rng_mt19937);
 	gsl_rng_set(r, seed);
-	for (int i = 0; i < POINTS; i++) {
+	for (int i = 0; i < n; i++) {
 		x[i] = (struct point){ .low_s = NAN, .high_s = NAN, .cv = NAN };
 		snprintf(x[i].family, sizeof x[i].family, "%s", truth->form == FORM_ROOFLINE ? "gemm" : "collective");
 		if (truth->form == FORM_CACHED) {
-			x[i].bytes = 16384 * pow(2, 15 * (i + gsl_rng_uniform(r)) / POINTS);
+			x[i].bytes = 16384 * pow(2, 15 * (i + gsl_rng_uniform(r)) / n);
 		} else if (truth->form == FORM_ROOFLINE) {
 			x[i].flops = 1e6 * pow(1e6, gsl_rng_uniform(r));
 			x[i].bytes = x[i].flops / pow(1000, gsl_rng_uniform(r));
 			x[i].d[0] = i;
 		} else {
-			x[i].size = 256 * pow(2, 22 * (i + gsl_rng_uniform(r)) / POINTS);
+			x[i].size = 256 * pow(2, 22 * (i + gsl_rng_uniform(r)) / n);
 		}
 		double t = law_time(truth, x[i].flops, x[i].bytes, x[i].size, NULL), e = gsl_ran_gaussian(r, noise);
 		x[i].time_s = t * exp(e) * (gsl_rng_uniform(r) < outliers ? 2 : 1);
@@ -55,16 +55,16 @@ static void make(const struct law *truth, uint64_t seed, double noise, double ou
 
 /* ---- coverage ---- */
 
-static void check_coverage(const struct law *truth, const char *name, double noise, double outliers)
+static void check_coverage(const struct law *truth, int n, const char *name, double noise, double outliers)
 {
 	static struct point x[POINTS];
 	const struct point *list[POINTS];
 	uint32_t inside = 0, asked = 0, left_out = 0, by_param[LAW_PARAMS] = { 0 };
-	double t = gsl_cdf_tdist_Pinv(0.975, POINTS - truth->n_params);
+	double t = gsl_cdf_tdist_Pinv(0.975, n - (int)truth->n_params);
 	for (uint32_t seed = 1; seed <= seeds(); seed++) {
 		struct law l;
-		make(truth, seed, noise, outliers, x, list);
-		if (fit_law(truth->form, list, POINTS, &l, NULL))
+		make(truth, n, seed, noise, outliers, x, list);
+		if (fit_law(truth->form, list, (uint32_t)n, &l, NULL))
 			continue;
 		for (uint32_t k = 0; k < truth->n_params; k++) {
 			double sd = sqrt(l.covariance[k][k]), off = fabs(log(l.param[k] / truth->param[k]));
@@ -93,7 +93,7 @@ static void check_exact(const struct law *truth, const char *name)
 	const struct point *list[POINTS];
 	struct law l;
 	double worst = 0;
-	make(truth, 7, 0, 0, x, list);
+	make(truth, POINTS, 7, 0, 0, x, list);
 	int rc = fit_law(truth->form, list, POINTS, &l, NULL);
 	for (uint32_t k = 0; !rc && k < truth->n_params; k++)
 		worst = fmax(worst, fabs(l.param[k] / truth->param[k] - 1));
@@ -108,7 +108,7 @@ static void check_outliers(void)
 	static struct point x[POINTS];
 	const struct point *list[POINTS];
 	struct law l;
-	make(&truth_roofline, 11, 0.02, 0, x, list);
+	make(&truth_roofline, POINTS, 11, 0.02, 0, x, list);
 	for (int i = 0; i < POINTS; i += 10)
 		x[i].time_s *= 3;
 	int rc = fit_law(FORM_ROOFLINE, list, POINTS, &l, NULL);
@@ -128,7 +128,7 @@ static void check_intervals(void)
 	static struct point x[POINTS];
 	const struct point *list[POINTS];
 	struct law l;
-	make(&truth_roofline, 17, 0.02, 0, x, list);
+	make(&truth_roofline, POINTS, 17, 0.02, 0, x, list);
 	for (int i = 0; i < POINTS; i++) {
 		bool is_known = i % 8 != 0;
 		x[i].low_s = is_known ? x[i].time_s / 2.5 : NAN;
@@ -148,7 +148,7 @@ static void check_order(void)
 	static struct point x[POINTS];
 	const struct point *list[POINTS], *back[POINTS];
 	struct law a, b;
-	make(&truth_roofline, 13, 0.08, 0.05, x, list);
+	make(&truth_roofline, POINTS, 13, 0.08, 0.05, x, list);
 	for (int i = 0; i < POINTS; i++)
 		back[i] = list[POINTS - 1 - i];
 	int rc = fit_law(FORM_ROOFLINE, list, POINTS, &a, NULL) + fit_law(FORM_ROOFLINE, back, POINTS, &b, NULL);
@@ -166,7 +166,7 @@ static void check_left_out(void)
 	static struct point x[POINTS];
 	const struct point *list[POINTS];
 	struct law l;
-	make(&truth_roofline, 17, 0.02, 0, x, list);
+	make(&truth_roofline, POINTS, 17, 0.02, 0, x, list);
 	for (int i = 0; i < POINTS; i++) {
 		x[i].bytes = x[i].flops / (1e4 * (1 + i % 7));
 		x[i].time_s = (8e-6 + x[i].flops / 12e12) * exp(0.02 * sin(i));
@@ -211,7 +211,7 @@ static void check_profile(void)
 	const struct point *list[POINTS];
 	struct points p = { 0 };
 	struct orr_error err = { 0 };
-	make(&truth_roofline, 19, 0.03, 0, x, list);
+	make(&truth_roofline, POINTS, 19, 0.03, 0, x, list);
 	for (int i = 0; i < POINTS; i++) {
 		snprintf(x[i].variant, sizeof x[i].variant, i % 2 ? "tn" : "nn");
 		snprintf(x[i].precision, sizeof x[i].precision, "fp32");
@@ -264,10 +264,13 @@ int main(void)
 	check_order();
 	check_left_out();
 	check_profile();
-	check_coverage(&truth_roofline, "roofline, 5 % noise", 0.05, 0);
-	check_coverage(&truth_roofline, "roofline, 5 % noise and outliers", 0.05, 0.03);
-	check_coverage(&truth_line, "line, 3 % noise", 0.03, 0);
-	check_coverage(&truth_cached, "cached, 3 % noise", 0.03, 0);
-	check_coverage(&truth_envelope, "envelope, 2 % noise", 0.02, 0);
+	check_coverage(&truth_roofline, POINTS, "roofline, 5 % noise", 0.05, 0);
+	check_coverage(&truth_roofline, POINTS, "roofline, 5 % noise and outliers", 0.05, 0.03);
+	check_coverage(&truth_line, POINTS, "line, 3 % noise", 0.03, 0);
+	check_coverage(&truth_cached, POINTS, "cached, 3 % noise", 0.03, 0);
+	check_coverage(&truth_envelope, POINTS, "envelope, 2 % noise", 0.02, 0);
+	check_coverage(&truth_roofline, FEW, "roofline, 2 % noise, few points", 0.02, 0);
+	check_coverage(&truth_line, FEW, "line, 3 % noise, few points", 0.03, 0);
+	check_coverage(&truth_cached, FEW, "cached, 3 % noise, few points", 0.03, 0);
 	return done();
 }

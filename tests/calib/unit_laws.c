@@ -119,10 +119,10 @@ static void check_sandwich(void)
 	slope = fmax(0.05, slope / sum);
 	for (size_t i = 0; i < 5; i++) {
 		double psi = weight[i] * r[i] / (1 + r[i] * r[i] / (c * c));
-		meat += psi * psi / (1 - weight[i] / sum);
+		meat += psi * psi / pow(1 - weight[i] / sum, 2);
 	}
 	ok(nls_covariance(&q, &f, c), "one parameter has a variance");
-	near_to(f.covariance[0][0] / (meat / (sum * sum * slope * slope)), 1, 1e-9, "the sandwich of one parameter, with HC2 residuals");
+	near_to(f.covariance[0][0] / (meat / (sum * sum * slope * slope)), 1, 1e-9, "the sandwich of one parameter, with HC3 residuals");
 	q.n = 1;
 	ok(!nls_covariance(&q, &f, c), "one point does not determine the variance of one parameter");
 }
