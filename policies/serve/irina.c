@@ -64,7 +64,9 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	s->may[MERGE_QUEUED] = orr_arg_bool(args, "merge_queued");
 	s->has_guard = strcmp(orr_arg_text(args, "slo_guard"), "off") != 0;
 	s->gpus.keeps_heaps = !strcmp(orr_arg_text(args, "slo_guard"), "all");
-	if (irina_all_loaded(&s->gpus, w)) /* otherwise a GPU may wait for the model of the first task although other tasks could run */
+	/* A GPU that lacks the model of its first task waits, although other tasks could run. With several GPUs a task may wait for a
+	 * faster one, or for the exit point of the run that it is merged with, while another GPU is idle. */
+	if (s->gpus.n == 1 && irina_all_loaded(&s->gpus, w))
 		orr_serve_claim(w, ORR_WORK_CONSERVING);
 	if (s->gpus.keeps_heaps)
 		orr_serve_claim(w, ORR_SLO_GUARDED);

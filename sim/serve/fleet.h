@@ -108,6 +108,8 @@ void replicas_place_thrown(struct orr_serve *w);
 
 /* ---- roles.c ---- */
 void roles_begin(struct orr_serve *w);
+/* Returns the number of pending decisions on roles, 0 or 1, that cannot help a request. */
+uint64_t roles_background(const struct orr_serve *w);
 
 /* ---- scale.c ---- */
 void scale_begin(struct orr_serve *w);

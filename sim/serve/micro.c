@@ -317,10 +317,15 @@ static void start_stage(struct orr_serve *w, struct lane *l, uint32_t stage, dou
 	struct stage *x = &s->stage[stage];
 	if (l->group && !stage)
 		lane_count_messages(w, l, &m->load);
+	double d = served_stage_s(l->on, &m->load, stage);
+	if (!stage) {
+		d += l->copy_s + kv_load_wait_s(l, start_s, d);
+		l->copy_s = 0;
+	}
 	m->start_s = start_s;
 	explain_micro_starts(w, m->member, m->n);
 	x->running = stage;
-	x->end_s = start_s + served_stage_s(l->on, &m->load, stage);
+	x->end_s = start_s + d;
 	x->order = s->starts++;
 	x->event = eng_at(w->host.engine, serve_ns(x->end_s), PRIO_RUN_END, on_stage_end, w, l->replica, 0);
 }

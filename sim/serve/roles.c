@@ -7,6 +7,7 @@
 #include "serve/fleet.h"
 #include "serve/lane.h"
 #include "serve/metrics.h"
+#include "serve/route.h"
 
 #include <string.h>
 
@@ -52,6 +53,23 @@ static void change(struct orr_serve *w, uint32_t replica, enum orr_replica_role 
 	w->blocks_freed = true; /* requests that wait for a decode replica look again */
 }
 
+/* Returns whether requests wait for a prefill replica, and only a change of roles can provide one. */
+static bool lacks_prefill(const struct orr_serve *w)
+{
+	bool has_prefill = false, has_decode = false;
+	for (uint32_t i = 0; w->fleet->n_held && i < w->n_replicas; i++) {
+		bool is_up = w->replica[i].state == REPLICA_UP;
+		has_prefill |= is_up && w->replica[i].role == ORR_ROLE_PREFILL;
+		has_decode |= is_up && w->replica[i].role == ORR_ROLE_DECODE;
+	}
+	return has_decode && !has_prefill;
+}
+
+uint64_t roles_background(const struct orr_serve *w)
+{
+	return w->fleet->role_pending && !lacks_prefill(w);
+}
+
 /* Decides once per interval, for at most one replica. */
 static void decide(struct orr_serve *w)
 {
@@ -59,6 +77,11 @@ static void decide(struct orr_serve *w)
 	struct side p = look(w, ORR_ROLE_PREFILL), d = look(w, ORR_ROLE_DECODE);
 	double held = d.n ? (double)moves_pending(w) / d.n : 0, decode = d.waiting + held;
 	bool is_full = d.n && d.kv >= o->role_kv;
+	if (lacks_prefill(w)) {
+		change(w, d.lightest, ORR_ROLE_PREFILL);
+		requests_release_held(w);
+		return;
+	}
 	if (p.n && d.n > 1 && !is_full && p.waiting >= o->role_waiting && p.waiting > 2 * decode)
 		change(w, d.lightest, ORR_ROLE_PREFILL);
 	else if (d.n && p.n > 1 && (is_full || (decode >= o->role_waiting && decode > 2 * p.waiting)))

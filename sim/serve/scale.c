@@ -402,7 +402,7 @@ uint64_t serve_background(const struct orr_serve *w)
 {
 	const struct fleet *f = w->fleet;
 	uint64_t n = f->nodes_down ? 0 : f->failure_pending + f->rows_ahead;
-	return n + (f->tick_pending && f->same_ticks > f->longest_window) + f->role_pending;
+	return n + (f->tick_pending && f->same_ticks > f->longest_window) + roles_background(w);
 }
 
 static void read_options(struct orr_serve *w)

@@ -76,6 +76,10 @@ for cluster in $fast $fast,$slow $slow,$fast; do
     is "$(awk -F, '$2 == "requests_completed" { print $3 }' types/summary.csv)" 9 "$policy: the latencies are those of each GPU ($cluster)"
   done
 done
+printf 'arrival_s\n0\n0.001\n' >pair.csv
+"$orrery" serve pair.csv --cluster 1x1:flat:flops=0.2e12,$fast --model vit:width=384,image=192 --policy irina \
+  --set policy.irina.preempt=false --set policy.irina.batch=false --set policy.irina.stack=false -q --no-figures --out types --check 2>err
+is "$?$(cat err) $(awk -F, '$2 == "requests_completed" { print $3 }' types/summary.csv)" "0 2" "irina: a task waits for the fast GPU, the slow one is idle"
 
 # ---- a network as an object, and several in a list ----
 cat >s.json <<'E'

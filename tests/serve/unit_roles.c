@@ -222,6 +222,21 @@ static void test_roles(void)
 	result_free(r);
 }
 
+/* The prefill replica fails at 0.5 s. At the decision at 1.5 s the request of 1 s waits, so a decode replica becomes a prefill replica. It
+ * takes 20 ms for the prompt of 10 tokens. The two decodes of 10 ms run on another replica, or on the same if there is none. */
+static void test_empty_role(void)
+{
+	for (uint32_t decode = 1; decode <= 2; decode++) {
+		struct orr_error err;
+		struct run_result *r =
+			serve("0,10,3\n1,10,3\n", &(struct pools){ 1, decode, 100, 100 }, "kv_Bps=1e18 roles=adaptive role_interval=0.5",
+				(struct llm_run){ .failures = "time_s,node,event\n0.5,0,fail\n" }, &err);
+		near_to(r ? r->requests[1].completed_s : NAN, 1.54, 1e-9, "a decode replica takes the place of the last prefill replica");
+		ok(r && r->requests[1].replica == decode && llm_metric(r, "role_changes") == 1, "with %u decode replicas", decode);
+		result_free(r);
+	}
+}
+
 int main(void)
 {
 	test_admission();
@@ -230,5 +245,6 @@ int main(void)
 	test_roles();
 	test_residents_stay();
 	test_small_replicas();
+	test_empty_role();
 	return done();
 }

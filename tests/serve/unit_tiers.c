@@ -12,7 +12,7 @@
 #include "tests/serve/llm_run.h"
 #include "tests/tap.h"
 
-extern const struct orr_policy orr_policy_serve_vllm, orr_policy_serve_sarathi, orr_policy_serve_orca;
+extern const struct orr_policy orr_policy_serve_vllm, orr_policy_serve_sarathi, orr_policy_serve_orca, orr_policy_serve_distserve;
 
 static const char model[] = "{\"name\":\"m\",\"source\":\"made up\",\"kind\":\"llm\",\"weight_bytes\":1,\"kv_bytes_per_token\":1000,"
 			    "\"closed\":{\"constant_ms\":10,\"token_ms\":1,\"context_ms\":0,\"pair_ms\":0}}";
@@ -56,6 +56,8 @@ static void test_dram(void)
 {
 	takes(58, abc, "", plain, "without tiers one block is left: 48 tokens are computed");
 	takes(28, abc, "kv_dram=1e9 kv_dram_Bps=16e6", plain, "two blocks are loaded in 2 ms, 16 tokens are computed");
+	takes(28, abc, "kv_dram=1e9 kv_dram_Bps=16e6", (struct llm_run){ .policy = &orr_policy_serve_distserve },
+		"the same for work that starts by stage");
 	takes(58, abc, "kv_dram=1e9 kv_dram_Bps=16e6 kv_load=never", plain, "kv_load=never computes");
 	takes(58, abc, "kv_dram=1e9 kv_dram_Bps=160e3", plain, "kv_load=cost computes what would take 200 ms to load");
 	takes(226, abc, "kv_dram=1e9 kv_dram_Bps=160e3 kv_load=always", plain, "kv_load=always loads it");
