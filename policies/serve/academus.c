@@ -16,6 +16,7 @@
 #include <orrery/serve.h>
 
 #include "kinds.h"
+#include "queues.h"
 
 #include <math.h>
 #include <string.h>
@@ -187,11 +188,21 @@ static void start(struct academus *a, struct orr_serve *w, struct group *g)
 		orr_serve_observe(w, "students", copies);
 }
 
+/* Returns whether every replica of the group has the model of the oldest request; loads it. */
+static bool is_loaded(const struct academus *a, struct orr_serve *w, const struct group *g)
+{
+	uint32_t model = orr_req_model(w, g->queue[oldest(a, w, g)].first);
+	bool is = true;
+	for (uint32_t i = 0; i < a->gpus; i++)
+		is &= model_is_ready(w, first_replica(a, g) + i, model);
+	return is;
+}
+
 static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 {
 	struct academus *a = self;
 	struct group *g = group_of(a, replica);
-	if (is_idle(a, w, g) && waiting(a, g))
+	if (is_idle(a, w, g) && waiting(a, g) && is_loaded(a, w, g))
 		start(a, w, g);
 }
 

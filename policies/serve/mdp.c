@@ -14,6 +14,7 @@
 
 #include "kinds.h"
 #include "mdp_plan.h"
+#include "queues.h"
 
 #include <math.h>
 #include <string.h>
@@ -134,15 +135,21 @@ static bool start_on(struct orr_serve *w, const struct device *d, orr_req r)
 	return b.samples && orr_run_fits(w, d->replica, &b, 0) && orr_run_start(w, d->replica, &b);
 }
 
-/* Returns the device that would complete a request first; NULL: none is up. */
-static struct device *earliest(struct mdp *m, double now)
+/* Returns whether the device is up and has its model; loads the model. */
+static bool is_ready(struct orr_serve *w, const struct device *d)
+{
+	return d->is_up && model_is_ready(w, d->replica, d->model);
+}
+
+/* Returns the device that would complete a request first; NULL: none is ready. */
+static struct device *earliest(struct mdp *m, struct orr_serve *w)
 {
 	struct device *best = NULL;
-	double best_s = INFINITY;
+	double best_s = INFINITY, now = orr_serve_now(w);
 	for (uint32_t k = 0; k < m->n; k++) {
 		struct device *d = &m->device[k];
 		double end_s = fmax(d->free_s, now + d->input_s) + d->run_s;
-		if (d->is_up && end_s < best_s) {
+		if (is_ready(w, d) && end_s < best_s) {
 			best = d;
 			best_s = end_s;
 		}
@@ -152,21 +159,23 @@ static struct device *earliest(struct mdp *m, double now)
 	return best;
 }
 
-/* Starts a request on the devices that are up. It waits if none is up. */
+/* Starts a request on the devices that are ready. It waits if none is. */
 static void begin(struct mdp *m, struct orr_serve *w, orr_req r)
 {
-	struct device *only = m->is_single ? earliest(m, orr_serve_now(w)) : NULL;
+	struct device *only = m->is_single ? earliest(m, w) : NULL;
 	uint64_t set = 0;
-	uint32_t up = 0;
+	uint32_t ready = 0;
 	for (uint32_t k = 0; k < m->n; k++) {
-		up += m->device[k].is_up;
-		if (m->device[k].is_up && (!m->is_single || only == &m->device[k]) && start_on(w, &m->device[k], r))
+		if (!is_ready(w, &m->device[k]))
+			continue;
+		ready++;
+		if ((!m->is_single || only == &m->device[k]) && start_on(w, &m->device[k], r))
 			set |= UINT64_C(1) << k;
 	}
 	orr_req_set_mark(w, r, set ? set : HELD);
 	if (set)
 		orr_fifo_push(w, &m->open, r);
-	else if (!up)
+	else if (!ready)
 		orr_fifo_push(w, &m->held, r);
 	else
 		orr_refuse_because(w, r, ORR_REQ_REFUSED, "no batch of it fits on a device that is up");
@@ -188,9 +197,17 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 	return ORR_NO_REPLICA;
 }
 
+static void begin_held(struct mdp *m, struct orr_serve *w)
+{
+	for (size_t n = m->held.n; n; n--)
+		begin(m, w, orr_fifo_pop(w, &m->held));
+}
+
+/* Queued runs start without an action of the policy. A model may have been loaded. */
 static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 {
-	(void)self, (void)w, (void)replica; /* queued runs start without an action of the policy */
+	(void)replica;
+	begin_held(self, w);
 }
 
 /* A request does not wait for a device that is lost. */
@@ -218,8 +235,8 @@ static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_r
 		m->device[k].free_s = 0;
 		if (event == ORR_REPLICA_DOWN)
 			forget_device(m, w, k);
-		for (size_t n = event == ORR_REPLICA_UP ? m->held.n : 0; n; n--)
-			begin(m, w, orr_fifo_pop(w, &m->held));
+		if (event == ORR_REPLICA_UP)
+			begin_held(m, w);
 	}
 }
 

@@ -139,4 +139,10 @@ leave_waiting|1 orrery: policy serve-parts: request 0 at 0\.000000000 s: orr_lea
 leave_oddly|1 orrery: policy serve-parts: request 0 at 0\.000000000 s: orr_leave_runs\(\) with how = 7: expected ORR_LATE_DETACH or ORR_LATE_CANCEL
 read_unknown|1 orrery: policy serve-parts: at 0\.000000000 s: orr_req_answer\(\) of a request that has ended or never existed
 EOT
+# ---- models that are loaded on demand: the first request waits 100 ms ----
+echo '{"name": "loaded", "source": "by hand", "kind": "table", "batch": [1, 2], "latency_ms": [10, 12], "load_ms": 100}' >loaded.json
+for policy in mdp academus; do
+  "$orrery" serve periodic:rate=1,n=2 --model loaded.json --cluster 2x1 --policy $policy --set serve.preloaded=false --check --no-figures -q --out loaded
+  is "$? $(awk -F, 'NR > 1 { printf "%.3f ", $4 - $2 }' loaded/$policy.requests.csv)" "0 0.110 0.010 " "$policy loads the model"
+done
 tap_done
