@@ -120,13 +120,23 @@ struct moe_parts served_moe_parts(const struct served_moe *x, const struct serve
 	return out;
 }
 
+/* Returns the bandwidth of the device's link; 0: it has none. */
+static double device_Bps(const struct device *d)
+{
+	return d->link_Bps > 0 ? d->link_Bps : d->pcie_Bps;
+}
+
 /* A hop between stages sends the hidden states. */
 double served_moe_iteration(const struct served_moe *x, const struct served_place *p, const struct llm_load *w)
 {
 	struct moe_parts t = served_moe_parts(x, p, w);
 	double busy = t.attention + t.experts + t.dense, tokens = w->decodes + w->prompt_tokens + w->checked;
 	double body = x->has_two_batches ? fmax(busy, t.exchange) : busy + t.exchange;
-	double hop = p->pp > 1 ? p->pp_latency_s + tokens * x->hidden * 2 / p->tp / p->pp_Bps : 0;
+	double hop = 0;
+	if (p->pp > 1 && p->pp_Bps > 0)
+		hop = p->pp_latency_s + tokens * x->hidden * 2 / p->tp / p->pp_Bps;
+	else if (p->pp > 1)
+		hop = p->device->link_latency_s + tokens * x->hidden * 2 / p->tp / device_Bps(p->device);
 	return t.host + body + t.head + (p->pp - 1) * hop;
 }
 
@@ -161,6 +171,9 @@ int served_moe_check(const struct served *m, const struct served_place *p, struc
 			x->experts, p->tp);
 	if (fmod(x->layers, p->pp) > 0)
 		return orr_fail(err, ORR_EINPUT, "model %.80s: %g layers: expected a multiple of the %u stages", m->name, x->layers, p->pp);
+	if (p->pp > 1 && !(p->pp_Bps > 0) && !(device_Bps(d) > 0))
+		return orr_fail(
+			err, ORR_EINPUT, "model %.80s: device %.80s has no link: expected pipeline parallelism of 1", m->name, d->name);
 	return ORR_OK;
 }
 

@@ -396,7 +396,7 @@ static const struct world_flag flags[] = {
 	{ "weights", "F", WORLD_FLAG_KEY, "weights", NULL, "format of the weights of linear layers: auto (that of --precision), fp8, int8\nor int4, computed with in --precision" },
 	{ "kv-precision", "P", WORLD_FLAG_KEY, "kv_precision", NULL, "precision of the KV cache: auto (fp16; fp32 with fp32 or tf32), fp32, fp16, bf16,\nfp8, int8 or int4" },
 	{ "compress", "X", WORLD_FLAG_KEY, "compress", NULL, "divide arrival times by X: 2 doubles the load" },
-	{ "slo", "T", WORLD_FLAG_KEY, "serve.slo", NULL, "deadline of a request, from its arrival, if neither trace nor model has one" },
+	{ "slo", "T", WORLD_FLAG_KEY, "serve.slo", NULL, "deadline of a request, from its arrival, unless the trace states one;\noverrides that of the model" },
 	{ "slo-ttft", "T", WORLD_FLAG_KEY, "serve.slo_ttft", NULL, "limit of the time to the first token, for goodput" },
 	{ "slo-tpot", "T", WORLD_FLAG_KEY, "serve.slo_tpot", NULL, "limit of the time per output token, for goodput" },
 	{ "find-rate", "SLO", WORLD_FLAG_VERB, NULL, NULL,

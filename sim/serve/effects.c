@@ -18,6 +18,15 @@ unsigned serve_used(const struct scenario *s, size_t i)
 #define STATE ((const struct serve_state *)s->state)
 #define UNUSED ((void)s, (void)i, (void)r)
 
+CONDITION(has_table)
+{
+	UNUSED;
+	for (uint32_t m = 0; m < STATE->n_models; m++)
+		if (STATE->model[m]->kind == SERVED_TABLE)
+			return true;
+	return false;
+}
+
 CONDITION(has_llm)
 {
 	UNUSED;
@@ -57,6 +66,11 @@ CONDITION(has_host)
 	UNUSED;
 	struct served_host h = serve_engine_host(s->options);
 	return h.fixed_s > 0 || h.request_s > 0 || h.gpu_share > 0;
+}
+
+CONDITION(uses_steps)
+{
+	return has_host(s, i, r) || serve_used(s, i) & SERVE_USED_STEPS;
 }
 
 CONDITION(device_changes)
@@ -186,6 +200,12 @@ CONDITION(spares_types)
 	return inputs_spares_types(s);
 }
 
+CONDITION(has_arrival_times)
+{
+	UNUSED;
+	return orr_arg_int(s->options, "clients") == 0;
+}
+
 CONDITION(thinks)
 {
 	UNUSED;
@@ -285,7 +305,7 @@ const struct world_effect serve_effects[] = {
 	{ .key = "serve.quantised_head", .why = "no weights are quantised", .holds = has_quantised },
 	HOST("serve.host"), HOST("serve.host_per_request"), HOST("serve.host_gpu_share"), HOST("serve.host_steps"),
 	HOST("serve.host_overlap"), HOST("serve.cuda_graphs"), HOST("serve.kernel_launch"),
-	{ .key = "serve.host_steps", .why = "the host takes no time", .holds = has_host },
+	{ .key = "serve.host_steps", .why = "no request waited for the end of a call of the scheduler", .holds = uses_steps },
 	{ .key = "serve.host_overlap", .why = "the host takes no time", .holds = has_host },
 	{ .key = "serve.kernel_launch", .why = "serve.cuda_graphs is all", .needs = "serve.cuda_graphs=decode|off" },
 	{ .key = "kv_precision", .why = "the bytes of KV caches are given by the models' files", .holds = has_layers },
@@ -331,6 +351,8 @@ const struct world_effect serve_effects[] = {
 	{ .key = "record", .why = "a sample of up to 10000 rows contains every request", .holds = samples_rows },
 	{ .key = "warm_up", .why = "the warm-up removed no request", .metric = "warmup_removed" },
 	{ .key = "until", .why = "the last request ended before that time", .holds = ends_early },
+	{ .key = "serve.preloaded", .why = "weights of language models are always in memory", .holds = has_table },
+	{ .key = "compress", .why = "serve.clients sends the rows of the trace regardless of their times", .holds = has_arrival_times },
 	{ .key = "seed", .why = "nothing of this run is drawn at random", .holds = is_drawn },
 	{ 0 }
 };

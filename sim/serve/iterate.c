@@ -386,13 +386,19 @@ static void cut(struct orr_serve *w, struct lane *l)
 	end_from_now(w, l);
 }
 
+/* Returns the number of iterations per call of the scheduler; like the host's other values, for models by layers only. */
+static uint64_t steps_of(const struct orr_serve *w, const struct lane *l)
+{
+	return served_has_precision(l->model) ? w->set->steps : 1;
+}
+
 /*
  * Returns the number of iterations after the one in flight that an arrival has to wait for: the remaining steps of this call of
  * the scheduler.
  */
 static uint64_t steps_left(const struct orr_serve *w, const struct lane *l)
 {
-	uint64_t steps = w->set->steps, done = l->clock - l->first_clock;
+	uint64_t steps = steps_of(w, l), done = l->clock - l->first_clock;
 	bool is_first = done % steps == 0 && l->again_ns == eng_now(w->host.engine); /* take_back() can undo it */
 	return l->n_list || l->stages || is_first ? 0 : steps - 1 - done % steps;
 }
@@ -402,7 +408,8 @@ void lane_arrival(struct orr_serve *w, uint32_t replica)
 	struct lane *l = lane_on(w, replica);
 	if (!l || l->flags & ORR_ITER_THROUGH)
 		return;
-	uint64_t more = w->set->steps > 1 && l->is_flying ? steps_left(w, l) : 0;
+	uint64_t more = steps_of(w, l) > 1 && l->is_flying ? steps_left(w, l) : 0;
+	w->used |= more ? SERVE_USED_STEPS : 0;
 	if (!more)
 		cut(w, l);
 	else if (l->left > more)

@@ -195,6 +195,14 @@ static void assume_copies(const struct scenario *s, struct run_result *r)
 	assume(r, &b);
 }
 
+/* Adds that runs on one replica do not slow one another, if any two shared a replica. */
+static void assume_sharing(const struct scenario *s, struct run_result *r)
+{
+	if (remark_metric(s, r, "stacked_runs") > 0 && !strcmp(orr_arg_text(s->options, "interference"), "none"))
+		result_note(r, "assumption",
+			"runs that share a replica do not slow one another (serve.interference=occupancy, pairwise or curve slows them)");
+}
+
 /* Adds that shared prefixes of prompts are computed again, if the trace has any. */
 static void assume_prefixes(const struct scenario *s, struct run_result *r)
 {
@@ -276,6 +284,7 @@ void serve_note(const struct scenario *s, size_t i, struct run_result *r)
 	assume_stages(s, i, r);
 	assume_exchanges(t, r);
 	assume_copies(s, r);
+	assume_sharing(s, r);
 	assume_prefixes(s, r);
 	assume_tiers(s, r);
 	assume_drafts(s, r);

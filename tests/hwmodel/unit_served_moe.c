@@ -210,6 +210,17 @@ static void test_monotonic(void)
 	}
 	ok(!wrong, "the time grows with the load (%u differ)", wrong);
 	served_on_free(x);
+	/* Hops between stages cross the device's link unless the place states another. */
+	double s[2];
+	for (int k = 0; k < 2; k++) {
+		struct served_place stages = {
+			.device = d, .tp = 1, .pp = 61, .pp_Bps = k ? d->link_Bps : 0, .pp_latency_s = k ? d->link_latency_s : 0
+		};
+		x = served_on_new(m, &stages, &err);
+		s[k] = x ? served_iteration(x, &(struct llm_load){ .decodes = 4, .decode_context = 100 }) : NAN;
+		served_on_free(x);
+	}
+	ok(s[0] == s[1] && s[0] < 1, "61 stages over the device's link: %g s", s[0]);
 	served_free(m);
 	device_free(d);
 }

@@ -26,4 +26,9 @@ prefixes() { # TRACE ARGS..: is it said that shared prefixes are computed again?
 chat=chat:rate=2,n=20,prompt=100,output=5
 is "$(prefixes "$chat") $(prefixes "$chat" --set serve.prefix_cache=true) $(prefixes poisson:rate=2,n=20,prompt=100,output=5)" "1 0 0" \
   "shared prefixes that no replica keeps are an assumption"
+sharing() { # ARGS..: is it said that runs on one replica do not slow one another?
+  "$orrery" serve poisson:rate=2000,n=200 --model irina-alexnet --cluster 1x1 --policy tf-serving --set policy.tf-serving.threads="$1" --no-figures "${@:2}" 2>&1 |
+    grep -c 'runs that share a replica do not slow one another'
+}
+is "$(sharing 2) $(sharing 1) $(sharing 2 --set serve.interference=occupancy)" "1 0 0" "runs that share a replica for free are an assumption"
 tap_done
