@@ -291,11 +291,12 @@ static double largest_latency(const struct clockwork *s, const struct orr_serve 
 	return isinf(best) ? 0 : best;
 }
 
-/* Returns whether the GPU has the model, or will have it, and can answer its oldest request in time. */
+/* Returns whether the GPU is up and has the model, or will have it, and can answer its oldest request in time. */
 static bool serves(const struct clockwork *s, const struct orr_serve *w, uint32_t gpu, uint32_t model)
 {
 	const struct queue *q = &s->model[model].q;
-	return (s->gpu[gpu].is_loading[model] || orr_model_is_loaded(w, gpu, model)) && (!q->q.n || suits(s, w, gpu, q->q.first));
+	return takes_requests(w, gpu, model) && (s->gpu[gpu].is_loading[model] || orr_model_is_loaded(w, gpu, model)) &&
+	       (!q->q.n || suits(s, w, gpu, q->q.first));
 }
 
 /* Sets demand_s and served_s of the models with waiting requests. */

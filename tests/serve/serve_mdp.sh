@@ -145,4 +145,8 @@ for policy in mdp academus; do
   "$orrery" serve periodic:rate=1,n=2 --model loaded.json --cluster 2x1 --policy $policy --set serve.preloaded=false --check --no-figures -q --out loaded
   is "$? $(awk -F, 'NR > 1 { printf "%.3f ", $4 - $2 }' loaded/$policy.requests.csv)" "0 0.110 0.010 " "$policy loads the model"
 done
+echo '{"world": "serve", "trace": "periodic:rate=1,n=2", "models": ["loaded.json"], "cluster": "2x1", "policies": ["clockwork"],
+ "deployments": [{"replicas": 1, "least": 1, "most": 2}], "serve": {"preloaded": false, "autoscale": "outstanding"}}' >few.json
+"$orrery" run few.json --check --no-figures -q --out loaded
+is "$? $(awk -F, 'NR > 1 { printf "%.3f ", $4 - $2 }' loaded/clockwork.requests.csv)" "0 0.110 0.010 " "clockwork does not count replicas that are not up"
 tap_done
