@@ -530,6 +530,7 @@ static void end_prompts(struct splitwise *s, struct orr_serve *w, uint32_t serve
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t id = v->batch[i];
 		if (id % 2 == DECODE) {
+			v->batch[i] = v->batch[kept];
 			v->batch[kept++] = id;
 			continue;
 		}

@@ -59,6 +59,11 @@ for router in token-jsq jsq round-robin; do
     --check --out o --no-figures -q
   is "$? $(metric requests_completed)" "0 20" "splitwise, $router: each model has its own replica"
 done
+# Prompts and decodes share an iteration of a prefill replica while the other replicas are down or too small.
+echo '{"world": "serve", "models": ["llama3-8b"], "cluster": "4x2:h100", "policies": ["splitwise"], "failures": {"mtbf": "20s", "mttr": "5s"},
+ "deployments": [{"role": "prefill", "replicas": 2, "kv_blocks": 400}, {"role": "both", "replicas": 2, "kv_blocks": 200}]}' >few.json
+"$orrery" serve gamma:rate=5,cv=4,n=150,prompt=exp:500,output=exp:60 --scenario few.json --seed 20 --check --no-figures -q
+is "$?" 0 "splitwise: decodes on prefill replicas that also run prompts"
 "$orrery" policy show distserve >said
 like "$(cat said)" 'by stage: starts the work of each pipeline stage itself' "policy show states the ability"
 said=$("$orrery" serve "poisson:rate=8,n=20,prompt=1000,output=100" --model llama2-7b --cluster 2x1:h100 --policy distserve,splitwise,vllm --no-figures 2>&1)
