@@ -226,9 +226,23 @@ void irina_merge_queued(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu,
 
 /* ---- running ---- */
 
+/* Removes tasks that have left the GPU and whose answers are under way, or lost (serve.loss). */
+static void remove_computed(struct orr_serve *w, struct irina_gpu *g)
+{
+	struct orr_run_info info;
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < g->n_running; i++)
+		if (orr_run_get(w, g->running[i]->run, &info) && info.ends_s > orr_serve_now(w))
+			g->running[n++] = g->running[i];
+		else
+			task_free(w, g->running[i]);
+	g->n_running = n;
+}
+
 static void start(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, struct task *t)
 {
 	struct irina_gpu *g = &s->gpu[gpu];
+	remove_computed(w, g);
 	t->gpu = gpu;
 	t->latency_s = orr_model_latency(w, gpu, t->model, t->samples, t->length);
 	struct orr_batch b = task_batch(t);
@@ -271,6 +285,7 @@ static bool try_next(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu)
 	struct irina_gpu *g = &s->gpu[gpu];
 	struct task *t = g->next;
 	struct orr_batch b = task_batch(t);
+	remove_computed(w, g);
 	if (g->n_running >= IRINA_MOST || is_leaving(w, gpu) || !all_wait(w, t) || !orr_run_fits(w, gpu, &b, 0))
 		return false;
 	g->next = NULL;

@@ -47,6 +47,13 @@ like "$(cat said o/notes.csv 2>/dev/null)" "$lost of [0-9]+ answers were lost by
 serve apart.csv --model s.json --policy mdp --set policy.mdp.deadline=19ms --set policy.mdp.late=cancel $links --set serve.loss=0.1
 is "$(metric answers_lost)" "$lost" "another deadline loses the same answers"
 
+# irina has no deadline for answers: the error says so, after any number of losses (more than 16 runs of a GPU).
+for seed in 1 2 3 4; do
+  "$orrery" serve irina:n=200 --model irina-yolov3,irina-vgg16,irina-googlenet,irina-alexnet --cluster 2x2:2080 --replicas 4 --policy irina \
+    --set serve.loss=0.8 --set failures.mtbf=10s --set failures.mttr=2s --seed $seed --check -q >said 2>&1
+  like "$? $(cat said)" '^1 .* answers to this request never come' "irina: losses and failures, seed $seed"
+done
+
 # One request over each kind of link, compared with closed forms: s on four devices against b on one device.
 head -2 apart.csv >one.csv
 for bw in 12.5e6 37.5e6 125e6 1.25e9; do
