@@ -211,10 +211,3 @@ void compression_shape(const struct compression *c, const struct dnn *d, uint32_
 		out->n_rounds = 1; /* an all-reduce of 0 bytes preserves the order of the graph */
 	codec(c, &v, element_bytes, n, out);
 }
-
-orr_op compression_encode(struct orr_step *s, uint32_t device, double seconds)
-{
-	orr_op op = orr_compute(s, device, ORR_CODEC, seconds);
-	orr_priority(s, op, INT32_MIN);
-	return op;
-}

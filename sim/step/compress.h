@@ -59,6 +59,11 @@ void compression_shape(const struct compression *c, const struct dnn *d, uint32_
 
 /* Adds an encoding to the iteration being built. It precedes other ready work of its device, so messages overlap the rest of the backward
  * pass. */
-orr_op compression_encode(struct orr_step *s, uint32_t device, double seconds);
+static inline orr_op compression_encode(struct orr_step *s, uint32_t device, double seconds)
+{
+	orr_op op = orr_compute(s, device, ORR_CODEC, seconds);
+	orr_priority(s, op, INT32_MIN);
+	return op;
+}
 
 #endif

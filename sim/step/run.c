@@ -187,11 +187,6 @@ static uint64_t lead_of(const struct orr_step *s)
 	return 1 + (is_whole ? n % period : 0);
 }
 
-uint64_t run_first(const struct orr_step *s, uint64_t simulated)
-{
-	return simulated > s->lead ? s->lead : simulated > 1 && s->lead == 1;
-}
-
 static void summarise(struct orr_step *s, size_t simulated, struct step_result *out)
 {
 	size_t n = simulated, first = (size_t)run_first(s, n);

@@ -188,7 +188,10 @@ static inline uint32_t real_device(const struct orr_step *s, uint32_t lane, uint
 
 /* ---- run.c ---- */
 /* Returns the first iteration of the means of a run without a steady state. */
-uint64_t run_first(const struct orr_step *s, uint64_t simulated);
+static inline uint64_t run_first(const struct orr_step *s, uint64_t simulated)
+{
+	return simulated > s->lead ? s->lead : simulated > 1 && s->lead == 1;
+}
 int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args); /* world_free() must follow, also after an error */
 void world_start(struct orr_step *s);                                             /* at now_s */
 void world_free(struct orr_step *s);
