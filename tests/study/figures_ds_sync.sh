@@ -4,7 +4,7 @@
 # abstract (up to 94 %, read as 1.94x).
 . "${srcdir:-.}/tests/tap.sh"
 . "$srcdir/tests/study/figures.sh"
-small ds-sync 's/"contention_iterations": 10000/"contention_iterations": 400/' 's/"search_iterations": 400/"search_iterations": 100/' \
+small ds-sync 's/"contention_iterations": 10001/"contention_iterations": 401/' 's/"search_iterations": 400/"search_iterations": 100/' \
   's/"seeds": 8, "t_of_seeds": 2.364624/"seeds": 3, "t_of_seeds": 4.302653/' 's/"busy": \[.*\]/"busy": [0, 0.02]/' 's/"r": \[.*\]/"r": [2, 4]/' \
   's/"target": \[.*\]/"target": [0.3]/' 's/"p": \[.*\]/"p": [0, 0.02, 0.1]/'
 sed -i 's/96000/24000/; s/: 48000/: 12000/; s/"target": 0.2/"target": 0.5/' "$work/ds-sync"/learn-*.json
