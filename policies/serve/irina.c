@@ -119,19 +119,12 @@ static double queue_later(const struct irina *s, const struct irina_gpu *g, doub
 	return s->is_all ? g->weight * later : 0;
 }
 
-/* Returns whether the task still runs: the answers of a run that has ended may be in transit to the front. */
-static bool still_runs(const struct orr_serve *w, const struct task *t)
-{
-	struct orr_run_info i;
-	return orr_run_get(w, t->run, &i) && i.ends_s > orr_serve_now(w);
-}
-
 static void consider_preempt(
 	struct irina *s, struct orr_serve *w, uint32_t gpu, const struct task *t, double latency, double end, struct plan *best)
 {
 	struct irina_gpu *g = &s->gpus.gpu[gpu];
 	const struct task *v = g->n_running == 1 ? g->running[0] : NULL;
-	if (!v || !still_runs(w, v) || (s->preempt_limit && v->preemptions >= s->preempt_limit))
+	if (!v || (s->preempt_limit && v->preemptions >= s->preempt_limit))
 		return;
 	struct orr_batch b = task_batch(t);
 	double again = latency + v->latency_s, ends = run_ends(w, v);
@@ -149,7 +142,7 @@ static void consider_batch(struct irina *s, struct orr_serve *w, uint32_t gpu, c
 	for (uint32_t i = 0; i < g->n_running; i++) {
 		const struct task *v = g->running[i];
 		uint32_t length = v->length > t->length ? v->length : t->length;
-		uint32_t samples = v->model == t->model && still_runs(w, v) ? irina_merged(w, gpu, v, t, s->pads) : 0;
+		uint32_t samples = v->model == t->model ? irina_merged(w, gpu, v, t, s->pads) : 0;
 		if (!samples)
 			continue;
 		struct orr_batch b = { .model = t->model, .samples = samples, .length = length };
@@ -207,10 +200,11 @@ static struct plan decide(struct irina *s, struct orr_serve *w, const struct tas
 {
 	struct plan best = { .gpu = ORR_NO_REPLICA, .sum = INFINITY };
 	for (uint32_t i = 0; i < s->gpus.n; i++) {
+		struct irina_gpu *g = &s->gpus.gpu[i];
 		double latency = irina_latency(w, i, t);
+		irina_remove_computed(w, g);
 		if (isnan(latency))
 			continue;
-		const struct irina_gpu *g = &s->gpus.gpu[i];
 		double sum = (irina_last_end(w, g) + g->span + latency) * t->weight;
 		if (best.gpu == ORR_NO_REPLICA || sum < best.sum)
 			best = (struct plan){ .what = FIFO, .gpu = i, .sum = sum };

@@ -226,8 +226,7 @@ void irina_merge_queued(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu,
 
 /* ---- running ---- */
 
-/* Removes tasks that have left the GPU and whose answers are under way, or lost (serve.loss). */
-static void remove_computed(struct orr_serve *w, struct irina_gpu *g)
+void irina_remove_computed(struct orr_serve *w, struct irina_gpu *g)
 {
 	struct orr_run_info info;
 	uint32_t n = 0;
@@ -242,7 +241,7 @@ static void remove_computed(struct orr_serve *w, struct irina_gpu *g)
 static void start(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, struct task *t)
 {
 	struct irina_gpu *g = &s->gpu[gpu];
-	remove_computed(w, g);
+	irina_remove_computed(w, g);
 	t->gpu = gpu;
 	t->latency_s = orr_model_latency(w, gpu, t->model, t->samples, t->length);
 	struct orr_batch b = task_batch(t);
@@ -285,7 +284,7 @@ static bool try_next(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu)
 	struct irina_gpu *g = &s->gpu[gpu];
 	struct task *t = g->next;
 	struct orr_batch b = task_batch(t);
-	remove_computed(w, g);
+	irina_remove_computed(w, g);
 	if (g->n_running >= IRINA_MOST || is_leaving(w, gpu) || !all_wait(w, t) || !orr_run_fits(w, gpu, &b, 0))
 		return false;
 	g->next = NULL;
@@ -375,7 +374,7 @@ void irina_ended(struct irina_gpus *s, struct orr_serve *w, orr_run run)
 		task_free(w, g->running[i]);
 		memmove(&g->running[i], &g->running[i + 1], (g->n_running - i - 1) * sizeof g->running[0]);
 		g->n_running--;
-	} else { /* the run was aborted but ended before its next exit point */
+	} else { /* removed before; or the run was aborted but ended before its next exit point */
 		for (size_t k = 0; k < info.n; k++)
 			irina_forget(s, w, orr_run_request(w, run, k));
 	}

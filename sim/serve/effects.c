@@ -18,22 +18,24 @@ unsigned serve_used(const struct scenario *s, size_t i)
 #define STATE ((const struct serve_state *)s->state)
 #define UNUSED ((void)s, (void)i, (void)r)
 
+static bool has_kind(const struct scenario *s, enum served_kind kind)
+{
+	for (uint32_t m = 0; m < STATE->n_models; m++)
+		if (STATE->model[m]->kind == kind)
+			return true;
+	return false;
+}
+
 CONDITION(has_table)
 {
 	UNUSED;
-	for (uint32_t m = 0; m < STATE->n_models; m++)
-		if (STATE->model[m]->kind == SERVED_TABLE)
-			return true;
-	return false;
+	return has_kind(s, SERVED_TABLE);
 }
 
 CONDITION(has_llm)
 {
 	UNUSED;
-	for (uint32_t m = 0; m < STATE->n_models; m++)
-		if (STATE->model[m]->kind == SERVED_LLM)
-			return true;
-	return false;
+	return has_kind(s, SERVED_LLM);
 }
 
 /* The model's times and bytes follow from its layers. */
