@@ -318,11 +318,11 @@ static void checkpoint(struct checkpoint *s, struct orr_spot *w)
 	}
 }
 
-/* Returns the number of steps that can still be done and written before an owner ends. */
+/* Returns the number of steps that can still be done and written before an owner ends. A removal precedes timers of its instant. */
 static uint64_t steps_before(const struct checkpoint *s, const struct orr_spot *w, int64_t goes_ns)
 {
 	int64_t left_ns = goes_ns - orr_spot_now(w) - cost_ns(s, w);
-	return left_ns > 0 ? (uint64_t)(left_ns / s->shape.step_ns) : 0;
+	return left_ns > 0 ? (uint64_t)((left_ns - 1) / s->shape.step_ns) : 0;
 }
 
 /* Runs the steps until the next checkpoint, which the interval or a notice makes due. */
@@ -337,7 +337,7 @@ static void train(struct checkpoint *s, struct orr_spot *w)
 	}
 	if (goes_ns < ORR_NEVER) {
 		uint64_t room = steps_before(s, w, goes_ns);
-		if (!room && uncommitted && orr_spot_now(w) + cost_ns(s, w) <= goes_ns) {
+		if (!room && uncommitted && orr_spot_now(w) + cost_ns(s, w) < goes_ns) {
 			write_checkpoint(s, w, "checkpoints_on_notice");
 			return;
 		}
@@ -424,9 +424,9 @@ static void take_notice(struct checkpoint *s, struct orr_spot *w, orr_inst i)
 	if (!orr_inst_get(w, i, &info) || !info.stages)
 		return;
 	others_do = shape_for(&s->shapes, lasting(s, w))->nodes > 0;
-	if (is_training && ends_ns + cost <= info.goes_ns) {
+	if (is_training && ends_ns + cost < info.goes_ns) {
 		orr_steps_last(w);
-	} else if (is_training && orr_steps_uncommitted(w) && orr_spot_now(w) + cost <= info.goes_ns) {
+	} else if (is_training && orr_steps_uncommitted(w) && orr_spot_now(w) + cost < info.goes_ns) {
 		orr_steps_stop(w);
 		write_checkpoint(s, w, "checkpoints_on_notice");
 	} else if (others_do && ((is_training && !orr_steps_uncommitted(w)) || s->state == RESTARTING)) {

@@ -158,7 +158,7 @@ static uint32_t usable(const struct elastic_dp *s, uint32_t n)
 static bool leaves(const struct elastic_dp *s, const struct orr_spot *w, orr_inst i)
 {
 	struct orr_inst_info info;
-	return orr_inst_is_noticed(w, i) && orr_inst_get(w, i, &info) && info.goes_ns < orr_spot_now(w) + s->rebuild_ns + s->step_ns;
+	return orr_inst_is_noticed(w, i) && orr_inst_get(w, i, &info) && info.goes_ns <= orr_spot_now(w) + s->rebuild_ns + s->step_ns;
 }
 
 /* Lists the holders of the state in s->list, up to its capacity: all holders, or only those that stay. Returns their number. for_group:
@@ -215,7 +215,7 @@ static void start_copies(struct elastic_dp *s, struct orr_spot *w)
 
 /* ---- steps ---- */
 
-/* Returns the number of steps until the first worker with notice ends; UINT64_MAX: no worker has notice. */
+/* Returns the number of steps that end before the first worker with notice is removed; UINT64_MAX: no worker has notice. */
 static uint64_t steps_left(const struct elastic_dp *s, const struct orr_spot *w)
 {
 	int64_t now = orr_spot_now(w), first = ORR_NEVER;
@@ -223,7 +223,7 @@ static uint64_t steps_left(const struct elastic_dp *s, const struct orr_spot *w)
 	for (orr_inst i = s->heeds_notice && orr_notice_time(w) > 0 ? orr_inst_first(w) : 0; i; i = orr_inst_next(w, i))
 		if (orr_inst_is_noticed(w, i) && orr_inst_get(w, i, &info) && info.stages && info.goes_ns < first)
 			first = info.goes_ns;
-	return first == ORR_NEVER ? UINT64_MAX : (uint64_t)((first - now) / s->step_ns);
+	return first == ORR_NEVER ? UINT64_MAX : (uint64_t)((first - now - 1) / s->step_ns);
 }
 
 static void train(struct elastic_dp *s, struct orr_spot *w)
@@ -404,7 +404,7 @@ static void instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_e
 	if (event == ORR_INST_READY && (s->state == TRAINING || s->state == REBUILDING || (s->state == WAITING && s->holders))) {
 		start_copy(s, w, i);
 	} else if (event == ORR_INST_NOTICE && s->heeds_notice && mark >= MARK_WORKER) {
-		if (orr_steps_in_flight(w, NULL, &ends_ns) && orr_inst_get(w, i, &info) && ends_ns <= info.goes_ns)
+		if (orr_steps_in_flight(w, NULL, &ends_ns) && orr_inst_get(w, i, &info) && ends_ns < info.goes_ns)
 			orr_steps_last(w);
 	} else if (event == ORR_INST_GONE && mark >= MARK_HOLDER) {
 		if (!--s->holders)

@@ -202,7 +202,7 @@ static void heed(struct oobleck *v, struct orr_spot *w, orr_inst i)
 		return;
 	if (v->phase == RECONFIGURING) {
 		v->reforms = true;
-	} else if (v->phase == RUNNING && !v->regroups && orr_steps_in_flight(w, NULL, &ends) && ends <= info.goes_ns) {
+	} else if (v->phase == RUNNING && !v->regroups && orr_steps_in_flight(w, NULL, &ends) && ends < info.goes_ns) {
 		v->regroups = true;
 		v->losses++;
 		orr_spot_count(w, "notice_saves", 1);

@@ -263,7 +263,8 @@ static void lose(struct varuna *v, struct orr_spot *w)
 	orr_spot_count(w, "restarts", 1);
 }
 
-/* Handles a notice. Steps continue while one more step fits before the end, so that several notices share one checkpoint. */
+/* Handles a notice. Steps continue while one more step fits before the end, so that several notices share one checkpoint. The checkpoint
+ * must be complete before the removal, which precedes timers of its instant. */
 static void heed(struct varuna *v, struct orr_spot *w, orr_inst i)
 {
 	struct orr_inst_info info;
@@ -271,7 +272,7 @@ static void heed(struct varuna *v, struct orr_spot *w, orr_inst i)
 		return;
 	if (v->phase == RESTARTING)
 		v->restarts = true; /* restart without the instance, from the same checkpoint */
-	int64_t now = orr_spot_now(w), latest = info.goes_ns - ckpt_time(v, w), at = latest - v->shape.step_ns;
+	int64_t now = orr_spot_now(w), latest = info.goes_ns - 1 - ckpt_time(v, w), at = latest - v->shape.step_ns;
 	if (latest < now || v->morphs || (v->phase != RUNNING && v->phase != SAVING))
 		return;
 	if (at <= now) {

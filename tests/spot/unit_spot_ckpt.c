@@ -81,6 +81,14 @@ static const struct by_hand checkpoints[] = {
 		"interval=never cost=10 restart=20", "notice=30s", 250 + 800 + 10, 1000, 20, 40, "checkpoints_on_notice", 1 },
 	{ "a notice too short for the checkpoint saves nothing", "0,add,a\n0,add,b\n250000,remove,a\n", LONG_STEPS,
 		"interval=never cost=10 restart=20", "notice=5s", 250 + 20 + 1010, 1000, 250, 30, "losses", 1 },
+	/* Times in s. The removal at 250 precedes the end of a checkpoint at 250, so step 2 (100 to 200) cannot be saved in 50. In the
+	 * first case the notice comes at 130: step 1 is written by 180. In the second case it comes at 30: the step is written by 150. */
+	{ "a checkpoint complete at the removal would come too late: the step in flight is aborted", "0,add,a\n0,add,b\n250000,remove,a\n",
+		LONG_STEPS, "interval=never cost=50 restart=20", "notice=120s", 180 + 20 + 900 + 50, 1000, 30, 120, "checkpoints_on_notice",
+		1 },
+	{ "a checkpoint complete at the removal would come too late: the next step does not start", "0,add,a\n0,add,b\n250000,remove,a\n",
+		LONG_STEPS, "interval=never cost=50 restart=20", "notice=220s", 150 + 20 + 900 + 50, 1000, 0, 120, "checkpoints_on_notice",
+		1 },
 	/* No step is complete at the notice, so the job moves to b at once, without a checkpoint. */
 	{ "with a notice in the first step, the job moves at once", "0,add,a\n0,add,b\n50000,remove,a\n", LONG_STEPS,
 		"interval=never cost=10 restart=20", "notice=30s", 20 + 20 + 1010, 1000, 20, 30, "moves", 1 },
@@ -155,6 +163,9 @@ static const struct by_hand parallel[] = {
 	/* The notice comes at 5 s. Steps 3 and 4 are done by 8 s; then a new group starts. */
 	{ "a worker with notice leaves between steps", "0,add,a\n0,add,b\n9000,remove,b\n", PARALLEL, "cost=0 rebuild=3s", "notice=4s",
 		8 + 3 + 24, 16 + 24, 0, 3, "losses", 0 },
+	/* Step 5 would end at 10 s, after the removal of that instant. */
+	{ "a step that ends at the removal does not start", "0,add,a\n0,add,b\n10000,remove,b\n", PARALLEL, "cost=0 rebuild=3s",
+		"notice=3s", 8 + 3 + 24, 16 + 24, 0, 3, "losses", 0 },
 	/* b has notice from 5 s on and would copy the state until 35 s. It is gone at 22 s, before it has joined. */
 	{ "an instance with notice that copies the state changes nothing", "0,add,a\n5000,add,b\n22000,remove,b\n", PARALLEL,
 		"cost=0 rebuild=3s copy=30", "notice=17s", 40, 40, 0, 0, "rebuilds", 0 },

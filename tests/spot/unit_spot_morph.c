@@ -83,6 +83,12 @@ static const struct by_hand varuna[] = {
 		"restart_time=20 ckpt_time=10", "notice=30s", 270 + 800 + 10, 1000, 20, 60, "notice_saves", 1 },
 	{ "a notice too short for the checkpoint saves nothing", "0,add,a\n0,add,b\n270000,remove,a\n", LONG_STEPS,
 		"restart_time=20 ckpt_time=10", "notice=5s", 270 + 20 + 1010, 1000, 250, 50, "notice_saves", 0 },
+	/* Times in s. The removal at 270 precedes the end of a checkpoint at 270, so step 2 (120 to 220) cannot be saved in 50. In the
+	 * first case the notice comes at 150: step 1 is written by 200. In the second case it comes at 40: the step is written by 170. */
+	{ "a checkpoint complete at the removal would come too late: the step in flight is aborted", "0,add,a\n0,add,b\n270000,remove,a\n",
+		LONG_STEPS, "restart_time=20 ckpt_time=50", "notice=120s", 200 + 20 + 900 + 50, 1000, 30, 140, "notice_saves", 1 },
+	{ "a checkpoint complete at the removal would come too late: the next step does not start", "0,add,a\n0,add,b\n270000,remove,a\n",
+		LONG_STEPS, "restart_time=20 ckpt_time=50", "notice=230s", 170 + 20 + 900 + 50, 1000, 0, 140, "notice_saves", 1 },
 	{ "on_notice=false: a notice saves nothing", "0,add,a\n0,add,b\n270000,remove,a\n", LONG_STEPS,
 		"restart_time=20 ckpt_time=10 on_notice=false", "notice=120s", 270 + 20 + 1010, 1000, 250, 50, "notice_saves", 0 },
 	/* Times in s. Step 1 ends at 4 and is written by 5. Nine steps of 0.5 follow from 8 on; they are written by 13.5. */
@@ -120,6 +126,9 @@ static const struct by_hand oobleck[] = {
 	/* Step 3 ends at the instant of the notice. */
 	{ "a node that was given notice is excluded", FOUR "9000,remove,d\n", PAIRS, "setup=2 node_Bps=1e8", "notice=4s", 5 + 7 + 28 / 3.0,
 		12 + 28, 0, 8 + 21, "notice_saves", 1 },
+	/* Step 7 would end at 9 s, after the removal of that instant. */
+	{ "a step that ends at the removal is not saved", FOUR "9000,remove,d\n", PAIRS, "setup=2 node_Bps=1e8", "notice=500ms",
+		9 + 7 + 16 / 3.0, 24 + 16, 4, 8 + 21, "notice_saves", 0 },
 	/* a and b hold the whole state; the new nodes c and d get one half each. */
 	{ "two losses in one pipeline leave a copy of every layer", FOUR "5500,remove,c\n5500,remove,d\n5500,add,e\n5500,add,f\n", PAIRS,
 		"setup=2 node_Bps=1e8", NULL, 5.5 + 7 + 7, 40, 2, 8 + 28, "fatal", 0 },
