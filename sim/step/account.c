@@ -347,7 +347,7 @@ static void device_result(
 	const struct orr_step *s, uint32_t d, uint32_t stand_in, uint64_t iterations, double iteration_s, struct step_device *out)
 {
 	struct usage u = usage_of(s, stand_in, iterations);
-	double n = s->period && !s->checkpoint ? s->period : (double)(iterations - run_first(s, iterations));
+	double n = s->period ? s->period : (double)(iterations - run_first(s, iterations));
 	*out = (struct step_device){ .device = d,
 		.node = s->node_of[d],
 		.optimizer_s = u.work[ORR_OPTIMIZER] / n,
@@ -409,7 +409,7 @@ static void stand_in(const struct orr_step *s, uint32_t *of)
 void account_result(struct orr_step *s, struct step_result *out)
 {
 	uint32_t *of = mem_alloc(s->endpoints * sizeof *of);
-	uint64_t iterations = s->checkpoint ? checkpoint_measured(s) : out->simulated;
+	uint64_t iterations = s->checkpoint ? s->wanted : out->simulated;
 	stand_in(s, of);
 	out->device = mem_zalloc(s->first_function, sizeof *out->device);
 	for (uint32_t d = 0; d < s->first_function; d++) {

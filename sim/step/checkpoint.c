@@ -262,6 +262,9 @@ void checkpoint_skip(struct orr_step *s, uint32_t period)
 	struct checkpoint *c = s->checkpoint;
 	uint64_t n = s->n_rows, wanted = s->wanted + c->skipped_n, built = s->built + c->skipped_n;
 	uint64_t next = built + (c->every - (built + 1) % c->every) % c->every, target = next < wanted ? next : wanted;
+	bool is_before = n < s->lead; /* the accounts begin at the end of a simulated iteration */
+	if (is_before && target > s->lead + c->skipped_n)
+		target = s->lead + c->skipped_n;
 	uint64_t count = target > built ? (target - built) / period * period : 0;
 	double period_s = s->row[n - 1].end_s - s->row[n - 1 - period].end_s;
 	double times = fmin((double)(count / period), periods_of_write(s, n, period, period_s)), time_s = period_s * times;
@@ -279,17 +282,19 @@ void checkpoint_skip(struct orr_step *s, uint32_t period)
 	c->skipped_n += count;
 	c->skipped_s += time_s;
 	s->wanted -= count;
+	s->lead -= is_before ? count : 0;
 	s->build_until -= count;
 }
 
-/* Returns whether nothing of training is in flight, and nothing will change later on. */
+/* Returns whether nothing of training is in flight, and nothing will change later on. After a change of a link's capacity all
+ * iterations count (steady.c). */
 static bool is_at_rest(const struct orr_step *s, uint64_t n)
 {
 	for (uint64_t i = 0; i < s->n_live && s->live[i]->number < n; i++)
 		if (s->live[i]->left)
 			return false;
 	return !s->is_random && !s->is_reacting && !s->config->hook && !s->n_counts && !s->use && s->graph_period &&
-	       wire_calm_s(s) <= s->now_s && n > compression_settles(&s->compression);
+	       wire_calm_s(s) <= s->row[0].end_s && n > compression_settles(&s->compression);
 }
 
 bool checkpoint_over(struct orr_step *s)
@@ -297,7 +302,7 @@ bool checkpoint_over(struct orr_step *s)
 	struct checkpoint *c = s->checkpoint;
 	size_t size = s->endpoints * sizeof *c->usage;
 	uint64_t n = c->since;
-	if (c->cycle || !is_at_rest(s, n))
+	if (c->cycle || n < s->lead || !is_at_rest(s, n))
 		return false;
 	if (!c->mark) {
 		c->mark = c->n;

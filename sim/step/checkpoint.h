@@ -94,8 +94,9 @@ void checkpoint_row(struct orr_step *s);
 void checkpoint_skip(struct orr_step *s, uint32_t period);
 
 /* ---- checkpoint_result.c ---- */
-/* Returns the number of iterations that the accounts of devices cover, plus one. */
-uint64_t checkpoint_measured(const struct orr_step *s);
+/* Returns the number of iterations after which the checkpoints and the policy repeat together; if the policy never repeats, the
+ * checkpoints. */
+uint64_t checkpoint_period(const struct orr_step *s);
 /* Returns the difference between an iteration's number and time in the result and in the run. */
 struct skip checkpoint_offset(const struct checkpoint *c, uint64_t number);
 /* Replaces the rows of the run by those of the result, up to the end of the cycle. */

@@ -14,10 +14,15 @@ struct skip checkpoint_offset(const struct checkpoint *c, uint64_t number)
 	return sum;
 }
 
-uint64_t checkpoint_measured(const struct orr_step *s)
+uint64_t checkpoint_period(const struct orr_step *s)
 {
-	const struct checkpoint *c = s->checkpoint;
-	return c->cycle ? c->cycle * c->every + 1 : s->wanted;
+	uint64_t every = s->checkpoint->every, a = every, b = s->graph_period;
+	while (b) {
+		uint64_t rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return s->graph_period ? every / a * s->graph_period : every;
 }
 
 static void put_row(struct orr_step *s, size_t *cap, const struct step_iteration *like, double shift_s)
@@ -54,6 +59,7 @@ void checkpoint_rows(struct orr_step *s)
 		x->start_s += by.time_s;
 		x->end_s += by.time_s;
 	}
+	s->lead += checkpoint_offset(c, s->lead - 1).count;
 	s->wanted += c->skipped_n;
 	s->period = (uint32_t)(c->cycle * c->every);
 }
@@ -69,7 +75,7 @@ void checkpoint_result(const struct orr_step *s, struct step_result *out)
 {
 	const struct checkpoint *c = s->checkpoint;
 	struct step_checkpoints *x = &out->checkpoints;
-	*x = (struct step_checkpoints){ .n = s->n_rows / c->every, .bytes = c->bytes, .iteration_s = NAN };
+	*x = (struct step_checkpoints){ .n = s->n_rows / c->every, .period = checkpoint_period(s), .bytes = c->bytes, .iteration_s = NAN };
 	size_t written = 0;
 	for (size_t i = 0; i < x->n; i++) {
 		size_t j = simulated(c, i);

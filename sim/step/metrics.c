@@ -219,6 +219,7 @@ static void put_money(const struct step_money *m, struct run_result *r)
 static void put_checkpoints(const struct step_result *s, struct run_result *r)
 {
 	const struct step_checkpoints *c = &s->checkpoints;
+	char text[200];
 	put(r, "checkpoints", (double)c->n);
 	put(r, "checkpoint_bytes", c->bytes);
 	put(r, "checkpoint_pause_s", c->pause_s / (double)c->n);
@@ -229,6 +230,14 @@ static void put_checkpoints(const struct step_result *s, struct run_result *r)
 	if (c->n == 1)
 		result_note(r, "remark",
 			"one checkpoint in the run: means over whole intervals need step.iterations of at least two intervals");
+	uint64_t n = s->n_iterations - s->first;
+	if (s->period || c->n == 1 || n % c->period == 0)
+		return;
+	snprintf(text, sizeof text,
+		"means over %llu iterations; checkpoints and the policy repeat together after %llu: expected step.iterations of at least "
+		"%llu",
+		(unsigned long long)n, (unsigned long long)c->period, (unsigned long long)c->period + 1);
+	result_note(r, "remark", text);
 }
 
 void step_metrics(const struct step_result *s, struct run_result *r)

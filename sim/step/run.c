@@ -178,13 +178,24 @@ static double counted_rate(const struct orr_step *s)
 	return end > begin ? sum / (end - begin) : 0;
 }
 
-/* The first iteration, which fills pipelines and caches, counts only if there is no other. If the policy repeats after a period, whole
- * periods count. */
+/* The first iteration, which fills pipelines and caches, counts only if there is no other. If the policy repeats after a period, or
+ * checkpoints are written, whole periods and intervals count; if no common multiple fits, whole intervals. */
 static uint64_t lead_of(const struct orr_step *s)
 {
-	uint64_t n = s->wanted - 1, period = s->graph_period;
-	bool is_whole = period > 1 && n >= period && !s->shared_net && !s->checkpoint && !s->config->hook;
+	uint64_t n = s->wanted - 1, period = s->checkpoint ? checkpoint_period(s) : s->graph_period;
+	if (s->checkpoint && period > n)
+		period = s->checkpoint->every;
+	bool is_whole = period > 1 && n >= period && !s->shared_net && !s->config->hook;
 	return 1 + (is_whole ? n % period : 0);
+}
+
+/* Returns the time from the end of row first - 1 to the last end of the rows before n. Iterations may end out of order. */
+static double time_from(const struct step_iteration *row, size_t first, size_t n)
+{
+	double end = 0;
+	for (size_t k = 0; k < n; k++)
+		end = fmax(end, row[k].end_s);
+	return end - (first ? row[first - 1].end_s : 0);
 }
 
 static void summarise(struct orr_step *s, size_t simulated, struct step_result *out)
@@ -195,13 +206,10 @@ static void summarise(struct orr_step *s, size_t simulated, struct step_result *
 		first = n - s->period;
 		time = s->row[n - 1].end_s - s->row[first - 1].end_s;
 	} else {
-		/* Iterations may end out of order. If all of them ended together with the first one, the first one counts too. */
-		time = 0;
-		for (size_t k = 0; k < n; k++)
-			time = fmax(time, s->row[k].end_s);
-		if (first && !(time > s->row[first - 1].end_s))
+		/* If all of them ended together with the first one, the first one counts too. */
+		if (first && !(time_from(s->row, first, n) > 0))
 			first = 0;
-		time -= first ? s->row[first - 1].end_s : 0;
+		time = time_from(s->row, first, n);
 	}
 	for (size_t k = first; k < n; k++)
 		samples += s->row[k].samples;
@@ -387,7 +395,8 @@ static int run_once(const struct step_config *c, const struct orr_policy *policy
 	}
 }
 
-/* Runs the same iterations without checkpoints and returns their mean time in out->checkpoints. */
+/* Runs the same iterations without checkpoints and returns their mean time, over the iterations that `out` measures, in
+ * out->checkpoints. */
 static int run_without(const struct step_config *c, const struct orr_policy *policy, const struct orr_args *policy_args, const char *label,
 	struct step_result *out, struct orr_error *err)
 {
@@ -398,7 +407,9 @@ static int run_without(const struct step_config *c, const struct orr_policy *pol
 	plain.stop = NULL;
 	plain.built = NULL;
 	int rc = run_once(&plain, policy, policy_args, label, true, &result, err);
-	out->checkpoints.iteration_s = result.iteration_s;
+	size_t first = out->first, n = rc ? 0 : result.n_iterations;
+	double time = n > first && !out->period ? time_from(result.iteration, first, n) : 0;
+	out->checkpoints.iteration_s = time > 0 ? time / (double)(n - first) : result.iteration_s;
 	step_result_free(&result);
 	return rc;
 }

@@ -111,7 +111,7 @@ struct step_stages {
 
 /* The checkpoints of a run (step.checkpoint_every). */
 struct step_checkpoints {
-	uint64_t n;
+	uint64_t n, period; /* period: iterations after which checkpoints and the policy repeat together */
 	double bytes;       /* of one checkpoint */
 	double pause_s;     /* sum of the pauses of training */
 	double write_s;     /* mean time of a write */

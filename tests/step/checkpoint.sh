@@ -73,6 +73,11 @@ like "$(cat "$work/err")" 'step.checkpoint_every: expected 0 here, or orrery ste
 step one.db --set step.checkpoint_every=100 --set step.storage_bw=1GBps
 like "$(cat "$work/out" "$work/err")" 'one checkpoint in the run: means over whole intervals need step.iterations of at least two intervals' 'a run with one checkpoint'
 
+# The lowest common multiple of the interval and the policy's period does not fit.
+step lcm.db --set step.checkpoint_every=7 --set step.storage_bw=1GBps --policy local-sgd --set step.iterations=20
+like "$(cat "$work/out" "$work/err")" 'means over 14 iterations; checkpoints and the policy repeat together after 56: expected step.iterations of at least 57' \
+  'a run shorter than that says what is expected'
+
 # Without checkpoints their options do not appear in the scenario, whose hash is that of before.
 "$ORRERY" step vgg16 --cluster 4x1:v100 --policy allreduce --json 2>/dev/null | grep -c 'checkpoint\|storage_bw' >"$work/count"
 is "$(cat "$work/count")" 0 'a run without checkpoints does not name them'

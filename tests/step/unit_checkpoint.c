@@ -26,6 +26,7 @@ static const struct orr_policy *const policies[] = {
 typedef void (*builder)(struct orr_step *s, uint64_t k);
 static builder build_now;
 static bool has_lanes;
+static uint32_t period = 1;
 static orr_op last;
 
 static void *create(struct orr_step *s, const struct orr_args *a, struct orr_error *err)
@@ -33,6 +34,7 @@ static void *create(struct orr_step *s, const struct orr_args *a, struct orr_err
 	static const uint32_t map[] = { 0, 1, 2, 3 };
 	(void)a, (void)err;
 	last = 0;
+	orr_step_period(s, period);
 	if (has_lanes)
 		orr_step_lanes(s, 4, 1, map);
 	return mem_zalloc(1, 1);
@@ -60,6 +62,14 @@ static void work(struct orr_step *s, uint64_t k)
 		all = op;
 	}
 	last = all;
+}
+
+/* 1 s, and 4 s in every third iteration. */
+static void uneven(struct orr_step *s, uint64_t k)
+{
+	orr_op op = orr_compute(s, 0, ORR_FORWARD, k % 3 == 2 ? 4 : 1);
+	orr_after(s, op, last);
+	last = op;
 }
 
 /* An all-reduce of 2e9 bytes in a ring of four: 6 steps of 0.5e9 bytes, 3 s. */
@@ -265,6 +275,46 @@ static void test_barrier(void)
 	step_result_free(&r);
 }
 
+/* Without a cycle the last whole intervals count; with a period, the last whole multiples of both. */
+static void test_whole(void)
+{
+	static const char change[] = "time_s,link,bandwidth_Bps\n1.5,host0.up,1e9\n";
+	char path[] = "/tmp/orrery-checkpoint.XXXXXX", changed[160];
+	FILE *f = fdopen(mkstemp(path), "w");
+	fputs(change, f);
+	fclose(f);
+	snprintf(changed, sizeof changed, SYNC " checkpoint_every=20 iterations=90 link_changes=%s", path);
+	const struct {
+		builder build;
+		uint32_t period;
+		const char *set, *what;
+		double iteration_s, without_s;
+		uint64_t first;
+	} cases[] = { { work, 0, SYNC, "no cycle: three intervals of two iterations", 1.5, 1, 2 },
+		{ uneven, 3, SYNC, "a period of 3, intervals of 2: six iterations", 2.5, 2, 2 },
+		/* Iterations 2 to 5 take 4 + 1 + 1 + 4 s, and two pauses of 1 s. */
+		{ uneven, 3, SYNC " iterations=6", "six iterations do not fit: two intervals", 3, 2.5, 2 },
+		{ work, 1, changed, "a change of a link in the second iteration: no cycle", 1.05, 1, 10 } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		for (int exact = 0; exact < 2; exact++) {
+			char set[240];
+			period = cases[i].period;
+			snprintf(set, sizeof set, "%s%s", cases[i].set, exact ? " exact=true" : "");
+			struct step_result r = run(&(struct asked){ cases[i].build, set, .lanes = false });
+			double of = r.device[0].compute_s + r.device[0].idle_s;
+			ok(fabs(r.iteration_s - cases[i].iteration_s) < 1e-9 && fabs(of - r.iteration_s) < 1e-9 &&
+					fabs(r.device[0].compute_s - cases[i].without_s) < 1e-9 &&
+					fabs(r.checkpoints.iteration_s - cases[i].without_s) < 1e-9 && r.first == cases[i].first &&
+					(i < 3 || exact || r.simulated < 60),
+				"%s%s: %.9g, %.9g without, compute %.9g, first %llu, %llu simulated", cases[i].what, exact ? ", exact" : "",
+				r.iteration_s, r.checkpoints.iteration_s, r.device[0].compute_s, (unsigned long long)r.first,
+				(unsigned long long)r.simulated);
+			step_result_free(&r);
+		}
+	period = 1;
+	remove(path);
+}
+
 static void test_none(void)
 {
 	struct step_result r = run(&(struct asked){ work, SYNC " checkpoint_every=9" });
@@ -439,6 +489,7 @@ int main(void)
 	test_uplinks();
 	test_bytes();
 	test_barrier();
+	test_whole();
 	test_none();
 	test_errors();
 	test_speed();
