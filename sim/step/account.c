@@ -259,10 +259,10 @@ static void count_sent(struct orr_step *s, struct iteration *k, const struct ins
 		return;
 	}
 	const struct coll *c = &k->coll[o->collective];
-	const struct coll_plan *p = &s->plan[c->plan].phases;
+	const struct coll_plan *p = &plan_of(s, k, c, x->lane)->phases;
 	/* One group of lanes represents all groups. The bytes of each rank then belong to its lane, unless all ranks send equal
 	 * bytes. */
-	bool is_alone = c->size && s->lanes_run == 1 && !s->plan[c->plan].is_even;
+	bool is_alone = c->size && s->lanes_run == 1 && !plan_of(s, k, c, x->lane)->is_even;
 	for (uint32_t f = 0; f < p->n_phases; f++)
 		for (uint32_t j = 0; j < p->phase[f].count; j++) {
 			const struct coll_send *m = &p->send[p->phase[f].first + j];

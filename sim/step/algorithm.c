@@ -4,18 +4,20 @@
 
 #include <string.h>
 
-/* Returns the number of consecutive ranks per node, if it is the same for all nodes; else 1. */
+/* Returns the largest m such that ranks 0..m-1, m..2m-1, .. share a node each. */
 static uint32_t island_of(const struct orr_step *s, const uint32_t *device, uint32_t n)
 {
-	uint32_t run = 1;
-	while (run < n && s->node_of[device[run]] == s->node_of[device[0]])
+	uint32_t m = 0, run = 0;
+	for (uint32_t i = 0; i < n && m != 1; i++) {
 		run++;
-	if (n % run)
-		return 1;
-	for (uint32_t i = 0; i < n; i++)
-		if (s->node_of[device[i]] != s->node_of[device[i - i % run]])
-			return 1;
-	return run;
+		if (i + 1 < n && s->node_of[device[i + 1]] == s->node_of[device[i]])
+			continue;
+		for (uint32_t rest; run; run = rest) { /* greatest common divisor */
+			rest = m % run;
+			m = run;
+		}
+	}
+	return m;
 }
 
 /* Returns the number of NICs that the members of each node use, if these are runs of equal length in each island of m members; else

@@ -40,13 +40,6 @@ static uint32_t lane_of(const struct orr_step *s, const struct iteration *k, con
 	return c ? i / c->stride * (c->size * c->stride) + i % c->stride : i;
 }
 
-uint32_t rank_device(const struct orr_step *s, const struct iteration *k, const struct coll *c, uint32_t lane, uint32_t r)
-{
-	if (c->size)
-		return real_device(s, group_lane(c, lane, r), k->group[c->group_first]);
-	return real_device(s, lane, k->group[c->group_first + r]);
-}
-
 static void join(struct iteration *from, uint32_t a, struct iteration *to, uint32_t b)
 {
 	if (from->instance[a].state == ENDED)

@@ -10,26 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
-void step_fail(struct orr_step *s, int code, const char *format, ...)
-{
-	char what[512], when[64] = "";
-	va_list ap;
-	if (s->error.code)
-		return;
-	va_start(ap, format);
-	vsnprintf(what, sizeof what, format, ap);
-	va_end(ap);
-	if (s->building)
-		snprintf(when, sizeof when, " iteration %llu:", (unsigned long long)s->building->number);
-	orr_fail(&s->error, code, "policy %.100s:%s %s", s->label, when, what);
-}
-
 struct iteration *graph_begin(struct orr_step *s, uint64_t number)
 {
 	struct iteration *k = s->free_iteration;
 	if (k) {
 		s->free_iteration = k->next;
-		k->n_ops = k->n_colls = k->n_group = k->n_deps = k->n_memory = k->n_updates = k->n_entries = k->n_text = 0;
+		k->n_ops = k->n_colls = k->n_kind_plans = k->n_group = k->n_deps = k->n_memory = k->n_updates = k->n_entries = k->n_text =
+			0;
 		k->n_edges = k->n_instances = 0;
 	} else {
 		k = mem_zalloc(1, sizeof *k);
@@ -52,6 +39,7 @@ void iteration_free(struct iteration *k)
 		return;
 	mem_free(k->op);
 	mem_free(k->coll);
+	mem_free(k->kind_plan);
 	mem_free(k->group);
 	mem_free(k->dep);
 	mem_free(k->memory);
@@ -203,87 +191,12 @@ orr_op orr_gate(struct orr_step *s)
 
 /* ---- collectives ---- */
 
-static uint64_t shape_hash(const struct coll_shape *a)
-{
-	uint64_t bits;
-	memcpy(&bits, &a->bytes, sizeof bits);
-	return bits ^ (uint64_t)a->n << 20 ^ (uint64_t)a->op << 56 ^ (uint64_t)a->algorithm << 50 ^ (uint64_t)a->leader << 49 ^ a->inner ^
-	       (uint64_t)a->rings << 32;
-}
-
-static bool same_shape(const struct coll_shape *a, const struct coll_shape *b)
-{
-	return a->op == b->op && a->algorithm == b->algorithm && a->n == b->n && a->bytes == b->bytes && a->root == b->root &&
-	       a->inner == b->inner && a->rings == b->rings && a->chunks == b->chunks && a->leader == b->leader &&
-	       a->inner_stretch == b->inner_stretch && a->fill_s == b->fill_s && a->is_measured == b->is_measured && a->hop_s == b->hop_s &&
-	       a->stretch == b->stretch && a->messages == b->messages;
-}
-
-static bool plan_is_even(const struct coll_plan *p, uint32_t ranks)
-{
-	double *sent = mem_zalloc(ranks, sizeof *sent);
-	bool is_even = true;
-	for (uint32_t f = 0; f < p->n_phases; f++)
-		for (uint32_t j = p->phase[f].first; j < p->phase[f].first + p->phase[f].count; j++)
-			sent[p->send[j].from] += p->send[j].bytes * p->phase[f].repeat;
-	for (uint32_t r = 1; r < ranks; r++)
-		is_even = is_even && fabs(sent[r] - sent[0]) <= 1e-12 * sent[0];
-	mem_free(sent);
-	return is_even;
-}
-
-/* Returns the slot of the shape in plan_slot[]; a free slot if the shape is new. */
-static uint32_t *plan_slot(const struct orr_step *s, const struct coll_shape *shape)
-{
-	uint32_t mask = s->n_plan_slots - 1, i = hash_spread(shape_hash(shape)) & mask;
-	while (s->plan_slot[i] != NONE && !same_shape(&s->plan[s->plan_slot[i]].shape, shape))
-		i = (i + 1) & mask;
-	return &s->plan_slot[i];
-}
-
-static void grow_plan_slots(struct orr_step *s)
-{
-	s->n_plan_slots = s->n_plan_slots ? 2 * s->n_plan_slots : 64;
-	s->plan_slot = mem_realloc(s->plan_slot, s->n_plan_slots, sizeof *s->plan_slot);
-	memset(s->plan_slot, 0xff, s->n_plan_slots * sizeof *s->plan_slot);
-	for (uint32_t i = 0; i < s->n_plans; i++)
-		*plan_slot(s, &s->plan[i].shape) = i;
-}
-
-static uint32_t plan_find(struct orr_step *s, const struct coll_shape *shape)
-{
-	if (2 * s->n_plans >= s->n_plan_slots)
-		grow_plan_slots(s);
-	uint32_t *slot = plan_slot(s, shape);
-	if (*slot != NONE)
-		return *slot;
-	struct plan p = { .shape = *shape };
-	struct orr_error e = { 0 };
-	int rc = coll_plan(shape, &p.phases, &e);
-	if (rc) {
-		step_fail(s, rc, "%s", e.text);
-		return NONE;
-	}
-	p.is_even = plan_is_even(&p.phases, shape->n);
-	MEM_GROW(s->plan, s->n_plans, s->cap_plans);
-	s->plan[s->n_plans] = p;
-	return *slot = s->n_plans++;
-}
-
-static orr_op coll_new(struct orr_step *s, struct coll c, const uint32_t *real, uint32_t position)
+static orr_op coll_new(struct orr_step *s, struct coll c, uint32_t position)
 {
 	struct iteration *k = s->building;
 	if (!c.what.repeat)
 		c.what.repeat = 1;
-	struct coll_shape shape = collective_shape(s, &c, real);
-	for (uint32_t i = 1; i < c.n && !(*s->uses & STEP_USED_NETWORK); i++)
-		*s->uses |= s->node_of[real[i]] != s->node_of[real[0]] ? STEP_USED_NETWORK : 0;
-	if (shape.rings > 1)
-		*s->uses |= shape.op == ORR_ALL_TO_ALL ? STEP_USED_NICS | STEP_USED_RAILS : STEP_USED_NICS;
-	c.what.algorithm = shape.leader ? ORR_HIERARCHICAL_LEADER : shape.algorithm;
-	c.what.inner = shape.inner;
-	c.plan = plan_find(s, &shape);
-	if (c.plan == NONE)
+	if (!plans_choose(s, k, &c))
 		return 0;
 	MEM_GROW(k->coll, k->n_colls, k->cap_colls);
 	k->coll[k->n_colls++] = c;
@@ -345,21 +258,11 @@ static orr_op plain(
 {
 	struct iteration *k = s->building;
 	struct coll x = { .what = *c, .size = size, .stride = stride, .n = size ? size : g->n, .group_first = k->n_group };
-	uint32_t *real = mem_alloc(x.n * sizeof *real);
-	for (uint32_t i = 0; i < x.n; i++) {
-		real[i] = size ? real_device(s, i * stride, position) : real_device(s, 0, g->device[i]);
-		if (!size) {
-			MEM_GROW(k->group, k->n_group, k->cap_group);
-			k->group[k->n_group++] = g->device[i];
-		}
-	}
-	if (size) {
+	for (uint32_t i = 0; i < (size ? 1 : x.n); i++) {
 		MEM_GROW(k->group, k->n_group, k->cap_group);
-		k->group[k->n_group++] = position;
+		k->group[k->n_group++] = size ? position : g->device[i];
 	}
-	orr_op op = coll_new(s, x, real, size ? position : g->device[0]);
-	mem_free(real);
-	return op;
+	return coll_new(s, x, size ? position : g->device[0]);
 }
 
 static orr_op any(

@@ -41,6 +41,16 @@ struct coll {
 	uint32_t group_first, n; /* first position in group[]; number of ranks */
 	uint32_t size, stride;   /* size and stride of a collective among lanes; size 0: among positions */
 	uint32_t plan;           /* index into orr_step.plan[] */
+	uint32_t kinds;          /* index into orr_step.kinds[]; NONE: one plan for all lanes */
+	uint32_t first_plan;     /* index into kind_plan[]: plans by kind of lane */
+};
+
+/* Lanes, or groups of lanes, of equal devices at equal places of their nodes. */
+struct lane_kinds {
+	uint32_t size, stride; /* of a group; size 1: of a lane */
+	uint32_t n;            /* number of kinds */
+	uint32_t *kind;        /* by lane */
+	uint32_t *first;       /* first lane of each kind */
 };
 
 struct memory_use {
@@ -88,6 +98,8 @@ struct iteration {
 	uint32_t n_ops, cap_ops;
 	struct coll *coll;
 	uint32_t n_colls, cap_colls;
+	uint32_t *kind_plan; /* indices into orr_step.plan[] of collectives whose lanes differ */
+	uint32_t n_kind_plans, cap_kind_plans;
 	uint32_t *group;
 	uint32_t n_group, cap_group;
 	struct dependency *dep;

@@ -177,7 +177,7 @@ bool leap_start(struct orr_step *s, struct iteration *k, uint32_t i)
 {
 	struct wire *w = s->wire;
 	struct instance *x = &k->instance[i];
-	const struct coll_plan *p = phases_of(s, k, &k->op[x->op]);
+	const struct coll_plan *p = phases_of(s, k, x);
 	uint64_t steps = steps_left(p, x);
 	uint32_t at = w->free_leap, link;
 	bool is_shared;
@@ -221,7 +221,7 @@ bool leap_end(struct orr_step *s, uint32_t leap, uint32_t generation, struct ite
 	}
 	release(s, leap);
 	s->flows += l.steps * phase_flows(s, l.of, x);
-	set_steps_left(phases_of(s, l.of, &l.of->op[x->op]), x, 1);
+	set_steps_left(phases_of(s, l.of, x), x, 1);
 	return true;
 }
 
@@ -230,7 +230,7 @@ void leap_break(struct orr_step *s, uint32_t link)
 	uint32_t leap = s->wire->lease[link];
 	struct leap l = s->wire->leap[leap];
 	struct instance *x = &l.of->instance[l.instance];
-	const struct coll_plan *p = phases_of(s, l.of, &l.of->op[x->op]);
+	const struct coll_plan *p = phases_of(s, l.of, x);
 	struct phase_flow f;
 	double since = s->now_s - l.begin_s, over = l.step_s > 0 ? floor(since / l.step_s) : 0;
 	if (over > (double)(l.steps - 1))

@@ -128,6 +128,11 @@ void world_free(struct orr_step *s)
 	mem_free(s->live);
 	mem_free(s->plan);
 	mem_free(s->plan_slot);
+	for (uint32_t i = 0; i < s->n_kinds; i++) {
+		mem_free(s->kinds[i].kind);
+		mem_free(s->kinds[i].first);
+	}
+	mem_free(s->kinds);
 	mem_free(s->type_of);
 	mem_free(s->node_of);
 	mem_free(s->map);

@@ -1,6 +1,6 @@
 # ops, messages and memory within a training step
 # Bottom first: a file calls only files before it (tests/house/order.sh).
-liborrery_a_SOURCES += sim/step/options.c sim/step/metrics.c sim/step/trace_event.c sim/step/compress.c sim/step/inside.c sim/step/algorithm.c sim/step/graph.c \
+liborrery_a_SOURCES += sim/step/options.c sim/step/metrics.c sim/step/trace_event.c sim/step/compress.c sim/step/inside.c sim/step/algorithm.c sim/step/fail.c sim/step/plans.c sim/step/graph.c \
 	sim/step/expand.c sim/step/source.c sim/step/timer.c sim/step/corun.c sim/step/wire_state.c sim/step/functions.c sim/step/facts.c sim/step/experts.c sim/step/account.c \
 	sim/step/use.c sim/step/path.c sim/step/wire_idle.c sim/step/wire_merge.c sim/step/wire_phase.c sim/step/wire_alone.c sim/step/leap.c sim/step/storage.c sim/step/checkpoint.c sim/step/checkpoint_result.c sim/step/wire.c \
 	sim/step/steady.c sim/step/policy.c sim/step/exec.c sim/step/run.c sim/step/export.c sim/step/export.h sim/step/together.c sim/step/once.c

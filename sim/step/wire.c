@@ -87,8 +87,7 @@ static void phase_start(struct orr_step *s, struct iteration *k, uint32_t i)
 static void phase_next(struct orr_step *s, struct iteration *k, uint32_t i)
 {
 	struct instance *x = &k->instance[i];
-	const struct op *o = &k->op[x->op];
-	const struct coll_plan *p = phases_of(s, k, o);
+	const struct coll_plan *p = phases_of(s, k, x);
 	path_phase_ends(s, k, i);
 	if (--x->repeat_left) {
 		phase_start(s, k, i);
@@ -150,7 +149,7 @@ int wire_start(struct orr_step *s, struct iteration *k, uint32_t i)
 		return ORR_OK;
 	}
 	const struct coll *c = &k->coll[o->collective];
-	const struct coll_plan *p = phases_of(s, k, o);
+	const struct coll_plan *p = phases_of(s, k, x);
 	if (!p->n_phases) {
 		timer_add(s, s->now_s, k, i);
 		return ORR_OK;

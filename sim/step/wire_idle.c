@@ -3,10 +3,10 @@
 #include "step/wire_state.h"
 
 /* Returns the number of ranks of the first island on the node of its first rank. */
-static uint32_t beside_first(const struct orr_step *s, const struct iteration *k, const struct coll *c, uint32_t lane)
+static uint32_t beside_first(const struct orr_step *s, const struct iteration *k, const struct coll *c, uint32_t lane, uint32_t inner)
 {
 	uint32_t n = 1, node = s->node_of[rank_device(s, k, c, lane, 0)];
-	while (n < c->what.inner && s->node_of[rank_device(s, k, c, lane, n)] == node)
+	while (n < inner && s->node_of[rank_device(s, k, c, lane, n)] == node)
 		n++;
 	return n;
 }
@@ -31,12 +31,12 @@ struct idle_route idle_route(const struct orr_step *s, const struct iteration *k
 	}
 	/* The slowest hop of the ring of members; with islands, also the slowest hop inside one. */
 	const struct coll *c = &k->coll[o->collective];
-	const struct coll_shape *shape = &s->plan[c->plan].shape;
+	const struct coll_shape *shape = &plan_of(s, k, c, lane)->shape;
 	bool is_multi = shape->rings > 1, is_per_nic = coll_is_per_nic(shape->algorithm) && shape->inner;
 	double latency = 0, bandwidth = INFINITY, inner_latency = 0, inner_bandwidth = INFINITY;
 	for (uint32_t r = 0; r < c->n && c->n > 1; r++) {
 		uint32_t a = rank_device(s, k, c, lane, r), b = rank_device(s, k, c, lane, (r + 1) % c->n);
-		bool is_inner = c->what.inner > 1 && (r + 1) % c->n && (r + 1) % c->what.inner;
+		bool is_inner = shape->inner > 1 && (r + 1) % c->n && (r + 1) % shape->inner;
 		double l = latency_of(s, shape, a, b), B = topo_bandwidth(t, a, b);
 		if (is_inner) {
 			inner_latency = fmax(inner_latency, l);
@@ -47,12 +47,14 @@ struct idle_route idle_route(const struct orr_step *s, const struct iteration *k
 		}
 	}
 	if (is_multi)
-		bandwidth *= s->nic_efficiency * (shape->algorithm == ORR_NVLS_TREE ? (double)shape->rings / shape->inner : 1);
+		bandwidth *= s->nic_efficiency;
+	if (is_per_nic && shape->algorithm == ORR_NVLS_TREE) /* every rank sends between islands */
+		bandwidth *= (double)shape->rings / shape->inner;
 	if (is_per_nic)
 		inner_bandwidth /= shape->inner_stretch;
 	/* A rank has a share of its node's NICs, because all ranks of an island send at once. */
-	if (c->what.inner > 1 && !is_per_nic && !shape->leader)
-		bandwidth *= fmin(1, (double)topo_nics(t) / beside_first(s, k, c, lane));
+	if (shape->inner > 1 && !is_per_nic && !shape->leader)
+		bandwidth *= fmin(1, (double)topo_nics(t) / beside_first(s, k, c, lane, shape->inner));
 	if (isinf(bandwidth)) { /* a single island */
 		latency = inner_latency;
 		bandwidth = inner_bandwidth;
@@ -66,7 +68,7 @@ double idle_time_s(const struct orr_step *s, const struct iteration *k, const st
 	if (o->type == OP_TRANSFER)
 		return f.latency_s + o->amount / f.Bps;
 	const struct coll *c = &k->coll[o->collective];
-	const struct coll_shape *shape = &s->plan[c->plan].shape;
+	const struct coll_shape *shape = &plan_of(s, k, c, x->lane)->shape;
 	if (shape->is_measured) {
 		f.latency_s = shape->hop_s;
 		f.Bps /= shape->stretch;

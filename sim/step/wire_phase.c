@@ -47,7 +47,7 @@ uint32_t phase_flows(const struct orr_step *s, const struct iteration *k, const 
 	const struct op *o = &k->op[x->op];
 	uint32_t n = 0;
 	if (!s->is_merged)
-		return phases_of(s, k, o)->phase[x->phase].count;
+		return phases_of(s, k, x)->phase[x->phase].count;
 	merged_classes(s, k, o, x->phase, &n);
 	return n;
 }
@@ -56,17 +56,17 @@ void phase_flow_at(const struct orr_step *s, const struct iteration *k, const st
 {
 	const struct op *o = &k->op[x->op];
 	const struct coll *c = &k->coll[o->collective];
-	const struct coll_plan *p = phases_of(s, k, o);
-	const struct coll_send *m = &p->send[p->phase[x->phase].first + j];
+	const struct plan *plan = plan_of(s, k, c, x->lane);
+	const struct coll_send *m = &plan->phases.send[plan->phases.phase[x->phase].first + j];
 	uint32_t n;
 	if (s->is_merged)
 		class_flow(s, &merged_classes(s, k, o, x->phase, &n)[j], out);
 	else
 		message_flow(s, rank_device(s, k, c, x->lane, m->from), rank_device(s, k, c, x->lane, m->to),
-			rail_key(s, &s->plan[c->plan].shape) | (uint64_t)o->collective << 32 | j, sent_bytes(s, &s->plan[c->plan], m), out);
+			rail_key(s, &plan->shape) | (uint64_t)o->collective << 32 | j, sent_bytes(s, plan, m), out);
 	if (s->is_merged)
 		return;
-	if (!isnan(send_hop_s(&s->plan[c->plan], m)))
-		set_latency(out, send_hop_s(&s->plan[c->plan], m));
-	set_latency(out, out->latency_s + send_fill_s(&s->plan[c->plan], m));
+	if (!isnan(send_hop_s(plan, m)))
+		set_latency(out, send_hop_s(plan, m));
+	set_latency(out, out->latency_s + send_fill_s(plan, m));
 }

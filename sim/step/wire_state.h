@@ -76,9 +76,9 @@ struct wire {
 	uint32_t n_phase_at, cap_phase_at;
 };
 
-static inline const struct coll_plan *phases_of(const struct orr_step *s, const struct iteration *k, const struct op *o)
+static inline const struct coll_plan *phases_of(const struct orr_step *s, const struct iteration *k, const struct instance *x)
 {
-	return &s->plan[k->coll[o->collective].plan].phases;
+	return &plan_of(s, k, &k->coll[k->op[x->op].collective], x->lane)->phases;
 }
 
 /* Returns the bytes of a send on the wire: its bytes times `stretch` for a measured shape. With rings or trees per NIC they are

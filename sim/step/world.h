@@ -109,6 +109,8 @@ struct orr_step {
 	/* Lanes. */
 	uint32_t lanes, positions, lanes_run; /* lanes_run: number of simulated lanes, 1 when merged */
 	uint32_t *map;
+	struct lane_kinds *kinds; /* plans.c */
+	uint32_t n_kinds, cap_kinds;
 	bool is_merged, must_unmerge, have_other_times; /* have_other_times: lanes compute for different times */
 	/* Iterations that have not retired, oldest first. */
 	struct iteration **live;
@@ -167,7 +169,7 @@ struct orr_step {
 	uint32_t member;
 };
 
-/* Ends the run with an error that names the policy. Later errors are ignored. graph.c */
+/* Ends the run with an error that names the policy. Later errors are ignored. fail.c */
 void step_fail(struct orr_step *s, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Returns the iteration; NULL: it has retired, so all of it has ended, or it is not built yet. */
@@ -195,6 +197,15 @@ static inline uint64_t run_first(const struct orr_step *s, uint64_t simulated)
 int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args); /* world_free() must follow, also after an error */
 void world_start(struct orr_step *s);                                             /* at now_s */
 void world_free(struct orr_step *s);
+
+/* ---- plans.c ---- */
+/* Sets the plan of a collective whose group and operation are set, in all lanes. Returns false if the run has failed. */
+bool plans_choose(struct orr_step *s, struct iteration *k, struct coll *c);
+/* Returns the plan of a collective in a lane. */
+static inline const struct plan *plan_of(const struct orr_step *s, const struct iteration *k, const struct coll *c, uint32_t lane)
+{
+	return &s->plan[c->kinds == NONE ? c->plan : k->kind_plan[c->first_plan + s->kinds[c->kinds].kind[lane]]];
+}
 
 /* ---- inside.c ---- */
 /* Returns the device of n members if they share a node and the link between them is the device's own; else NULL. */

@@ -102,4 +102,24 @@ is "$(remark --profile none)" "" "another profile than the default"
 is "$(remark --seed 3)" "seed has no effect: nothing of this run is drawn at random" "a seed without draws"
 is "$(remark --seed 3 --cost-samples 5)$(remark --seed 3 --set step.stragglers=uniform)" "" "a seed with draws"
 is "$(remark --set step.merge=on)" "step.merge has no effect: auto merges the same lanes" "merge=on where auto merges"
+# ---- collectives of unlike lanes ----
+gpt=gpt:hidden=1024,layers=4,heads=16,seq=128,vocab=32000
+# run MODEL POLICY ARGUMENTS..: iteration time of the policy
+run() { rm -rf o && "$orrery" step "$1" --policy "$2" --no-figures --out o -q --set step.update_cost=none "${@:3}" && metric iteration_s; }
+lanes() { run $gpt megatron --set policy.megatron.tp=4 --set policy.megatron.dp_bytes=0 --network star:bw=100Gbps,lat=500us "$@"; }
+one=$(lanes --cluster 1x4:a100,2x2:a100)
+is "$(near "$one" "$(lanes --cluster 2x2:a100,1x4:a100)")" near "the order of the nodes does not matter: a lane inside a node, a lane on two nodes"
+is "$(awk -v a="$(lanes --cluster 2x4:a100)" -v b="$one" 'BEGIN { print (b > 1.2 * a) }')" 1 "the lane on two nodes is slower"
+is "$(near "$one" "$(lanes --cluster 4x2:a100)")" near "as slow as two such lanes"
+is "$(near "$(lanes --cluster 1x4:h100,1x4:a100)" "$(lanes --cluster 1x4:a100,1x4:h100)")" near "likewise lanes of two types"
+lanes --cluster 1x4:a100,2x2:a100 --set step.merge=on 2>said
+like "$(cat said)" 'step.merge=on: collectives of the lanes differ in algorithm or speed' "such lanes cannot be merged"
+all() { run vgg16 allreduce --set policy.allreduce.overlap=false --set policy.allreduce.algorithm="$1" --network star:bw=10Gbps "${@:2}"; }
+is "$(near "$(all hierarchical --cluster 1x4:a100,2x2:a100)" "$(all hierarchical --cluster 2x2:a100,1x4:a100)")" near \
+  "islands of nodes of unequal size: the largest size that divides all"
+is "$(awk -v a="$(all hierarchical --cluster 1x4:a100,2x2:a100)" -v b="$(all ring --cluster 1x4:a100,2x2:a100)" 'BEGIN { print a < 0.95 * b }')" 1 \
+  "so the algorithm is hierarchical"
+flow=$(all nvls-tree --cluster 4x8:h100)
+is "$(awk -v a="$(all nvls-tree --cluster 4x8:h100 --set step.fidelity=analytic)" -v b="$flow" 'BEGIN { print a / b < 1.01 && b / a < 1.01 }')" 1 \
+  "nvls-tree with one NIC per node: the closed form shares it among the GPUs"
 tap_done
