@@ -64,7 +64,7 @@ static void take_off_for(struct orr_serve *w, struct lane *l, double start_s, ui
 	l->start_s = start_s;
 	l->is_flying = true;
 	if (need)
-		kv_spend(w, l, need);
+		kv_spend_at(w, l, need, start_s);
 	l->taken = need;
 	l->late = 0;
 	l->copying_s = l->copy_s + kv_load_wait_s(l, start_s, d);
@@ -142,7 +142,7 @@ static bool land(struct orr_serve *w, struct lane *l)
 		}
 	}
 	l->n_list = 0;
-	serve_metrics_tokens(w, l->replica, w->now_s, 1 + (double)l->ahead, prompt_tokens, kv_in_use(l));
+	serve_metrics_tokens(w, 1 + (double)l->ahead, prompt_tokens);
 	l->ahead = 0;
 	return has_ended;
 }
@@ -256,7 +256,7 @@ static void pass(struct orr_serve *w, struct lane *l)
 	double end_s = l->end_s;
 	decodes_advance(w, l, end_s);
 	l->is_flying = false;
-	serve_metrics_tokens(w, l->replica, end_s, 1 + (double)l->ahead, 0, kv_in_use(l));
+	serve_metrics_tokens(w, 1 + (double)l->ahead, 0);
 	l->ahead = 0;
 	uint32_t need = decodes_need(w, l);
 	l->flying = l->ends.n;
@@ -324,7 +324,6 @@ static void fetch_lane(const void *ctx, uint64_t subject, unsigned step)
 	case 0:
 		mem_fetch(&r->lane);
 		mem_fetch(&r->up_since_s);
-		mem_fetch_to_write(&w->metrics->kv[subject]);
 		break;
 	case 1:
 		fetch_bytes(l, sizeof *l);
@@ -357,8 +356,8 @@ static bool take_back(struct orr_serve *w, struct lane *l)
 	eng_cancel(w->host.engine, l->event);
 	explain_landed(w, l);
 	l->end_s = l->start_s;
-	l->avail += l->taken;
-	speculate_drop(l);
+	kv_free(w, l, l->taken);
+	speculate_drop(w, l);
 	l->copy_s += l->copying_s;
 	w->metrics->group_bytes -= l->network_bytes;
 	l->is_flying = false;
@@ -436,8 +435,8 @@ void lane_abandon(struct orr_serve *w, struct lane *l)
 	explain_landed(w, l);
 	explain_rests(w, l);
 	serve_metrics_lost(w, w->now_s - l->start_s);
-	l->avail += l->taken;
-	speculate_drop(l);
+	kv_free(w, l, l->taken);
+	speculate_drop(w, l);
 	l->is_flying = false;
 	l->flying = 0;
 	while (l->n_list)

@@ -75,8 +75,9 @@ static void trim(struct orr_serve *w, struct lane *l)
 	}
 }
 
-void kv_spend(struct orr_serve *w, struct lane *l, uint32_t n)
+void kv_spend_at(struct orr_serve *w, struct lane *l, uint32_t n, double at_s)
 {
+	kv_count(l, at_s);
 	l->avail -= n;
 	if (l->prefix)
 		trim(w, l);
@@ -175,14 +176,15 @@ bool kv_take(struct orr_serve *w, struct lane *l, struct req *q, uint32_t tokens
 void kv_give(struct orr_serve *w, struct lane *l, struct req *q)
 {
 	w->blocks_freed = true;
-	l->avail += q->kv_held;
+	uint32_t freed = q->kv_held;
 	/* The end of a prompt is dropped first, because it cannot be used without the beginning. */
 	for (uint32_t i = q->shared; i-- > 0;) {
 		if (i >= PREFIX_AHEAD)
 			prefix_expect_leave(l->prefix, q->entry[i - PREFIX_AHEAD]);
 		if (prefix_leave(l->prefix, q->entry[i]))
-			l->avail += l->hash_blocks;
+			freed += l->hash_blocks;
 	}
+	kv_free(w, l, freed);
 	q->kv_held = q->shared = 0;
 }
 
@@ -207,7 +209,7 @@ void kv_publish(struct orr_serve *w, struct lane *l, struct req *q)
 		if (entry == PREFIX_NONE)
 			continue;
 		if (!prefix_use(l->prefix, entry))
-			l->avail += l->hash_blocks; /* another request has added the same block to the cache, so this copy is freed */
+			kv_free(w, l, l->hash_blocks); /* another request has added the same block to the cache, so this copy is freed */
 	}
 }
 

@@ -84,6 +84,7 @@ struct lane *lane_new(struct orr_serve *w, uint32_t replica, struct orr_error *e
 	l->first = l->last = NONE;
 	l->again_ns = -1;
 	l->end_s = -1;
+	l->counted_s = r->up_since_s;
 	l->plan_most = 1;
 	l->overlaps = w->set->kv_overlap;
 	l->has_tiers = w->tiers;

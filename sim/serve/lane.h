@@ -73,9 +73,10 @@ struct lane {
 
 	/* blocks */
 	uint32_t block_tokens, total;
-	uint32_t avail;        /* number of blocks that are free, or cached without users */
-	struct prefix *prefix; /* NULL: no cache */
-	uint32_t hash_blocks;  /* blocks per hash */
+	uint32_t avail;          /* number of blocks that are free, or cached without users */
+	double use_s, counted_s; /* time integral of the number of blocks in use, until counted_s */
+	struct prefix *prefix;   /* NULL: no cache */
+	uint32_t hash_blocks;    /* blocks per hash */
 
 	/* decodes */
 	uint64_t clock, context;
@@ -230,8 +231,29 @@ bool kv_open(struct orr_serve *w, struct lane *l, uint32_t deployment, struct or
 /* Takes blocks for a waiting request; returns false if too few are free. A request without progress gets its cached blocks, and loads those
  * of tiers.h. */
 bool kv_take(struct orr_serve *w, struct lane *l, struct req *q, uint32_t tokens, uint32_t keep_free);
-/* Takes n blocks for decodes (avail >= n). */
-void kv_spend(struct orr_serve *w, struct lane *l, uint32_t n);
+/* Counts the use of the cache until at_s. Must be called before avail changes at that time. */
+static inline void kv_count(struct lane *l, double at_s)
+{
+	l->use_s += (double)(l->total - l->avail) * (at_s - l->counted_s);
+	l->counted_s = at_s;
+}
+/* Returns the time integral of the share of the blocks in use, until at_s. */
+static inline double kv_use_s(const struct lane *l, double at_s)
+{
+	return (l->use_s + (double)(l->total - l->avail) * (at_s - l->counted_s)) / l->total;
+}
+/* Takes n blocks (avail >= n) at at_s, or now. */
+void kv_spend_at(struct orr_serve *w, struct lane *l, uint32_t n, double at_s);
+static inline void kv_spend(struct orr_serve *w, struct lane *l, uint32_t n)
+{
+	kv_spend_at(w, l, n, w->now_s);
+}
+/* Frees n blocks now. */
+static inline void kv_free(const struct orr_serve *w, struct lane *l, uint32_t n)
+{
+	kv_count(l, w->now_s);
+	l->avail += n;
+}
 /* Returns the number of leading hashes of the prompt that may be shared: at least one token remains to be processed. */
 uint32_t kv_sharable(const struct lane *l, const struct req *q);
 /*
@@ -260,7 +282,7 @@ static inline void kv_unreserve(struct orr_serve *w, struct req *q)
 {
 	struct lane *l = q->set_aside && q->kv_at < w->n_replicas ? w->replica[q->kv_at].lane : NULL;
 	if (l) {
-		l->avail += q->set_aside;
+		kv_free(w, l, q->set_aside);
 		l->set_aside -= q->set_aside;
 		w->blocks_freed = true;
 	}

@@ -4,6 +4,7 @@
 
 #include "serve/fleet.h"
 #include "serve/front.h"
+#include "serve/lane.h"
 #include "serve/quality.h"
 #include "serve/speculate.h"
 
@@ -231,10 +232,14 @@ struct fleet_sums {
 	double gpu_s, up_gpu_s, busy_gpu_s, up_s, usd, kv, kv_s;
 };
 
+static bool has_cache(const struct orr_serve *w, const struct replica *r)
+{
+	return r->model != NONE && w->config->model[r->model]->kind == SERVED_LLM;
+}
+
 /* Returns sums over replicas; those that are still up count until now. */
 static struct fleet_sums sum_up(const struct orr_serve *w)
 {
-	const struct serve_metrics *m = w->metrics;
 	struct fleet_sums s = { 0 };
 	for (uint32_t i = 0; i < w->n_replicas; i++) {
 		const struct replica *r = &w->replica[i];
@@ -249,8 +254,8 @@ static struct fleet_sums sum_up(const struct orr_serve *w)
 		s.usd += r->usd;
 		if (w->config->usd_per_gpu_hour && r->has_alloc && r->gpu_type < w->config->cluster->n_types)
 			s.usd += held / 3600 * w->config->usd_per_gpu_hour[r->gpu_type];
-		s.kv += m->kv ? m->kv[i].integral : 0;
-		s.kv_s += m->kv ? m->kv[i].span_s : 0;
+		s.kv += r->kv_use_s + (r->lane ? kv_use_s(r->lane, w->now_s) : 0);
+		s.kv_s += has_cache(w, r) ? up : 0;
 	}
 	return s;
 }

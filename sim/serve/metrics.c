@@ -41,8 +41,6 @@ void serve_metrics_begin(struct orr_serve *w)
 	}
 	m->model = mem_zalloc((size_t)c->n_models + 1, sizeof *m->model);
 	m->row_stride = 1;
-	if (m->has_llm)
-		m->kv = mem_zalloc_large((size_t)w->n_replicas + 1, sizeof *m->kv);
 	if (c->device)
 		m->memory_since_s = mem_zalloc((size_t)w->n_replicas + 1, sizeof *m->memory_since_s);
 	for (uint32_t i = 0; i < w->n_replicas; i++)
@@ -298,25 +296,11 @@ void serve_metrics_policy_reason(struct orr_serve *w, enum orr_req_end how, cons
 
 /* ---- work ---- */
 
-/* Counts the use of the cache, which is assumed to change linearly between two calls. */
-static void count_cache(struct orr_serve *w, uint32_t replica, double now, double share)
-{
-	struct kv_use *u = &w->metrics->kv[replica];
-	double up = w->replica[replica].up_since_s, from = u->since_s > up ? u->since_s : up;
-	if (now > from) {
-		u->integral += (now - from) * (u->was + share) / 2;
-		u->span_s += now - from;
-	}
-	u->since_s = now;
-	u->was = share;
-}
-
-void serve_metrics_tokens(struct orr_serve *w, uint32_t replica, double now_s, double iterations, double prompt_tokens, double kv_share)
+void serve_metrics_tokens(struct orr_serve *w, double iterations, double prompt_tokens)
 {
 	struct serve_metrics *m = w->metrics;
 	m->iterations += iterations;
 	m->prompt_processed += prompt_tokens;
-	count_cache(w, replica, now_s, kv_share);
 }
 
 void serve_metrics_gap(struct orr_serve *w, double gap_s, uint64_t count)
@@ -389,7 +373,6 @@ void serve_metrics_free(struct orr_serve *w)
 		mem_free(m->policy_reason[i].text);
 	mem_free(m->policy_reason);
 	mem_free(m->model);
-	mem_free(m->kv);
 	mem_free(m->memory_since_s);
 	mem_free(m);
 	w->metrics = NULL;

@@ -47,11 +47,6 @@ struct class_sums {
 	uint64_t asked_slo, met_slo;
 };
 
-/* Integral over time, up to since_s, of the share of the KV cache in use. */
-struct kv_use {
-	double since_s, was, integral, span_s;
-};
-
 struct serve_metrics {
 	struct class_sums class[SLO_CLASSES];
 	struct speculated speculated;
@@ -91,7 +86,6 @@ struct serve_metrics {
 	struct model_sums *model;
 	/* work */
 	double iterations, prompt_processed, real, padded, lost_s;
-	struct kv_use *kv; /* by replica; NULL: no language model */
 	/* Memory of replicas that run table models: integrals over time of bytes in use and of bytes present. */
 	double *memory_since_s;                        /* start of the memory interval, by replica; NULL: devices are unknown */
 	double memory_used, memory_there, memory_most; /* most: largest share in use on any replica */
@@ -113,8 +107,8 @@ void serve_metrics_arrival(struct orr_serve *w);
 void serve_metrics_request(struct orr_serve *w, const struct req *q, double at_s);
 /* Counts a request that the policy refuses or sheds; why NULL: no reason. */
 void serve_metrics_policy_reason(struct orr_serve *w, enum orr_req_end how, const char *why);
-/* Counts iterations of the replica, the last of which ended at now_s; kv_share: part of its KV cache in use then. */
-void serve_metrics_tokens(struct orr_serve *w, uint32_t replica, double now_s, double iterations, double prompt_tokens, double kv_share);
+/* Counts iterations that have ended, and the prompt tokens that they processed. */
+void serve_metrics_tokens(struct orr_serve *w, double iterations, double prompt_tokens);
 /* Counts a gap between two tokens of one request, `count` times. */
 void serve_metrics_gap(struct orr_serve *w, double gap_s, uint64_t count);
 /* Must be called before the memory in use on the replica, or the speed of its runs, changes. */

@@ -135,7 +135,7 @@ static void land(struct orr_serve *w, struct lane *l, struct micro *m)
 	explain_micro_idle(w, m->member, m->n);
 	l->start_s = m->start_s; /* for orr_move(): the iteration that ended now */
 	release(w, l, m, l->end_s);
-	serve_metrics_tokens(w, l->replica, w->now_s, 1, prompt_tokens, kv_in_use(l));
+	serve_metrics_tokens(w, 1, prompt_tokens);
 }
 
 /* Counts the end of a micro-batch, or of the run of a stage. */

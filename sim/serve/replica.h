@@ -32,7 +32,7 @@ struct replica {
 	struct eng_event ready; /* starting */
 	double up_since_s, busy_since_s;
 	/* sums over the run */
-	double busy_s, up_s, gpu_s, usd;
+	double busy_s, up_s, gpu_s, usd, kv_use_s; /* kv_use_s: time integral of the share of the KV cache in use */
 	uint64_t completed;
 	/* live requests routed to the replica */
 	uint32_t routed, first_on; /* number of these requests, and the first of their list, in any order (on_next) */

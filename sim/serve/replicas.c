@@ -206,7 +206,7 @@ static void keep_thrown(struct orr_serve *w, struct req *q)
 	f->thrown[f->n_thrown++] = req_handle(w, req_slot(w, q));
 }
 
-/* Ends the running iteration and the transfers to the replica. */
+/* Ends the running iteration and the transfers to the replica, and counts the use of its cache. */
 static void lose_lane(struct orr_serve *w, struct lane *l)
 {
 	struct req *q;
@@ -215,6 +215,7 @@ static void lose_lane(struct orr_serve *w, struct lane *l)
 		throw_off(w, q);
 		keep_thrown(w, q);
 	}
+	w->replica[l->replica].kv_use_s += kv_use_s(l, serve_clock_s(w));
 }
 
 void replica_leave(struct orr_serve *w, uint32_t replica)

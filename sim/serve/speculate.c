@@ -118,9 +118,9 @@ double speculate_s(struct orr_serve *w, struct lane *l, const struct llm_load *x
 
 /* ---- after it ---- */
 
-void speculate_drop(struct lane *l)
+void speculate_drop(struct orr_serve *w, struct lane *l)
 {
-	l->avail += l->reserved;
+	kv_free(w, l, l->reserved);
 	l->reserved = l->drafts = 0;
 }
 
@@ -159,7 +159,7 @@ static void check(struct orr_serve *w, struct lane *l, struct req *q, uint32_t d
 void speculate_land(struct orr_serve *w, struct lane *l, uint32_t decodes)
 {
 	uint32_t drafts = l->drafts;
-	speculate_drop(l);
+	speculate_drop(w, l);
 	if (!drafts || !decodes)
 		return;
 	w->metrics->speculated.iterations++;

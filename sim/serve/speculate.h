@@ -33,6 +33,6 @@ double speculate_s(struct orr_serve *w, struct lane *l, const struct llm_load *x
 /* Handles the end of the iteration: frees the reserved blocks and adds the accepted tokens. `decodes`: number of decodes in it. */
 void speculate_land(struct orr_serve *w, struct lane *l, uint32_t decodes);
 /* Frees the reserved blocks of an iteration without result. */
-void speculate_drop(struct lane *l);
+void speculate_drop(struct orr_serve *w, struct lane *l);
 
 #endif

@@ -163,6 +163,7 @@ static void check_llm(void)
 	metric_is(r, "attainment", 0.5); /* B's first token took 15 ms, above the limit of 12 ms */
 	metric_is(r, "goodput", 25);
 	metric_is(r, "queue_mean", 0.0025);
+	metric_is(r, "kv_use_mean", 1.0 / 20 * (0.04 + 0.01) / 0.04); /* A holds one of 20 blocks for 40 ms, B one from 10 to 20 ms */
 	result_free(r);
 	c.options = "slo_tpot=15ms";
 	r = fleet_must_run(&c, "a limit of TPOT");
@@ -172,6 +173,27 @@ static void check_llm(void)
 	r = fleet_must_run(&c, "TPOT by Splitwise's formula");
 	metric_is(r, "tpot_mean", 0.005); /* Splitwise divides by all output tokens: A 30 ms / 3, B 0 ms / 1; the mean is 5 ms */
 	metric_is(r, "attainment", 0.5);
+	result_free(r);
+}
+
+/* Tests the use of the cache with idle times. A prompt of 20 tokens has 2 blocks of 16 for 10 ms and 12 decodes; the last decode writes
+ * token 33 and has 3. Each request thus holds 0.29 block seconds. */
+static void check_cache(void)
+{
+	struct fleet_case c = { .requests = "arrival_s,prompt_tokens,output_tokens\n0,20,14\n10,20,14\n30,1,1\n",
+		.models = { LLM },
+		.deployment = { one },
+		.cluster = "1x1",
+		.policy = &orr_policy_serve_vllm,
+		.until_s = 20 };
+	struct run_result *r = fleet_must_run(&c, "the use of a cache");
+	metric_is(r, "kv_use_mean", 2 * 0.29 / 20 / 20);
+	metric_is(r, "utilisation", 2 * 0.14 / 20);
+	result_free(r);
+	/* The node fails within the second request, after the first five iterations, and is back at 11 s: the request runs again. */
+	c.failures = "time_s,node,event\n10.05,n0,fail\n11,n0,repair\n";
+	r = fleet_must_run(&c, "the use of a cache that is lost");
+	metric_is(r, "kv_use_mean", (2 * 0.29 + 2 * 0.05) / 20 / (20 - 0.95));
 	result_free(r);
 }
 
@@ -346,6 +368,7 @@ int main(void)
 	check_memory();
 	check_rows();
 	check_llm();
+	check_cache();
 	check_faults();
 	check_idling();
 	free(probe.event);
