@@ -13,7 +13,7 @@ int slo_parse(const char *flag, const char *text, struct slo *out, struct orr_er
 {
 	static const char *const names[] = { "ttft", "tpot", "e2e", NULL };
 	double *const limit[] = { &out->ttft_s, &out->tpot_s, &out->e2e_s };
-	*out = (struct slo){ INFINITY, INFINITY, INFINITY };
+	*out = (struct slo){ INFINITY, INFINITY, INFINITY, TBT_TPOT };
 	for (const char *p = text; *p;) {
 		size_t n = strcspn(p, ","), name = strcspn(p, "=,");
 		int64_t ns = 0;
@@ -42,8 +42,9 @@ static struct missed missed_by(const struct slo *s, const struct request_row *q)
 {
 	/* A request without tokens counts the whole answer as the first token. */
 	double first_s = isnan(q->first_token_s) ? q->completed_s : q->first_token_s;
+	uint32_t omitted = s->tbt == TBT_SPLITWISE ? 0 : 1; /* number of output tokens that do not count */
 	return (struct missed){ .ttft = serve_misses(first_s - q->arrival_s, s->ttft_s),
-		.tpot = q->output_tokens >= 2 && serve_misses((q->completed_s - first_s) / (q->output_tokens - 1), s->tpot_s),
+		.tpot = q->output_tokens > omitted && serve_misses((q->completed_s - first_s) / (q->output_tokens - omitted), s->tpot_s),
 		.e2e = serve_misses(q->completed_s - q->arrival_s, s->e2e_s) };
 }
 

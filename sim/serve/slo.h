@@ -2,7 +2,7 @@
 /*
  * slo.h - limits of latencies, and how many requests of a run keep them (--find-rate, --find-replicas)
  *
- * A request meets the SLO if it completes within its limits of TTFT (from arrival), TPOT ((end - first) / (n - 1)) and time from arrival
+ * A request meets the SLO if it completes within its limits of TTFT (from arrival), TPOT (as serve.tbt defines it) and time from arrival
  * to completion; refused, shed and unfinished requests do not.
  */
 #ifndef ORR_SERVE_SLO_H
@@ -15,8 +15,9 @@
 /* Limits in seconds; INFINITY: none. */
 struct slo {
 	double ttft_s, tpot_s, e2e_s;
+	enum serve_tbt tbt; /* definition of TPOT */
 };
-/* Parses one or more of "ttft=1s,tpot=100ms,e2e=30s". flag: its name, for messages. */
+/* Parses one or more of "ttft=1s,tpot=100ms,e2e=30s", with the default of serve.tbt. flag: its name, for messages. */
 int slo_parse(const char *flag, const char *text, struct slo *out, struct orr_error *err);
 /* Returns the share of the rows that meet the SLO; NAN without rows. */
 double slo_attainment(const struct slo *s, const struct request_row *rows, size_t n);

@@ -55,6 +55,8 @@ static int run_replication(
 	const struct slo_attempt *a, uint32_t k, double factor, const uint32_t *replicas, struct slo_tried *out, struct orr_error *err)
 {
 	struct run_result *r = result_new();
+	struct slo slo = a->slo;
+	slo.tbt = strcmp(orr_arg_text(a->scenario->options, "tbt"), "splitwise") ? TBT_TPOT : TBT_SPLITWISE;
 	int rc = run_at(a, k, factor, replicas, r, err);
 	if (!rc && r->n_requests < r->rows_total)
 		rc = orr_fail(err, ORR_EINPUT, "--%s: expected a trace of at most %d requests", a->flag, MAX_ROWS);
@@ -63,7 +65,7 @@ static int run_replication(
 	if (!rc && factor == 1 && isnan(rate_of(r)))
 		rc = orr_fail(err, ORR_EINPUT, "--%s: all requests arrive at the same time: expected different arrival times", a->flag);
 	if (!rc) {
-		double share = slo_attainment(&a->slo, r->requests, r->n_requests), duration = metric_of(r, "duration");
+		double share = slo_attainment(&slo, r->requests, r->n_requests), duration = metric_of(r, "duration");
 		out->attainment += share;
 		out->rate += rate_of(r);
 		out->arrivals_span += slo_arrivals_span(r->requests, r->n_requests);
@@ -71,7 +73,7 @@ static int run_replication(
 		out->usd += metric_of(r, "usd");
 		out->gpu_hours += metric_of(r, "gpu_hours");
 		out->usd_per_million_tokens += metric_of(r, "usd_per_million_tokens");
-		slo_count(&a->slo, r->requests, r->n_requests, &out->misses);
+		slo_count(&slo, r->requests, r->n_requests, &out->misses);
 		slo_count_reasons(r, &out->misses);
 	}
 	result_free(r);

@@ -44,6 +44,13 @@ json=$(rate large.csv --find-rate e2e=1s --attainment 0.91 --json)
 is "$(off "$(number attainment "$json")" "$(awk 'BEGIN { printf "%.17g", 11 / 12 }')") $(number enough "$json" | cut -c1-4)" " 0.91" "11 of 12 are enough for 91 %"
 is "$(awk -v a="$(number above_factor "$json")" -v f="$(number factor "$json")" 'BEGIN { print (a > f && a / f <= 1.004) }')" 1 "the rates tried differ by at most 0.4 %"
 
+# A prompt of 10 ms and a decode of 10 ms: TPOT is 10 ms, and 5 ms by Splitwise's formula.
+printf '{"name": "l", "source": "made up", "kind": "llm", "weight_bytes": 1, "kv_bytes_per_token": 1, "closed": {"constant_ms": 10, "token_ms": 0, "context_ms": 0, "pair_ms": 0}}' >l.json
+printf 'arrival_s,prompt_tokens,output_tokens\n0,100,2\n10,100,2\n20,100,2\n' >l.csv
+tbt() { "$orrery" serve l.csv --model l.json --cluster 1x1 --kv-blocks 100 --policy vllm --set serve.tbt="$2" "$1" tpot=6ms --json 2>&1; }
+is "$(number attainment "$(tbt --find-rate tpot)") $(number attainment "$(tbt --find-rate splitwise)")" "null 1" "a rate for TPOT as serve.tbt defines it"
+is "$(number attainment "$(tbt --find-replicas tpot)") $(number attainment "$(tbt --find-replicas splitwise)")" "null 1" "replicas too"
+
 echo 'arrival_s' >one.csv && echo 1 >>one.csv
 is "$(rate one.csv --find-rate e2e=1s)" "orrery: --find-rate: expected a trace of at least two requests" "one request"
 printf 'arrival_s\n1\n1\n' >two.csv

@@ -46,7 +46,7 @@ static void check_limits(void)
 
 /* ---- requests ---- */
 
-static const struct slo slo = { 1, 0.5, 4 };
+static const struct slo slo = { 1, 0.5, 4, TBT_TPOT };
 
 /* The comment is TTFT, TPOT and time to completion. */
 static const struct request_row rows[] = {
@@ -66,7 +66,7 @@ enum { ROWS = sizeof rows / sizeof *rows };
 
 static void check_counts(void)
 {
-	static const struct slo none = { INFINITY, INFINITY, INFINITY };
+	static const struct slo none = { INFINITY, INFINITY, INFINITY, TBT_TPOT };
 	static const bool meets[ROWS] = { [0] = true, [4] = true, [5] = true, [10] = true };
 	struct slo_misses sum = { 0 };
 	for (size_t i = 0; i < ROWS; i++)

@@ -43,7 +43,7 @@ static void attainments(void)
 	q[4].output_tokens = 1, q[4].completed_s = 11; /* the output has one token */
 	q[5].first_token_s = NAN, q[5].output_tokens = 0,
 	q[5].completed_s = 10.9; /* the output has no tokens, so the answer arrives as a whole */
-	struct slo all = { INFINITY, INFINITY, INFINITY }, ttft = all, tpot = all, e2e = all;
+	struct slo all = { INFINITY, INFINITY, INFINITY, TBT_TPOT }, ttft = all, tpot = all, e2e = all;
 	ttft.ttft_s = 1;
 	tpot.tpot_s = 0.101;
 	e2e.e2e_s = 1.41;
@@ -108,7 +108,7 @@ static void bounds(void)
 	struct request_row q[5] = { good, good, good, good, good };
 	q[1].first_token_s = q[2].first_token_s = 1.5;
 	q[3].status = REQUEST_REFUSED;
-	struct slo slo = { 1.2, 0.11, INFINITY }, loose = { 2, 0.09, INFINITY };
+	struct slo slo = { 1.2, 0.11, INFINITY, TBT_TPOT }, loose = { 2, 0.09, INFINITY, TBT_TPOT };
 	struct slo_misses m = { 0 };
 	slo_count(&slo, q, 5, &m);
 	struct run_result *r = result_new();
