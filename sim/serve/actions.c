@@ -2,6 +2,7 @@
 /* Actions on waiting requests. */
 #include "serve/answers.h"
 #include "serve/due.h"
+#include "serve/fleet.h"
 #include "serve/lane.h"
 #include "serve/metrics.h"
 #include "serve/route.h"
@@ -63,6 +64,8 @@ bool orr_forward(struct orr_serve *w, orr_req r, uint32_t model)
 		return false;
 	}
 	req_set_replica(w, q, NONE);
+	w->fleet->unrouted[q->model]--;
+	w->fleet->unrouted[model]++;
 	q->model = model;
 	answers_forget(w, q);
 	req_set_tokens(w, q);

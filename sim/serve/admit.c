@@ -158,14 +158,26 @@ static void watch_deadline(struct orr_serve *w, const struct req *q)
 
 /* ---- placement ---- */
 
+/* Returns the number of requests of the model on no replica, beyond the limit of the replicas that serve this model only. */
+static uint64_t beyond_own(const struct orr_serve *w, uint32_t model)
+{
+	uint64_t own = group_count(w, model) ? w->fleet->group[model].n : 1, most = w->set->queue_limit * own;
+	uint64_t n = w->fleet->unrouted[model];
+	return n > most ? n - most : 0;
+}
+
+/* Returns whether the queue of the replica is full, or the policy's own queue (NONE), which has room for the limit of each replica. */
 static bool is_full(const struct orr_serve *w, const struct req *q, uint32_t replica)
 {
-	uint64_t limit = w->set->queue_limit, n = group_count(w, q->model);
+	uint64_t limit = w->set->queue_limit;
 	if (limit == UINT64_MAX)
 		return false;
 	if (replica != NONE)
 		return w->replica[replica].routed >= limit;
-	return w->live - w->fleet->routed > limit * (n ? n : 1); /* q is one of the unrouted requests */
+	uint64_t beyond = beyond_own(w, q->model), any = w->fleet->group[w->config->n_models].n; /* q is one of these requests */
+	for (uint32_t m = 0; m < w->config->n_models && beyond && any; m++)
+		beyond += m == q->model ? 0 : beyond_own(w, m);
+	return beyond > limit * any;
 }
 
 /* Returns whether no replica was found and the policy will not assign one. */

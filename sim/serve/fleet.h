@@ -56,8 +56,9 @@ struct fleet {
 	struct fleet_part *part;    /* [n_deployments] */
 	orr_req *held;              /* requests that no replica serves now, in order of arrival */
 	uint32_t n_held, cap_held;
-	uint64_t routed; /* number of live requests that are on a replica */
-	orr_req *thrown; /* requests of lost replicas that are not routed again yet */
+	uint64_t routed;    /* number of live requests that are on a replica */
+	uint64_t *unrouted; /* numbers of the other live requests, by model */
+	orr_req *thrown;    /* requests of lost replicas that are not routed again yet */
 	uint32_t n_thrown, cap_thrown;
 	eng_fn on_empty;          /* event for an empty draining replica; set by scale.c */
 	struct pool_alloc *limbo; /* GPUs of nodes given notice, withheld from the pool */

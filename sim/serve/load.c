@@ -163,6 +163,7 @@ void replica_count(struct orr_serve *w, struct req *q, uint32_t from)
 	uint32_t to = q->replica;
 	if (from == to)
 		return;
+	f->unrouted[q->model] += (from != NONE) - (uint64_t)(to != NONE);
 	if (from != NONE) {
 		unlist_on(w, q, from);
 		w->replica[from].routed--;
@@ -258,6 +259,7 @@ void groups_begin(struct orr_serve *w)
 {
 	struct fleet *f = w->fleet;
 	f->group = mem_zalloc((size_t)w->config->n_models + 1, sizeof *f->group);
+	f->unrouted = mem_zalloc((size_t)w->config->n_models + 1, sizeof *f->unrouted);
 	f->turn = mem_zalloc((size_t)w->config->n_models + 1, sizeof *f->turn);
 	for (uint32_t i = 0; i < w->n_replicas; i++) {
 		struct group *g = &f->group[group_of(w, i)];
@@ -277,5 +279,6 @@ void groups_free(struct orr_serve *w)
 		mem_free(f->group[i].tree);
 	}
 	mem_free(f->group);
+	mem_free(f->unrouted);
 	mem_free(f->turn);
 }

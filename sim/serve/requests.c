@@ -2,6 +2,7 @@
 /* Requests: slots, lists of policies, arrival and end. */
 #include "serve/answers.h"
 #include "serve/explain.h"
+#include "serve/fleet.h"
 #include "serve/guard.h"
 #include "serve/metrics.h"
 #include "serve/replica.h"
@@ -176,6 +177,7 @@ struct req *req_new(struct orr_serve *w, const struct request_rec *rec)
 		w->metrics->without_tokens += !rec->prompt_tokens || !rec->output_tokens;
 	req_set_tokens(w, q);
 	w->live++;
+	w->fleet->unrouted[model]++;
 	w->waiting++;
 	serve_metrics_arrival(w);
 	explain_arrived(w, q);
@@ -311,6 +313,7 @@ void req_end(struct orr_serve *w, struct req *q, enum orr_req_end how, double at
 		replica_count(w, q, replica);
 		q->replica = replica; /* finish() may read it */
 	}
+	w->fleet->unrouted[q->model]--;
 	if (w->last_ended == NONE)
 		w->first_ended = slot;
 	else

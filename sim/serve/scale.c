@@ -109,14 +109,7 @@ static void shrink(struct orr_serve *w, struct fleet_part *p)
 /* Returns the number of live requests for the model (NONE: any) that are on no replica. */
 static double unrouted(const struct orr_serve *w, uint32_t model)
 {
-	double n = 0;
-	if (w->live == w->fleet->routed)
-		return 0;
-	for (uint32_t i = 0; i < w->n_req; i++) {
-		const struct req *q = &w->req[i];
-		n += q->state != ORR_REQ_ENDED && q->replica == NONE && (model == NONE || q->model == model);
-	}
-	return n;
+	return (double)(model == NONE ? w->live - w->fleet->routed : w->fleet->unrouted[model]);
 }
 
 static double load_of(const struct orr_serve *w, const struct fleet_part *p)

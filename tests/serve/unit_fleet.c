@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+extern const struct orr_policy orr_policy_serve_fifo;
+
 #define TABLE(name, latency)                                                                                     \
 	"{\"name\": \"" name "\", \"title\": \"t\", \"source\": \"made up for the test\", \"kind\": \"table\", " \
 	"\"batch\": [1], \"latency_ms\": [" latency "]}"
@@ -569,6 +571,24 @@ static void check_admission(void)
 	struct run_result *r = fleet_must_run(&c, "a limit");
 	ok(r && fleet_metric(r, "requests_shed") == 3 && fleet_metric(r, "requests_completed") == 3, "a queue of two sheds three of five");
 	ok(r && fabs(fleet_metric(r, "attainment") - 0.5) < 1e-12, "shed requests miss their SLO");
+	result_free(r);
+	/* The policy's own queue has room for one request per replica of a model. Of "m" the first request runs, the second waits and the
+	 * third is shed; that of "n" finds its replica idle. */
+	struct fleet_case two = { .requests = "arrival_s,model\n0,m\n0.001,m\n0.002,m\n0.003,n\n",
+		.models = { TABLE("m", "10000"), TABLE("n", "10000") },
+		.deployment = { { .replicas = 1, .model = 0, .tp = 1, .pp = 1 }, { .replicas = 1, .model = 1, .tp = 1, .pp = 1 } },
+		.cluster = "2x1",
+		.policy = &orr_policy_serve_fifo,
+		.options = "queue_limit=1" };
+	r = fleet_must_run(&two, "a limit with two models");
+	ok(r && fleet_metric(r, "requests_shed") == 1, "a queue of one per replica of a model sheds the third request");
+	result_free(r);
+	/* On two replicas of any model the first two requests run, and the next two wait. */
+	two.requests = "arrival_s,model\n0,m\n0.001,m\n0.002,m\n0.003,n\n0.004,n\n";
+	two.deployment[0] = (struct serve_deployment){ .replicas = 2, .model = UINT32_MAX, .tp = 1, .pp = 1 };
+	two.deployment[1] = (struct serve_deployment){ 0 };
+	r = fleet_must_run(&two, "a limit with replicas of any model");
+	ok(r && fleet_metric(r, "requests_shed") == 1, "replicas of any model share their room among the models");
 	result_free(r);
 	/* Service takes 10 s, the SLO is 25 s: requests that end at 10 and 20 s are in time, one that ends at 30 s is late. A request
 	 * is hopeless if less than 10 s are left until its deadline. */
