@@ -177,8 +177,8 @@ struct orr_replica_info {
 	enum orr_replica_role role;
 	uint32_t model; /* number of the only model that the replica serves; UINT32_MAX: any model */
 	uint32_t gpus, node, gpu_type;
-	uint32_t runs;   /* number of running batches, or 1 while an iteration runs */
-	uint32_t queued; /* number of runs started with ORR_RUN_QUEUE whose input is in transit, or whose turn has not come */
+	uint32_t runs;   /* number of batches that run or whose input is in transit, or 1 while an iteration runs */
+	uint32_t queued; /* number of other runs, started with ORR_RUN_QUEUE, whose input is in transit, or whose turn has not come */
 	uint32_t routed; /* number of live requests routed to the replica */
 	uint32_t residents;
 	double memory_bytes, memory_free_bytes; /* memory of all its GPUs; free: without weights and without the running

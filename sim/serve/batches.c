@@ -51,9 +51,12 @@ static struct plan plan_of(const struct orr_serve *w, uint32_t replica, const st
 	if (isnan(p.latency_s))
 		return p;
 	p.stage_s = served_stage(m, p.samples, p.length) * p.part;
-	p.extra = (struct memory_extra){
-		.is_run = true, .model = b->model, .memory = served_memory_of(m, p.samples), .alone_s = p.stage_s, .delay_s = delay_s
-	};
+	p.extra = (struct memory_extra){ .is_run = true,
+		.is_sent = w->front && !(b->flags & ORR_RUN_QUEUE),
+		.model = b->model,
+		.memory = served_memory_of(m, p.samples),
+		.alone_s = p.stage_s,
+		.delay_s = delay_s };
 	return p;
 }
 
@@ -169,18 +172,19 @@ static bool fits_alone(const struct orr_serve *w, uint32_t replica, const struct
 
 static bool has_room(struct orr_serve *w, uint32_t replica, const struct orr_batch *b, const struct plan *p, const struct req *q)
 {
+	uint32_t runs = w->replica[replica].n_runs + w->replica[replica].n_reserved;
 	if (b->flags & ORR_RUN_QUEUE ? fits_alone(w, replica, p) : memory_fits(w, replica, &p->extra))
 		return true;
-	if (w->replica[replica].n_runs >= w->set->n_curve)
+	if (runs >= w->set->n_curve)
 		serve_fail(w, ORR_EFAIL, q,
 			"start on replica %u beside %u runs: expected at most %zu runs at a time, the length of serve.slowdown_curve "
 			"(orr_run_fits() checks this)",
-			replica, w->replica[replica].n_runs, w->set->n_curve);
+			replica, runs, w->set->n_curve);
 	serve_fail(w, ORR_EFAIL, q,
 		"start: no room on replica %u for %u samples of %s beside %u runs: its peak is %.9g bytes, %.9g of %.9g bytes are in use "
 		"%s(orr_run_fits() checks this)",
-		replica, p->samples, w->config->model[b->model]->name, w->replica[replica].n_runs,
-		fmax(p->extra.memory.before, p->extra.memory.peak), memory_in_use(w, replica), w->replica[replica].memory,
+		replica, p->samples, w->config->model[b->model]->name, runs, fmax(p->extra.memory.before, p->extra.memory.peak),
+		memory_in_use(w, replica), w->replica[replica].memory,
 		w->set->utilisation_limit < INFINITY ? "or serve.utilisation_limit would be exceeded " : "");
 	return false;
 }

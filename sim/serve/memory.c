@@ -78,15 +78,17 @@ struct projection {
 	struct part stack[ON_STACK];
 };
 
+/* A run whose input is in transit: its start is unknown, so its largest memory counts to the end of the projection. */
+static struct part part_in_transit(uint32_t model, struct served_memory m)
+{
+	double bytes = fmax(m.before, m.peak);
+	return (struct part){ .model = model, .is_going = true, .bytes = bytes, .peak = bytes, .to_peak = INFINITY, .left = INFINITY };
+}
+
 static struct part part_of(const struct orr_serve *w, const struct run *x)
 {
-	if (x->state == RUN_SENDING) /* the start of the run is unknown, so its peak counts from now on */
-		return (struct part){ .model = x->model,
-			.is_going = true,
-			.bytes = x->memory.peak,
-			.peak = x->memory.peak,
-			.to_peak = INFINITY,
-			.left = INFINITY };
+	if (x->state == RUN_SENDING)
+		return part_in_transit(x->model, x->memory);
 	double left = run_left(w, x), done = x->alone_s - left;
 	bool is_past = done >= x->memory.peak_from_s - REACHED_S, is_leaving = x->leaving >= 0 && x->exit_left_s > 0;
 	double stop = is_leaving ? x->exit_left_s : 0;
@@ -98,6 +100,20 @@ static struct part part_of(const struct orr_serve *w, const struct run *x)
 		.peak = x->memory.peak,
 		.to_peak = is_past ? INFINITY : x->memory.peak_from_s - done,
 		.left = left };
+}
+
+static struct part part_of_new(const struct memory_extra *x)
+{
+	bool is_past = x->memory.peak_from_s <= 0;
+	struct part p = x->is_sent ? part_in_transit(x->model, x->memory)
+				   : (struct part){ .model = x->model,
+					     .bytes = is_past ? x->memory.peak : x->memory.before,
+					     .peak = x->memory.peak,
+					     .to_peak = is_past ? INFINITY : x->memory.peak_from_s,
+					     .left = x->alone_s };
+	p.starts_s = x->delay_s;
+	p.is_going = x->delay_s <= 0;
+	return p;
 }
 
 static bool is_gone(const struct memory_extra *x, uint32_t run)
@@ -120,16 +136,8 @@ static void open_projection(struct projection *p, const struct orr_serve *w, uin
 	for (uint32_t i = r->runs.first; i != NONE; i = w->run[i].next)
 		if (!is_gone(x, i))
 			p->part[p->n++] = part_of(w, &w->run[i]);
-	if (x && x->is_run) {
-		bool is_past = x->memory.peak_from_s <= 0;
-		p->part[p->n++] = (struct part){ .model = x->model,
-			.bytes = is_past ? x->memory.peak : x->memory.before,
-			.peak = x->memory.peak,
-			.to_peak = is_past ? INFINITY : x->memory.peak_from_s,
-			.left = x->alone_s,
-			.starts_s = x->delay_s };
-		p->part[p->n - 1].is_going = x->delay_s <= 0;
-	}
+	if (x && x->is_run)
+		p->part[p->n++] = part_of_new(x);
 }
 
 static void close_projection(struct projection *p)

@@ -9,7 +9,8 @@
 
 /* A run to add to the runs of a replica. */
 struct memory_extra {
-	bool is_run; /* false: only the weights of the model are loaded */
+	bool is_run;  /* false: only the weights of the model are loaded */
+	bool is_sent; /* its input crosses a link first (serve.front) */
 	uint32_t model;
 	struct served_memory memory;
 	double alone_s, delay_s;

@@ -231,7 +231,7 @@ bool orr_replica_get(const struct orr_serve *w, uint32_t replica, struct orr_rep
 		.gpus = up ? r->gpus : w->config->deployment[r->deployment].tp * w->config->deployment[r->deployment].pp,
 		.node = r->node,
 		.gpu_type = r->gpu_type,
-		.runs = r->lane ? r->lane->is_flying : r->n_runs,
+		.runs = r->lane ? r->lane->is_flying : r->n_runs + r->n_reserved,
 		.queued = r->sending.n + r->waiting.n,
 		.routed = r->routed,
 		.residents = r->lane ? orr_residents(w, replica) : 0,

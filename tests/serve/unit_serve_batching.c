@@ -22,6 +22,9 @@ static const char slower_c[] = "{\"name\":\"c\"," TABLE ",\"batch\":[1,2,3,4,5,6
 static const char *const both[] = { model_m, model_n, NULL };
 static const char *const one[] = { model_m, NULL };
 static const char *const slower[] = { slower_c, NULL };
+/* An input takes 10 ms over a link of 1e8 bytes/s, as long as a batch of one. */
+static const char *const sent[] = { "{\"name\":\"m\"," TABLE ",\"input_bytes\":1e6," FAST "}", NULL };
+#define LINK "front=per-replica front_Bps=1e8"
 
 static struct run_result *serve(
 	const struct orr_policy *policy, const char *requests, const char *const *models, const char *settings, const char *options)
@@ -33,13 +36,14 @@ static struct run_result *serve(
 	return r;
 }
 
-#define BY_HAND(policy, what, requests, models, settings, ...)                                                \
-	do {                                                                                                  \
-		static const double ends_s[] = { __VA_ARGS__ };                                               \
-		struct run_result *got = serve(&orr_policy_serve_##policy, requests, models, settings, NULL); \
-		ok(serve_ends_at(got, ends_s, sizeof ends_s / sizeof *ends_s), "%s: %s", #policy, what);      \
-		result_free(got);                                                                             \
+#define BY_HAND_WITH(options, policy, what, requests, models, settings, ...)                                     \
+	do {                                                                                                     \
+		static const double ends_s[] = { __VA_ARGS__ };                                                  \
+		struct run_result *got = serve(&orr_policy_serve_##policy, requests, models, settings, options); \
+		ok(serve_ends_at(got, ends_s, sizeof ends_s / sizeof *ends_s), "%s: %s", #policy, what);         \
+		result_free(got);                                                                                \
 	} while (0)
+#define BY_HAND(...) BY_HAND_WITH(NULL, __VA_ARGS__)
 
 /* ---- TensorFlow Serving ---- */
 
@@ -65,6 +69,29 @@ static void tf_serving(void)
 		serve(&orr_policy_serve_tf_serving, "arrival_s,model\n0,m\n0,m\n0,m\n", one, "max_batch=2 full_only=true", NULL);
 	ok(!r || (r->requests[2].status == REQUEST_UNFINISHED && r->requests[1].completed_s == 0.012),
 		"tf_serving: with full batches only, the last request waits forever");
+	result_free(r);
+}
+
+static void tf_serving_links(void)
+{
+	const char *three = "arrival_s,model\n0,m\n0,m\n0,m\n";
+	BY_HAND_WITH(
+		LINK, tf_serving, "a batch whose input is in transit occupies its thread", three, sent, "max_batch=1", 0.02, 0.04, 0.06);
+	/* Two inputs share the link for 20 ms. */
+	BY_HAND_WITH(LINK, tf_serving, "two threads: two batches in transit", three, sent, "max_batch=1 threads=2", 0.03, 0.03, 0.05);
+	/* The first run has its peak of 4 GB from 15 to 20 ms. The second one may compute from now on, so it needs room for both peaks. */
+	static const char *const peak[] = { "{\"name\":\"m\"," TABLE ",\"input_bytes\":1e6,\"batch\":[1],\"latency_ms\":[10],\"memory\":"
+					    "[{\"before\":1e9,\"peak\":4e9,\"peak_from_ms\":5}]}",
+		NULL };
+	struct serve_case c = { .requests = "arrival_s,model\n0,m\n0.018,m\n",
+		.models = peak,
+		.memory_GiB = 7,
+		.policy = &orr_policy_serve_tf_serving,
+		.settings = "threads=2",
+		.options = LINK };
+	static const double end[] = { 0.02, 0.04 };
+	struct run_result *r = serve_replay(&c, &err);
+	ok(serve_ends_at(r, end, 2), "tf_serving: a new run holds its peak while its input is in transit");
 	result_free(r);
 }
 
@@ -353,6 +380,7 @@ static void clockwork_is_never_late(void)
 int main(void)
 {
 	tf_serving();
+	tf_serving_links();
 	clipper();
 	clipper_finds_the_batch();
 	nexus_published_plan();
