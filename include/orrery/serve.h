@@ -257,7 +257,8 @@ struct orr_run_info {
 	enum orr_run_phase phase;
 	bool is_suspended, is_leaving; /* is_leaving: aborted, and not yet at its exit point */
 	double started_s, ends_s;      /* ends_s: end of the computation at the current rates; INFINITY: not running */
-	double part_done;              /* 0..1 */
+	double later_s;                /* part of the computation in later pipeline stages, while the replica takes the next batch */
+	double part_done;              /* 0..1, without later_s */
 	size_t n;                      /* number of requests in the run */
 	uint32_t preemptions;          /* largest number of preemptions of a request of the run */
 };

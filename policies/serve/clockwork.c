@@ -106,10 +106,11 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 
 /* ---- requests ---- */
 
+/* Returns the time of the smallest batch of the request, from its start to the receipt of its answer. */
 static double least_latency(const struct orr_serve *w, uint32_t gpu, orr_req r)
 {
 	uint32_t m = orr_req_model(w, r), length = orr_req_length(w, r);
-	return orr_model_latency(w, gpu, m, batch_runs_at(w, gpu, m, orr_req_samples(w, r), length), length);
+	return orr_model_round_trip(w, gpu, m, batch_runs_at(w, gpu, m, orr_req_samples(w, r), length), length);
 }
 
 /* Returns whether a GPU of this type can answer the request in time if it starts the request at arrival. */
@@ -118,7 +119,19 @@ static bool suits(const struct clockwork *s, const struct orr_serve *w, uint32_t
 	return !s->admits || orr_req_arrival(w, r) + least_latency(w, gpu, r) <= request_deadline(w, r) + EPSILON_S;
 }
 
-/* Returns the earliest end on any GPU. The start is at the end of its run, or after loading the model if it is not in memory. */
+/* Returns the end of the computation of a run. While its input is in transit, this is the end without other transfers. */
+static double computed_s(const struct orr_serve *w, const struct orr_run_info *run)
+{
+	struct orr_model_info m;
+	struct orr_front_info f = orr_front_get(w);
+	if (run->phase != ORR_PHASE_SENDING || !orr_model_get(w, run->model, &m))
+		return run->ends_s;
+	double arrives_s = run->started_s + m.input_bytes * run->samples / f.bandwidth_Bps + f.latency_s;
+	return fmax(arrives_s, orr_serve_now(w)) + orr_model_latency(w, run->replica, run->model, run->samples, run->length);
+}
+
+/* Returns the earliest end on any GPU. The start is when its run leaves the GPU or its first pipeline stage, or after loading the
+ * model if it is not in memory. Batches leave a pipeline in order. */
 static double first_end_s(const struct clockwork *s, const struct orr_serve *w, orr_req r)
 {
 	struct orr_model_info m;
@@ -126,14 +139,13 @@ static double first_end_s(const struct clockwork *s, const struct orr_serve *w, 
 	double best = INFINITY, now = orr_serve_now(w);
 	orr_model_get(w, model, &m);
 	for (uint32_t g = 0; g < s->gpus; g++) {
-		struct orr_run_info i;
-		orr_run run = orr_run_first(w, g);
+		struct orr_run_info i = { 0 };
 		if (!takes_requests(w, g, model))
 			continue;
-		double free_s = run && orr_run_get(w, run, &i) ? i.ends_s : now;
+		double end_s = orr_run_get(w, orr_run_first(w, g), &i) ? computed_s(w, &i) : now, free_s = end_s - i.later_s;
 		if (!orr_model_is_loaded(w, g, model) && !s->gpu[g].is_loading[model])
 			free_s = fmax(free_s, now + m.load_s);
-		best = fmin(best, free_s + least_latency(w, g, r));
+		best = fmin(best, fmax(free_s + least_latency(w, g, r), end_s));
 	}
 	return best;
 }
@@ -199,6 +211,12 @@ static void replica(void *self, struct orr_serve *w, uint32_t gpu, enum orr_repl
 
 /* ---- INFER ---- */
 
+/* Returns whether the request would end late if the GPU started it now. */
+static bool is_late(const struct orr_serve *w, uint32_t gpu, orr_req r)
+{
+	return orr_serve_now(w) + least_latency(w, gpu, r) > request_deadline(w, r) + EPSILON_S;
+}
+
 /* Returns the latest start of the model's best strategy on the GPU, and its size in samples; INFINITY: no strategy. */
 static double best_strategy(
 	const struct clockwork *s, const struct orr_serve *w, uint32_t gpu, const struct model *m, uint32_t model, uint64_t *limit)
@@ -206,7 +224,7 @@ static double best_strategy(
 	double deadline = request_deadline(w, m->q.q.first), now = orr_serve_now(w);
 	uint32_t length = orr_req_length(w, m->q.q.first), first = orr_req_samples(w, m->q.q.first);
 	for (uint32_t i = m->n_batches; i-- > 0;) {
-		double latency = orr_model_latency(w, gpu, model, m->batch[i], length);
+		double latency = orr_model_round_trip(w, gpu, model, m->batch[i], length);
 		bool is_least = i == 0 || m->batch[i - 1] < first;
 		if (m->batch[i] < first)
 			break;
@@ -218,13 +236,9 @@ static double best_strategy(
 			return deadline - latency;
 		}
 	}
-	return INFINITY;
-}
-
-/* Returns whether the request would end late if the GPU started it now. */
-static bool is_late(const struct orr_serve *w, uint32_t gpu, orr_req r)
-{
-	return orr_serve_now(w) + least_latency(w, gpu, r) > request_deadline(w, r) + EPSILON_S;
+	/* The first request alone, whose size may be between two sizes of the table. */
+	*limit = first;
+	return is_late(w, gpu, m->q.q.first) ? INFINITY : deadline - least_latency(w, gpu, m->q.q.first);
 }
 
 /* Rejects requests at the front that can no longer be answered in time, neither by this GPU nor by another. */

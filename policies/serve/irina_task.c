@@ -231,7 +231,7 @@ void irina_remove_computed(struct orr_serve *w, struct irina_gpu *g)
 	struct orr_run_info info;
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < g->n_running; i++)
-		if (orr_run_get(w, g->running[i]->run, &info) && info.ends_s > orr_serve_now(w))
+		if (orr_run_get(w, g->running[i]->run, &info) && info.part_done < 1)
 			g->running[n++] = g->running[i];
 		else
 			task_free(w, g->running[i]);

@@ -72,7 +72,8 @@ void irina_push_front(struct irina_gpus *s, uint32_t gpu, struct task *t);
 /* Returns the largest delay of the end of the last run with which, by the projection, every waiting task that is now in time stays in time.
  * Requires keeps_heaps. */
 double irina_spare(const struct orr_serve *w, struct irina_gpu *g);
-/* Removes the running tasks that have left the GPU: their answers are under way, or lost (serve.loss). */
+/* Removes the running tasks that have left the GPU: they are in later pipeline stages, or their answers are under way or lost
+ * (serve.loss). */
 void irina_remove_computed(struct orr_serve *w, struct irina_gpu *g);
 /* Aborts a running task and returns it; it is then on no list. */
 struct task *irina_stop(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, uint32_t i);

@@ -281,6 +281,7 @@ bool orr_run_get(const struct orr_serve *w, orr_run run, struct orr_run_info *ou
 		.is_leaving = x->leaving >= 0,
 		.started_s = x->started_s,
 		.ends_s = x->end_s + (x->state == RUN_RUNNING ? x->later_s : 0),
+		.later_s = x->later_s,
 		.part_done = x->alone_s > 0 ? 1 - run_left(w, x) / x->alone_s : 1,
 		.n = x->n };
 	for (uint32_t i = 0; i < x->n; i++) {

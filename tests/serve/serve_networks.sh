@@ -63,6 +63,14 @@ stage=$(awk -v f="$flat" -v o="$outside" 'BEGIN { printf "%.17g", (f - o) / 4 + 
 last=$(awk -F, 'NR > 1 && $4 > last { last = $4 } END { printf "%.17g", last }' full/fifo.requests.csv)
 is "$(within "$last" "$(awk -v s="$stage" -v f="$flat" -v n=$n 'BEGIN { printf "%.17g", (n - 1) * s + f + 3 * 605184 * 8 / 1e10 }')" 1e-6)" within "$n batches in a pipeline end after n - 1 times the busiest stage and one latency"
 is "$(awk -F, '$2 == "group_network_bytes" { print $3 }' full/summary.csv)" $((n * 3 * 605184)) "each boundary carries n D 4 bytes per batch"
+printf 'arrival_s\n0\n0.0001\n' >pair.csv
+"$orrery" serve pair.csv --policy fifo,clockwork -q --no-figures --out pair --check --cluster 2x1:flat:flops=1e12 --model vit:width=768 --pp 2 --slo 60ms --network star:bw=1000Gbps,lat=0s 2>err
+last=$(awk -v f="$flat" -v o="$outside" 'BEGIN { printf "%.17g", (f - o) / 2 + 2 * 196 * 768 * 768 / 1e12 + f + 605184 * 8 / 1e12 }')
+for policy in fifo clockwork; do
+  is "$(within "$(awk -F, 'NR == 3 { print $4 }' pair/$policy.requests.csv)" "$last" 1e-6)" within "$policy: the second request starts at the end of the first stage"
+done
+"$orrery" serve poisson:rate=2000,n=6 --policy irina -q --no-figures --out pair --check --cluster 2x1:a100 --model vit:width=768 --pp 2 2>err
+is "$?$(cat err)" 0 "irina aborts no batch in a later stage"
 
 # ---- devices of different kinds: each has its own time ----
 printf 'arrival_s\n0\n0\n0\n' >three.csv

@@ -345,6 +345,29 @@ static void clockwork(void)
 	result_free(r);
 }
 
+static void clockwork_links(void)
+{
+	/* An input takes 10 ms per sample. The GPU is busy with the first request until 20 ms, then with a batch of two until 20 + 20
+	 * + 12 ms. The fourth request ends at 52 + 10 + 10 ms. */
+	BY_HAND_WITH(LINK, clockwork, "while an input is in transit, arrivals are admitted by its arrival and the latency",
+		"arrival_s,model,slo_s\n0,m,1\n0.001,m,1\n0.002,m,1\n0.003,m,1\n", sent, NULL, 0.02, 0.052, 0.052, 0.072);
+	BY_HAND_WITH(LINK, clockwork, "the transfer counts towards the deadline", "arrival_s,model,slo_s\n0,m,0.02\n1,m,0.019\n", sent,
+		NULL, 0.02, NAN);
+	BY_HAND_WITH(LINK, clockwork, "arrivals during the transfer: 20 + 20 ms",
+		"arrival_s,model,slo_s\n0,m,1\n0.005,m,0.035\n0.005,m,0.034\n", sent, NULL, 0.02, 0.04, NAN);
+}
+
+/* L(3) = 30 ms is not in the table. */
+static void clockwork_between_sizes(void)
+{
+	static const char *const linear[] = {
+		"{\"name\":\"m\"," TABLE ",\"batch\":[1,2,4],\"latency_ms\":[20,25,35],\"between\":\"linear\"}", NULL
+	};
+	BY_HAND(clockwork, "the smallest batch has the size of the request", "arrival_s,model,samples,slo_s\n0,m,3,0.032\n", linear, NULL,
+		0.03);
+	BY_HAND(clockwork, "and is shed if it is too late", "arrival_s,model,samples,slo_s\n0,m,3,0.029\n", linear, NULL, NAN);
+}
+
 /* Tests Gujarati et al., section 6: at any load, every answer is in time. */
 static void clockwork_is_never_late(void)
 {
@@ -390,6 +413,8 @@ int main(void)
 	nexus_drops();
 	nexus_serves_its_plan();
 	clockwork();
+	clockwork_links();
+	clockwork_between_sizes();
 	clockwork_is_never_late();
 	return done();
 }
