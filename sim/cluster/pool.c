@@ -116,6 +116,8 @@ static void move_all(struct pool *p, struct pool_alloc *a, int sign)
 		milli += a->is_beside ? 0 : x[i].slot == POOL_WHOLE ? 1000 * (int64_t)x[i].gpus : x[i].milli;
 	}
 	p->used_milli -= sign * milli;
+	if (milli)
+		p->used_of[a->type] -= sign * milli;
 	if (p->cpu_free != INT64_MAX)
 		p->cpu_free += sign * a->cpu_milli;
 	if (p->mem_free != INT64_MAX)
@@ -587,7 +589,9 @@ static const char *check_node(const struct pool *p, uint32_t n, const struct tal
 const char *pool_check(const struct pool *p, const struct pool_alloc *const *allocs, size_t n)
 {
 	struct tally *held = mem_zalloc(p->cluster->n_nodes, sizeof *held);
-	int64_t milli = 0;
+	int64_t milli = 0, of_type = 0;
+	for (uint32_t t = 0; t < p->cluster->n_types; t++)
+		of_type += p->used_of[t];
 	for (size_t i = 0; i < n; i++) {
 		const struct pool_piece *x = pool_pieces(allocs[i]);
 		for (uint32_t k = 0; k < allocs[i]->n; k++) {
@@ -601,7 +605,7 @@ const char *pool_check(const struct pool *p, const struct pool_alloc *const *all
 			milli += x[k].slot == POOL_WHOLE ? 1000 * (int64_t)x[k].gpus : x[k].milli;
 		}
 	}
-	const char *wrong = milli == p->used_milli ? NULL : "the count of GPUs in use differs from the sum over nodes";
+	const char *wrong = milli == p->used_milli && milli == of_type ? NULL : "the count of GPUs in use differs from the sum over nodes";
 	for (uint32_t i = 0; !wrong && i < p->cluster->n_nodes; i++)
 		wrong = check_node(p, i, &held[i]);
 	mem_free(held);

@@ -88,6 +88,7 @@ struct pool {
 	uint32_t widest[CLUSTER_MAX_TYPES]; /* largest number of GPUs on one node of the type */
 	int64_t cpu_free, mem_free;         /* amounts free in the whole cluster; INT64_MAX if any node is unlimited */
 	int64_t used_milli;                 /* GPUs in use, 1/1000 */
+	int64_t used_of[CLUSTER_MAX_TYPES]; /* the same by type */
 	uint64_t changes;                   /* number of allocations, releases and changes of nodes */
 	uint32_t *rack_free;                /* free GPUs by [rack * n_types + type] */
 	uint16_t *slot_milli;               /* used parts of shared GPUs, [slot_base[node] + slot] */

@@ -315,15 +315,17 @@ static const struct quota_view *view(const struct orr_jobs *w, bool nodes)
 	return !w->quotas ? NULL : nodes ? quota_view_nodes(x) : quota_view_sums(x);
 }
 
-/* Returns the GPUs of a partition that are free, and adds those that it holds if `all` is set. With one GPU type, unless jobs may be
- * stopped for it, they follow from its sums alone. */
+/* Returns the GPUs of a partition that are free, or all of them. With one GPU type, unless jobs may be stopped for it, they follow from
+ * its sums alone. */
 static uint32_t gpus_of_partition(const struct orr_jobs *w, bool all)
 {
 	const struct quotas *q = w->quotas;
-	int64_t room = quota_room(w, w->policy.at) / 1000, free = room < w->pool->free_gpus ? room : w->pool->free_gpus;
 	if (w->config->cluster->n_types > 1 || (q->borrows && q->reclaim == QUOTA_PREEMPT))
-		free = view(w, false)->free_gpus;
-	return (uint32_t)((free > 0 ? free : 0) + (all ? q->part[w->policy.at].used / 1000 : 0));
+		return all ? view(w, false)->total_gpus : view(w, false)->free_gpus;
+	int64_t room = quota_room(w, w->policy.at), free = room / 1000 < w->pool->free_gpus ? room / 1000 : w->pool->free_gpus;
+	int64_t milli = 1000 * (int64_t)w->pool->total_gpus - w->pool->used_milli; /* with free parts of GPUs */
+	milli = q->part[w->policy.at].used + (milli < room ? milli : room);
+	return (uint32_t)(all ? (milli + 999) / 1000 : free);
 }
 
 uint32_t orr_gpu_types(const struct orr_jobs *w)

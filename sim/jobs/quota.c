@@ -202,7 +202,7 @@ void quota_takes(struct orr_jobs *w, struct job *job)
 		return;
 	link_running(w, job);
 	if (job->alloc.type < CLUSTER_MAX_TYPES)
-		w->quotas->part[job->partition].held_of[job->alloc.type] += quota_whole(&job->alloc);
+		w->quotas->part[job->partition].held_of[job->alloc.type] += quota_held(job);
 	change(w, job, quota_held(job), -own_request(w, job));
 }
 
@@ -216,7 +216,7 @@ void quota_gives(struct orr_jobs *w, const struct job *job)
 	if (job->sharers != 1)
 		return; /* another job continues on the GPUs */
 	if (job->alloc.type < CLUSTER_MAX_TYPES)
-		p->held_of[job->alloc.type] -= quota_whole(&job->alloc);
+		p->held_of[job->alloc.type] -= quota_held(job);
 	change(w, job, -quota_held(job), 0);
 }
 

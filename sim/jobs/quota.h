@@ -36,8 +36,8 @@ struct quota_part {
 	bool is_due;           /* schedule() of its policy is due */
 	bool is_blocked;       /* the quota allowed a start, no GPUs were free for it, and none were released by others since then */
 	uint32_t last_running; /* slot of its running job that started last, on ties the one with the largest number; NONE: none runs */
-	uint32_t held_of[CLUSTER_MAX_TYPES]; /* whole GPUs that its jobs hold, by type; jobs that share GPUs count these once */
-	int64_t since;                       /* time of the last change of `used` */
+	int64_t held_of[CLUSTER_MAX_TYPES]; /* `used` by type */
+	int64_t since;                      /* time of the last change of `used` */
 	timeline_sum borrowed_ns, used_ns;
 };
 
@@ -47,10 +47,10 @@ struct quota_view {
 	uint64_t changes;                                                 /* number of changes of the pool */
 	int64_t room, call;                                               /* call: number of the call at this instant */
 	uint32_t total_of[CLUSTER_MAX_TYPES], free_of[CLUSTER_MAX_TYPES]; /* with several types, each has up to the whole allowance */
-	uint32_t free_gpus;                                               /* free GPUs of all types */
+	uint32_t total_gpus, free_gpus;                                   /* of all types */
 	bool is_restricted;                                               /* more GPUs of a type are free than it may use */
 	bool has_nodes;                                                   /* held and free are those of this view */
-	uint32_t *held, *free; /* by node: GPUs of the partition's jobs; free ones that it may use */
+	uint32_t *held, *free; /* by node: GPUs of the partition's jobs, also those of which they hold a part; free ones that it may use */
 };
 
 struct quotas {

@@ -2,8 +2,9 @@
 /*
  * quota_view.h - the cluster as the policy of a partition sees it
  *
- * Its GPUs by type follow from sums: those that its jobs hold, and free ones, at most what the partition may use. With reclaim=preempt,
- * GPUs of jobs that may be stopped for it count as free. The nodes are computed when a policy asks for one, and kept until a change.
+ * Its GPUs by type follow from sums: those that its jobs hold, and free ones, at most what the partition may use. Free parts of GPUs count
+ * in the totals, which are rounded up to GPUs. With reclaim=preempt, GPUs of jobs that may be stopped for it count as free. The nodes are
+ * computed when a policy asks for one, and kept until a change.
  */
 #ifndef ORR_JOBS_QUOTA_VIEW_H
 #define ORR_JOBS_QUOTA_VIEW_H

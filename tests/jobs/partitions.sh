@@ -130,6 +130,24 @@ for seed in $(seq $traces_of); do
 done
 is "$bad" "" "$traces_of random traces: all jobs end under every policy, and no law is violated"
 
+# ---- parts of GPUs ----
+# A partition of all GPUs changes nothing, also if jobs hold parts of GPUs; --check compares the views of several partitions with searches.
+printf 'submit_s,duration_s,gpus,gpu_milli,queue\n0,100,1,700,a\n1,50,1,1000,a\n1,300,2,1000,a\n' >parts.csv
+is "$(ends parts.csv 1x4 srtf --partitions a=4)" "100 51 301" "a GPU of which a job holds a part counts: the job of 2 GPUs starts"
+some=fifo,smallest-gpu,srtf,las-gpu,easy-backfill,drf,gavel,gandiva
+bad=
+for seed in 1 2 3 4; do
+  awk -v n=40 -v seed=$seed -f gen.awk | awk -F, 'NR == 1 { print $0 ",gpu_milli" } NR > 1 { print $0 "," ($3 > 1 ? 1000 : 1 + NR * 370 % 1000) }' >r.csv
+  run=("$orrery" jobs r.csv --cluster "${clusters[seed % 2]}" --placement "${placements[seed % 3]}" --policy $some --check -q --no-figures)
+  "${run[@]}" --out plain 2>&1 && "${run[@]}" --out whole --partitions "*=$((seed % 2 ? 48 : 32))" 2>&1
+  for p in ${some//,/ }; do
+    cmp -s <(cut -d, -f1-5 plain/$p.jobs.csv) <(cut -d, -f1-5 whole/$p.jobs.csv) || bad+="trace $seed: $p"$'\n'
+  done
+  # shellcheck disable=SC2086
+  bad+=$("${run[@]}" --out random --partitions a=8,b=14,c=8 ${options[seed % 3]} 2>&1)
+done
+is "$bad" "" "jobs on parts of GPUs: a partition of all GPUs gives the same times, and no law is violated"
+
 # ---- each partition is a separate cluster ----
 # apart TRACE CLUSTER QUOTA POLICIES: compares the partitions of the run with runs of their jobs alone on QUOTA GPUs each
 apart() {
