@@ -80,14 +80,16 @@ ORR_API int64_t orr_job_remaining_ns(struct orr_jobs *w, orr_job j);
 ORR_API int64_t orr_job_duration_ns(struct orr_jobs *w, orr_job j);
 
 /* An estimate of the total run time. LIMIT: the user's limit in the trace; if there is none, the truth. EXACT: the truth times a
- * factor (a predictor with a stated error). The truth is the duration plus the run's start cost. A run that used the truth is marked
- * *oracle* in every table. */
+ * factor (a predictor with a stated error). The truth is the duration plus the start cost of the present run, or of the next run of a
+ * waiting job; if that has run before, it counts as a move to other nodes. A run that used the truth is marked *oracle* in every table. */
 enum orr_estimate { ORR_ESTIMATE_LIMIT, ORR_ESTIMATE_EXACT };
 ORR_API int64_t orr_job_estimate_ns(struct orr_jobs *w, orr_job j, enum orr_estimate how, double factor);
 /* An estimate of the present run, or of the next run of a waiting job: as above, but the truth is the work that remained, or remains, at
  * the start of that run plus the start cost. It is below the duration after a preemption, or if a checkpoint survived a node failure. After
  * a restart the whole limit of the user applies again, as under Slurm. */
 ORR_API int64_t orr_job_estimate_run_ns(struct orr_jobs *w, orr_job j, enum orr_estimate how, double factor);
+/* Returns the start cost in the above estimates: it takes this time at any rate, while the rest is work at rate 1. 0 of a limit. */
+ORR_API int64_t orr_job_estimate_start_ns(const struct orr_jobs *w, orr_job j, enum orr_estimate how, double factor);
 /* Returns the training iterations of the job as the user states them; 0: unknown. */
 ORR_API double orr_job_iterations(struct orr_jobs *w, orr_job j);
 /* Returns the iterations left, as a running job reports them; 0: unknown. */

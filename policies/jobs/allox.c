@@ -13,6 +13,7 @@
  */
 #include "allox_assign.h"
 #include "gavel.h"
+#include "time_left.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -130,7 +131,8 @@ static double time_on(struct allox *a, struct orr_jobs *w, orr_job j, const stru
 		return INFINITY;
 	if (orr_job_iterations(w, j) > 0)
 		return orr_job_iterations_left(w, j) / orr_job_throughput(w, j, type);
-	return (double)orr_job_estimate_run_ns(w, j, a->estimate, a->factor) / 1e9 / rate;
+	int64_t estimate = orr_job_estimate_run_ns(w, j, a->estimate, a->factor);
+	return time_at_rate_s(estimate, orr_job_estimate_start_ns(w, j, a->estimate, a->factor), rate);
 }
 
 static void add(struct allox *a, struct choice c)

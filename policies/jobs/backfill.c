@@ -60,8 +60,11 @@ static int64_t at_rate(int64_t estimate, double rate)
 int64_t backfill_span(const struct backfill *b, struct orr_jobs *w, orr_job j, uint32_t type)
 {
 	int64_t estimate = orr_job_estimate_run_ns(w, j, b->estimate, b->factor);
+	int64_t start = orr_job_estimate_start_ns(w, j, b->estimate, b->factor);
 	estimate = estimate < BACKFILL_UNLIMITED ? estimate : BACKFILL_UNLIMITED;
-	return at_rate(estimate, type == BACKFILL_NO_TYPE ? 1 : orr_job_rate_on(w, j, type));
+	start = start < estimate ? start : estimate;
+	int64_t span = at_rate(estimate - start, type == BACKFILL_NO_TYPE ? 1 : orr_job_rate_on(w, j, type));
+	return span < BACKFILL_UNLIMITED - start ? span + start : BACKFILL_UNLIMITED;
 }
 
 int64_t backfill_longest(const struct backfill *b, struct orr_jobs *w, orr_job j)

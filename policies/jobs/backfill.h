@@ -3,8 +3,8 @@
  * backfill.h - common part of the backfilling policies: the waiting jobs in order of submission, the running jobs in order of their
  * estimated ends, and the handling of jobs that run longer than their estimate
  *
- * The estimate of a running job is orr_job_estimate_run_ns() divided by its rate on the GPU type. For a waiting job, the divisor is
- * the lowest rate of the types that it may run on. If a job is still running at the end of its estimate,
+ * The estimate of a running job is orr_job_estimate_run_ns(), of which all but the start cost is divided by its rate on the GPU type. For
+ * a waiting job, the divisor is the lowest rate of the types that it may run on. If a job is still running at the end of its estimate,
  *
  *   overrun=kill    it is killed, as by a batch system at the user's limit;
  *   overrun=extend  its estimate grows by 1 min the first time, by 15 * 2^(i-2) min the i-th time (Tsafrir, Etsion and

@@ -128,7 +128,8 @@ static double steps_left(const struct gavel *g, struct orr_jobs *w, const struct
 	double left = g->is_published ? m->steps_left : orr_job_iterations_left(w, m->job), fastest = 0;
 	if (!(orr_job_iterations(w, m->job) > 0)) {
 		int64_t limit = orr_job_estimate_ns(w, m->job, ORR_ESTIMATE_LIMIT, 1);
-		left = (double)(limit - orr_job_done_ns(w, m->job)) / 1e9;
+		int64_t start = orr_job_estimate_start_ns(w, m->job, ORR_ESTIMATE_LIMIT, 1);
+		left = (double)(limit - start - orr_job_done_ns(w, m->job)) / 1e9;
 	}
 	for (uint32_t t = 0; t < g->n_types; t++)
 		fastest = fmax(fastest, m->throughput[t]);

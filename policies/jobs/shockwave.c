@@ -153,10 +153,11 @@ static double time_left(const struct shockwave *s, struct orr_jobs *w, orr_job j
 	struct orr_job_info info;
 	if (!orr_job_get(w, j, &info))
 		return 0;
+	int64_t start = orr_job_estimate_start_ns(w, j, s->estimate, s->factor);
 	if (s->estimate == ORR_ESTIMATE_LIMIT)
-		return (double)(orr_job_estimate_ns(w, j, s->estimate, s->factor) - orr_job_done_ns(w, j)) / 1e9 / rate;
+		return time_at_rate_s(orr_job_estimate_ns(w, j, s->estimate, s->factor) - orr_job_done_ns(w, j), start, rate);
 	double ran_s = info.state == ORR_JOB_RUNNING ? (double)(orr_now(w) - info.started_ns) / 1e9 : 0;
-	return (double)orr_job_estimate_run_ns(w, j, s->estimate, s->factor) / 1e9 / rate - ran_s;
+	return time_at_rate_s(orr_job_estimate_run_ns(w, j, s->estimate, s->factor), start, rate) - ran_s;
 }
 
 static void weigh(struct shockwave *s, struct orr_jobs *w)
@@ -165,7 +166,8 @@ static void weigh(struct shockwave *s, struct orr_jobs *w)
 	for (size_t i = 0; i < s->n; i++) {
 		struct member *m = &s->member[i];
 		double age_s = s->since_s - m->submit_s, rate = rate_of_type(w, m->job);
-		m->alone_s = fmax(1, (double)orr_job_estimate_ns(w, m->job, s->estimate, s->factor) / 1e9 / rate);
+		int64_t alone = orr_job_estimate_ns(w, m->job, s->estimate, s->factor);
+		m->alone_s = fmax(1, time_at_rate_s(alone, orr_job_estimate_start_ns(w, m->job, s->estimate, s->factor), rate));
 		m->left_s = fmax(1, fmin(m->alone_s, time_left(s, w, m->job, rate)));
 		double mean = age_s > 0 ? (s->present - m->present) / age_s : now;
 		double rho = (age_s + m->left_s * now) / (m->alone_s * mean);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "jobs/group.h"
 
+#include "base/num.h"
 #include "jobs/interference.h"
 #include "jobs/tenants.h"
 #include "jobs/world.h"
@@ -55,7 +56,9 @@ double group_factor(struct orr_jobs *w, struct job *job)
 
 void group_book(struct orr_jobs *w, struct job *job)
 {
-	int64_t now = eng_now(w->engine);
+	int64_t now = eng_now(w->engine), begin = num_add_sat(job->last_start, job->start_cost);
+	int64_t from = job->booked_from > begin ? job->booked_from : begin;
+	job->progress_gpu_ns += now > from ? (double)(now - from) * (double)job->milli / 1000 : 0;
 	timeline_sum milli_ns = (timeline_sum)(uint64_t)(now - job->booked_from) * (uint64_t)job->milli;
 	job->gpu_milli_ns += milli_ns;
 	tenants_hold(w, job, (double)milli_ns);

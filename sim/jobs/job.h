@@ -75,6 +75,8 @@ struct job {
 	int64_t first_start, last_start, attained;
 	int64_t start_cost;        /* start cost of the present run: no progress before it has passed */
 	timeline_sum gpu_milli_ns; /* time in finished runs x GPUs held (1/1000) */
+	double progress_gpu_ns;    /* GPU time of the last run after its start cost, up to booked_from */
+	double kept_gpu_ns;        /* the same of earlier runs, of the work that was kept */
 	timeline_sum live_ns;      /* integral over time of the number of live jobs, at the arrival of this job */
 	uint32_t preemptions, migrations, restarts;
 	/* fields of a stage of a flow */

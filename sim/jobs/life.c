@@ -193,6 +193,7 @@ void life_start(struct orr_jobs *w, struct job *job)
 	w->totals.used |= job->work.rate != 1 ? JOBS_USED_SPEEDS : 0;
 	job->last_start = job->booked_from = now;
 	job->milli = gpu_milli_of(job, job->held);
+	job->progress_gpu_ns = 0;
 	if (job->first_start < 0)
 		job->first_start = now;
 	w->slots.waiting--;
@@ -242,14 +243,16 @@ void life_regroup(struct orr_jobs *w, struct job *job, const struct job *but)
 }
 
 /* Releases the GPUs of a running job, and accounts for its time and its work, of which `kept` is not lost. The caller sets the new
- * state. */
-static void leave_gpus(struct orr_jobs *w, struct job *job, int64_t done, int64_t kept)
+ * state. Returns the GPU time of the work that is lost. */
+static double leave_gpus(struct orr_jobs *w, struct job *job, int64_t done, int64_t kept)
 {
 	int64_t ran = eng_now(w->engine) - job->last_start;
 	job->attained += ran;
 	job->work.booked = num_add_sat(job->work.booked, done);
 	job->work.overhead += ran < job->start_cost ? ran : job->start_cost;
 	group_book(w, job);
+	double lost = done > 0 ? job->progress_gpu_ns * ((double)(done - kept) / (double)done) : 0;
+	job->kept_gpu_ns += job->progress_gpu_ns - lost;
 	eng_cancel(w->engine, job->end);
 	job->end = (struct eng_event){ 0, 0 };
 	places_give(w, job);
@@ -267,6 +270,7 @@ static void leave_gpus(struct orr_jobs *w, struct job *job, int64_t done, int64_
 	w->slots.running[job->running_at] = last;
 	w->slots.job[last].running_at = job->running_at;
 	job->running_at = NONE;
+	return lost;
 }
 
 /* Limit on consecutive stops that gain no work while no running job has gained any. */
@@ -314,18 +318,9 @@ void life_stop(struct orr_jobs *w, struct job *job, int64_t cost, const char *ki
 	quota_waits(w, job);
 }
 
-/* Returns the GPU time lost by an eviction: the time of the run after its start cost, times the lost share of its work, times its GPUs. */
-static double lost_gpu_ns(const struct orr_jobs *w, const struct job *job, int64_t done, int64_t saved)
-{
-	int64_t ran = eng_now(w->engine) - job->last_start;
-	double progress = ran > job->start_cost ? (double)(ran - job->start_cost) : 0;
-	return done > 0 ? progress * ((double)(done - saved) / (double)done) * (double)gpu_milli_of(job, job->held) / 1000 : 0;
-}
-
 void life_evict(struct orr_jobs *w, struct job *job, const char *why)
 {
 	int64_t done = work_done(w, job), saved = work_saved(w, job);
-	w->totals.lost_gpu_ns += lost_gpu_ns(w, job, done, saved);
 	w->totals.used |= saved > 0 ? JOBS_USED_CHECKPOINT : 0;
 	job->work.asked = num_add_sat(job->work.asked, done - saved);
 	job->restarts++;
@@ -333,7 +328,7 @@ void life_evict(struct orr_jobs *w, struct job *job, const char *why)
 	metrics_event(w, "evict", job, why);
 	job->work.left -= saved;
 	causes_leaves(w, job, done, saved);
-	leave_gpus(w, job, done, saved);
+	w->totals.lost_gpu_ns += leave_gpus(w, job, done, saved);
 	causes_waits(w, job, 0, true);
 	if (job->branch)
 		flows_stopped(w, job);
@@ -351,7 +346,8 @@ void life_end(struct orr_jobs *w, struct job *job, enum orr_job_end how)
 		int64_t done = work_done(w, job);
 		job->work.left = is_done ? 0 : job->work.left - done;
 		causes_leaves(w, job, done, how == ORR_END_NODE_FAILED ? 0 : done);
-		leave_gpus(w, job, done, is_done ? done : 0);
+		double lost = leave_gpus(w, job, done, is_done ? done : 0);
+		w->totals.lost_gpu_ns += how == ORR_END_NODE_FAILED ? job->kept_gpu_ns + lost : 0;
 	} else {
 		w->slots.waiting--;
 	}

@@ -164,17 +164,34 @@ double orr_job_iterations_left(const struct orr_jobs *w, orr_job j)
 	return left < job->duration ? job->iterations * ((double)left / (double)job->duration) : job->iterations;
 }
 
+/* Returns the start cost of the present run, or an upper bound of that of the next run. */
+static int64_t start_cost(const struct orr_jobs *w, const struct job *job)
+{
+	if (job->state == ORR_JOB_RUNNING)
+		return job->start_cost;
+	return num_add_sat(w->options.start_cost, job->has_run ? w->options.migrate_cost : 0);
+}
+
+static bool is_limited(const struct job *job, enum orr_estimate how)
+{
+	return how == ORR_ESTIMATE_LIMIT && job->limit >= 0;
+}
+
+static int64_t scale(int64_t ns, enum orr_estimate how, double factor)
+{
+	if (how == ORR_ESTIMATE_LIMIT || factor == 1)
+		return ns; /* a double would round durations above 104 days */
+	double scaled = (double)ns * factor;
+	return scaled < 9e18 ? llrint(scaled) : INT64_MAX / 2;
+}
+
 /* Returns the user's limit, or an estimate of `work` from the truth. */
 static int64_t estimate_of(struct orr_jobs *w, const struct job *job, int64_t work, enum orr_estimate how, double factor)
 {
-	if (how == ORR_ESTIMATE_LIMIT && job->limit >= 0)
+	if (is_limited(job, how))
 		return job->limit;
 	w->policy.saw_truth = true; /* the estimate is derived from the true duration */
-	int64_t needs = num_add_sat(work, w->options.start_cost);
-	if (how == ORR_ESTIMATE_LIMIT || factor == 1)
-		return needs; /* a double would round durations above 104 days */
-	double ns = (double)needs * factor;
-	return ns < 9e18 ? llrint(ns) : INT64_MAX / 2;
+	return scale(num_add_sat(work, start_cost(w, job)), how, factor);
 }
 
 int64_t orr_job_estimate_ns(struct orr_jobs *w, orr_job j, enum orr_estimate how, double factor)
@@ -187,6 +204,12 @@ int64_t orr_job_estimate_run_ns(struct orr_jobs *w, orr_job j, enum orr_estimate
 {
 	const struct job *job = job_of(w, j);
 	return job ? estimate_of(w, job, job->work.left, how, factor) : 0;
+}
+
+int64_t orr_job_estimate_start_ns(const struct orr_jobs *w, orr_job j, enum orr_estimate how, double factor)
+{
+	const struct job *job = job_of(w, j);
+	return job && !is_limited(job, how) ? scale(start_cost(w, job), how, factor) : 0;
 }
 
 double orr_job_rate_on(const struct orr_jobs *w, orr_job j, uint32_t gpu_type)

@@ -35,7 +35,8 @@ run "a start cost of 1 s: 3 s done by 4, all saved: 6 + 1 + 7" 14 --cluster 1x1 
   --set jobs.checkpoint=3s --set jobs.start_cost=1s
 run "an interval longer than the run saves nothing" 16 --cluster 1x1 --policy fifo --failures f.csv --set jobs.checkpoint=5s
 run "on_failure=kill ends it at 4" 4 --cluster 1x1 --policy fifo --failures f.csv --set jobs.on_failure=kill
-is "$(metric jobs_failed) $(metric jobs_completed)" "1 0" "on_failure=kill counts the job as failed"
+is "$(metric jobs_failed) $(metric jobs_completed) $(metric lost_gpu_hours | awk '{ print $1 * 3600 }')" "1 0 4" \
+  "on_failure=kill counts the job as failed, and its work as lost"
 is "$(metric jct_mean)$(metric slowdown_mean)" "" "a failed job is in no mean"
 # Node n0 is down from 4 to 6 s. Under fifo, a fails; b ends at 9.5 and c runs from 6 to 11. Under srtf, b fails; c
 # ends at 5.5 and a at 15. Only c completes under both: the JCT difference is 5 - 10.5 s.
@@ -49,6 +50,20 @@ printf '%s\na,0,10,1\n' $header >t.csv
 run "another node is free: 4 + start 1 + migration 2 + 10" 17 --cluster 2x1 --policy fifo --failures f.csv \
   --set jobs.start_cost=1s --set jobs.migrate_cost=2s
 is "$(metric migrations)" 1 "a restart on other nodes counts as one migration"
+# Job a starts at 0, is preempted by b from 4 to 6 s, and fails at 9 s: 4 + 3 GPU seconds.
+printf '%s\na,0,10,1\nb,4,2,1\n' $header >t.csv
+changes '9,n0,fail'
+run "a preempted job fails" "9 6" --cluster 1x1 --policy srtf --failures f.csv --set jobs.on_failure=kill
+is "$(metric lost_gpu_hours | awk '{ print $1 * 3600 }')" 7 "the work of its first run is lost too"
+# Both jobs share a GPU until b ends at 100 s; a holds half of it until then, and all of it until the failure at 500 s.
+printf '%s,occupancy\na,0,1000,1,0.5\nb,0,100,1,0.5\n' $header >t.csv
+changes '500,n0,fail 600,n0,repair'
+run "jobs on shared GPUs" "1600 100" --cluster 1x1:v100 --policy muri --interference occupancy --failures f.csv
+is "$(metric lost_gpu_hours | awk '{ print $1 * 3600 }')" 450 "they lose the GPU time that they held: 50 + 400"
+sed -i 's/,100,/,1000,/' t.csv
+run "both fail" "1600 1600" --cluster 1x1:v100 --policy muri --interference occupancy --failures f.csv
+is "$(metric lost_gpu_hours | awk '{ print $1 * 3600 }')" 500 "together they lose the time of the GPU"
+printf '%s\na,0,10,1\n' $header >t.csv
 changes '10,n0,fail'
 run "an end comes before a failure of the same instant" 10 --cluster 1x1 --policy fifo --failures f.csv
 changes '0,n0,fail 3,n0,repair'
@@ -65,6 +80,26 @@ changes '55,n0,fail 56,n0,repair'
 for p in easy-backfill conservative-backfill; do
   run "$p plans a restarted job with the work that its checkpoints lack" "100 150 230" --cluster 2x1 --policy $p --failures f.csv \
     --set jobs.checkpoint=5s
+done
+# Estimates: the start cost takes the same time at any rate, and a restart on another node has its cost.
+printf '%s\na,0,100,1\n' $header >t.csv
+changes '50,n0,fail'
+for p in easy-backfill conservative-backfill; do
+  kills=(--policy $p --set policy.$p.overrun=kill --set policy.$p.estimate=exact)
+  run "$p: 10 + 100 / 2 s" 60 --cluster 1x1:v100:speed=2 "${kills[@]}" --set jobs.start_cost=10s
+  is "$(metric jobs_completed)" 1 "the job is not killed"
+  run "$p: 50 + 30 + 100 s" 180 --cluster 2x1:v100 "${kills[@]}" --set jobs.migrate_cost=30s --failures f.csv
+  is "$(metric jobs_completed)" 1 "nor is the restarted one"
+done
+# On GPUs of twice the speed, jobs of twice the length give the same times.
+half=themis,shockwave,easy-backfill,conservative-backfill,allox,muri,elasticflow
+for k in 1 2; do
+  awk -v k=$k -v h=$header 'BEGIN { srand(3); print h
+    for (i = 0; i < 40; i++) { t += int(60 * rand()); printf "%d,%d,%d,%d\n", i, t, k * (1 + int(400 * rand())), 2 ^ int(3 * rand()) } }' >t.csv
+  "$orrery" jobs t.csv --cluster 2x4:v100:speed=$k --policy $half --set jobs.start_cost=10s --set jobs.migrate_cost=5s --no-figures -q --out at$k
+done
+for p in ${half//,/ }; do # within 1 us
+  is "$(cut -d, -f5 at2/$p.jobs.csv | sed 's/...$//' | cksum)" "$(cut -d, -f5 at1/$p.jobs.csv | sed 's/...$//' | cksum)" "$p: estimates with costs, twice the speed"
 done
 printf '%s,gpu_types\na,0,10,1,a\nb,0,10,1,b\n' $header >t.csv
 changes '2,n0,fail'

@@ -31,6 +31,11 @@ is "$(ends plain.csv 1x1 muri --set policy.muri.round=0s)" "140 60" "muri: jobs 
 # 20 s left.
 printf 'submit_s,duration_s,gpus,occupancy\n0,100,1,0.8\n0,110,1,0.65\n0,120,1,0.3\n0,130,1,0.34\n' >four.csv
 is "$(ends four.csv 1x2 muri --set policy.muri.round=0s)" "110 110 130 130" "muri: the pairs with the greatest sum of rates"
+# The work left is that of a limit equal to the duration: of A and B on one GPU at half speed, A has 840 s left at 360 s, more than the 700 s of C.
+printf 'submit_s,duration_s,gpus,occupancy,gpu_mem_mib,limit_s\n0,1000,1,0.8,12000,1000\n0,200,1,0.8,1000,200\n350,700,1,0.8,12000,700\n' >limit.csv
+cut -d, -f1-5 limit.csv >truth.csv
+with_limit=$(ends limit.csv 1x1:v100 muri --interference occupancy)
+is "$(ends truth.csv 1x1:v100 muri --interference occupancy) $with_limit" "1820 320 1060 1820 320 1060" "muri: the shortest by work left runs first, with and without limits"
 # Four jobs with stages for two GPUs. The period of two jobs X and Y with stages s, g, n is max(sX + gX, nY + sY) + max(gY, nX), in the better order, or
 # max(sX, gY + nY) + max(sY, gX + nX), if that is less. The weight of a pair is the sum of its stages / (4 periods). In each trace other pairs would be
 # best without the storage, the GPU or the network stages. Jobs of 20 iterations end after 20 periods.
