@@ -6,10 +6,12 @@
  *	T = min over cuts and submeshes of sum of t_i + (M - 1) max of t_i
  *
  * For every candidate t_max of the largest t, F(j, n) is the smallest sum of t over stages that cover pieces j.. with n GPUs and
- * have no t above t_max. Candidates that cannot give a smaller T are left out. A submesh is a power of two of the GPUs of one node, or
- * whole nodes. t of a stage is the time of a micro-batch with the best degrees (data parallel, shards) on its submesh, plus 1/M
- * of the time of its gradients' all-reduce. Shards stay within a node. Alpa's intra-operator pass (an integer program) is not
- * modelled. All GPUs count as GPUs of the first type.
+ * have no t above t_max. Candidates that cannot give a smaller T are left out. A submesh is whole nodes, or a power of two of the GPUs
+ * of one node. The power divides the number of GPUs of every node, so that any submeshes with the right sum fill the nodes: the paper
+ * has powers of two of GPUs per node. If nodes differ in size, the only submesh of whole nodes is the cluster. t of a stage is the
+ * time of a micro-batch with the best degrees (data parallel, shards) on its submesh, plus 1/M of the time of its gradients'
+ * all-reduce. Shards stay within a node. Alpa's intra-operator pass (an integer program) is not modelled. All GPUs count as GPUs of
+ * the first type.
  */
 #include "chain.h"
 
@@ -27,7 +29,8 @@ struct alpa {
 	struct orr_plan *p;
 	struct orr_plan_facts f;
 	enum orr_plan_recompute recompute;
-	uint32_t per_node, shards_most, meshes, mesh[MOST_MESHES], *all;
+	uint32_t per_node; /* greatest common divisor of the numbers of GPUs of the nodes */
+	uint32_t shards_most, meshes, mesh[MOST_MESHES], *all;
 	double micro, m;
 	double memory;
 	double *t;         /* times t, [(i * (pieces + 1) + j) * meshes + k] */
@@ -36,14 +39,33 @@ struct alpa {
 	uint32_t *to, *on; /* end of each stage and its mesh; both arrays have the same index */
 };
 
+static uint32_t common_divisor(uint32_t x, uint32_t y)
+{
+	return y ? common_divisor(y, x % y) : x;
+}
+
+/* Returns the greatest common divisor of the numbers of GPUs of the nodes; GPUs of a node have consecutive numbers. */
+static uint32_t per_node(const struct orr_plan *p, uint32_t gpus)
+{
+	uint32_t divisor = 0, n = 0;
+	struct orr_plan_gpu g, next = { 0 };
+	for (uint32_t i = 0; i < gpus; i++, n++) {
+		g = next;
+		orr_plan_gpu(p, i, &next);
+		if (i && next.node != g.node) {
+			divisor = common_divisor(divisor, n);
+			n = 0;
+		}
+	}
+	return common_divisor(divisor, n);
+}
+
 static void list_meshes(struct alpa *a)
 {
-	uint32_t inside = a->per_node < a->f.gpus ? a->per_node : a->f.gpus;
-	for (uint32_t n = 1; n <= inside && a->meshes < MOST_MESHES; n *= 2)
+	uint32_t whole = a->per_node * a->f.nodes == a->f.gpus ? a->per_node : a->f.gpus;
+	for (uint32_t n = 1; n < whole && a->per_node % n == 0 && a->meshes < MOST_MESHES; n *= 2)
 		a->mesh[a->meshes++] = n;
-	if (a->mesh[a->meshes - 1] != inside)
-		a->mesh[a->meshes++] = inside;
-	for (uint32_t n = 2 * a->per_node; n <= a->f.gpus && a->meshes < MOST_MESHES; n += a->per_node)
+	for (uint32_t n = whole; n <= a->f.gpus && a->meshes < MOST_MESHES; n += whole)
 		a->mesh[a->meshes++] = n;
 }
 
@@ -76,7 +98,7 @@ static void measure(struct alpa *a, uint32_t i, uint32_t j, uint32_t k)
 	uint32_t n = a->mesh[k];
 	a->t[at] = INFINITY;
 	for (uint32_t s = 1; s <= n && s <= a->shards_most; s *= 2) {
-		if (n % s || (s > 1 && (!a->f.blocks || a->f.heads % s)))
+		if (n % s || a->per_node % s || (s > 1 && (!a->f.blocks || a->f.heads % s)))
 			continue;
 		double t = stage_s(a, i, j, n, s);
 		if (t < a->t[at]) {
@@ -139,8 +161,8 @@ static void take(const struct alpa *a, struct found *b, double cost_s)
 	b->stages = s;
 }
 
-/* Assigns GPUs to the largest submeshes first, so that each submesh is in one node or fills whole nodes. */
-static void submit(const struct alpa *a, const struct found *b)
+/* Assigns GPUs to the largest submeshes first, so that each submesh is in one node or fills whole nodes. Returns the iteration time. */
+static double submit(const struct alpa *a, const struct found *b)
 {
 	struct orr_plan_stage *stage = orr_alloc(b->stages, sizeof *stage);
 	struct orr_plan_value v;
@@ -158,6 +180,7 @@ static void submit(const struct alpa *a, const struct found *b)
 	struct orr_plan_draft d = { .stages = b->stages, .stage = stage, .micro_batch = b->micro, .recompute = a->recompute };
 	orr_plan_evaluate(a->p, &d, &v);
 	orr_free(stage);
+	return v.iteration_s;
 }
 
 /* Candidates for t_max, ascending, and the best T so far. */
@@ -239,8 +262,8 @@ static int search(struct orr_plan *p, const struct orr_args *args, struct orr_er
 {
 	struct alpa a = { .p = p };
 	struct found b = { .cost_s = INFINITY };
-	struct orr_plan_gpu g, first;
-	double *micro, least = INFINITY;
+	struct orr_plan_gpu first;
+	double *micro, best_s = INFINITY, cost_s = NAN; /* of the best plan: iteration time and T */
 	const char *recompute = orr_arg_text(args, "recompute");
 	(void)err;
 	orr_plan_facts(p, &a.f);
@@ -250,11 +273,9 @@ static int search(struct orr_plan *p, const struct orr_args *args, struct orr_er
 		      : !strcmp(recompute, "selective") ? ORR_PLAN_RECOMPUTE_SELECTIVE
 							: ORR_PLAN_KEEP;
 	a.all = orr_alloc(a.f.gpus, sizeof *a.all);
-	for (uint32_t i = 0; i < a.f.gpus; i++) {
-		orr_plan_gpu(p, i, &g);
+	for (uint32_t i = 0; i < a.f.gpus; i++)
 		a.all[i] = i;
-		a.per_node += g.node == first.node;
-	}
+	a.per_node = per_node(p, a.f.gpus);
 	uint32_t most = (uint32_t)orr_arg_int(args, "shards_most"), n = chain_micro_batches(&a.f, &micro);
 	a.shards_most = !most || most > a.per_node ? a.per_node : most;
 	list_meshes(&a);
@@ -262,13 +283,14 @@ static int search(struct orr_plan *p, const struct orr_args *args, struct orr_er
 	for (uint32_t i = 0; i < n && orr_plan_goes_on(p); i++) {
 		a.micro = micro[i];
 		a.m = a.f.global_batch / micro[i];
-		double cost_s = plan_at(&a, &b);
-		least = fmin(least, cost_s);
-		if (isfinite(cost_s))
-			submit(&a, &b);
+		double T = plan_at(&a, &b), iteration_s = isfinite(T) ? submit(&a, &b) : INFINITY;
+		if (iteration_s < best_s) {
+			best_s = iteration_s;
+			cost_s = T;
+		}
 		orr_plan_progress(p, (i + 1.) / n);
 	}
-	orr_plan_put(p, "stage_sum_s", least);
+	orr_plan_put(p, "stage_sum_s", cost_s);
 	orr_free(micro);
 	release(&a, &b);
 	return 0;

@@ -221,7 +221,7 @@ static int search(struct orr_plan *p, const struct orr_args *args, struct orr_er
 {
 	struct pipedream d = { .p = p };
 	struct published u;
-	double *micro, least = INFINITY;
+	double *micro, best_s = INFINITY, slowest_s = NAN; /* of the best plan: iteration time and slowest stage */
 	(void)err;
 	orr_plan_facts(p, &d.f);
 	published_new(&u, p, args);
@@ -233,13 +233,16 @@ static int search(struct orr_plan *p, const struct orr_args *args, struct orr_er
 		chain_load(&d.c, p, 0, micro[i]);
 		d.sync = orr_arg_real(args, "sync_batch") > 0 ? orr_arg_real(args, "sync_batch") : micro[i];
 		solve(&d);
-		least = fmin(least, top->A[cell(&d, top, 0, d.c.n, top->units)]);
 		build(&d);
 		orr_plan_evaluate(p, &(struct orr_plan_draft){ .stages = d.stages, .stage = d.stage, .micro_batch = micro[i] }, &v);
+		if (v.iteration_s < best_s) {
+			best_s = v.iteration_s;
+			slowest_s = top->A[cell(&d, top, 0, d.c.n, top->units)];
+		}
 		chain_free(&d.c);
 		orr_plan_progress(p, (i + 1.) / n);
 	}
-	orr_plan_put(p, "slowest_stage_s", least);
+	orr_plan_put(p, "slowest_stage_s", slowest_s);
 	release(&d);
 	orr_free(micro);
 	published_free(&u);

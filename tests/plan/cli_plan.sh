@@ -38,6 +38,24 @@ ok $? "a model of the catalogue"
 plan gpt:hidden=256,layers=4,heads=4,seq=64,vocab=1000 --cluster 1x2:v100,1x2:p100 --policy data-parallel,straight,pipedream -q --check
 ok $? "a transformer on GPUs of two types"
 
+# ---- submeshes of alpa, and metrics of the best plan ----
+# Three equal layers on nodes of three GPUs: stages of two GPUs have the smallest T, but the second one would be on two nodes.
+profile three.csv 0,a,2,4,4000,40000000 1,b,2,4,4000,40000000 2,c,2,4,4000,40000000
+gpus_of() { tr -d ' \t\n' <"$1" | grep -o '"gpus":"[^"]*"' | cut -d'"' -f4 | xargs; }
+for cluster in 2x3:v100 1x3:v100,1x6:v100; do
+  plan three.csv:batch=4 --cluster "$cluster" --global-batch 64 --micro-batch 4 --policy alpa -o "${cluster%%:*}.json" -q
+done
+is "$(gpus_of 2x3.json), $(gpus_of 1x3.json)" "0-2 3-5, 0-8" "no submesh of alpa crosses nodes of three GPUs, or of three and six"
+metric() { sed -n "s/^$1,$2,\([^,]*\),.*/\1/p" "$3/summary.csv"; }
+profile few.csv 0,a,4,8,4000000,400000 1,b,1,2,400000,0 2,c,2,4,4000,40000000
+plan few.csv:batch=4 --cluster 2x2:v100 --global-batch 64 --policy alpa,pipedream --out every -q
+for each in alpa=stage_sum_s pipedream=slowest_stage_s; do
+  micro=$(tr -d ' \t\n' <"every/${each%=*}.plan.json" | sed -n 's/.*"micro_batch":\([0-9]*\).*/\1/p')
+  plan few.csv:batch=4 --cluster 2x2:v100 --global-batch 64 --micro-batch "$micro" --policy "${each%=*}" --out one -q
+  is "$(metric "${each%=*}" "${each#*=}" every)" "$(metric "${each%=*}" "${each#*=}" one)" "${each#*=} is of the plan with micro-batches of $micro"
+  rm -r one
+done
+
 # ---- the profile ----
 bad() { "$ORRERY" plan "$1" --cluster 1x2:v100 --policy straight --db x.db --fresh 2>&1; echo "exit $?"; }
 before=$("$ORRERY" db digest x.db)

@@ -84,7 +84,7 @@ struct brute {
 static bool is_mesh(const struct brute *b, uint32_t n)
 {
 	bool is_power = !(n & (n - 1));
-	return n <= b->per_node ? is_power || n == b->per_node : n % b->per_node == 0;
+	return n < b->per_node ? is_power && b->per_node % n == 0 : n % b->per_node == 0;
 }
 
 static double stage_s(const struct brute *b, uint32_t from, uint32_t to, uint32_t n)
