@@ -234,6 +234,11 @@ static double power(struct parser *p)
 	return take(p, "^") ? pow(v, unary(p)) : v;
 }
 
+static double negation(double v)
+{
+	return isnan(v) ? v : v == 0;
+}
+
 static double unary(struct parser *p)
 {
 	double v;
@@ -242,7 +247,7 @@ static double unary(struct parser *p)
 	else if (take(p, "-"))
 		v = -unary(p);
 	else if (take(p, "!"))
-		v = unary(p) == 0;
+		v = negation(unary(p));
 	else
 		v = power(p);
 	p->depth--;
@@ -291,57 +296,61 @@ static double sum(struct parser *p)
 
 static double comparison(struct parser *p)
 {
+	static const char *const marks[] = { "<=", ">=", "==", "!=", "<", ">" };
 	double v = sum(p);
-	if (take(p, "<="))
-		return v <= sum(p);
-	if (take(p, ">="))
-		return v >= sum(p);
-	if (take(p, "=="))
-		return v == sum(p);
-	if (take(p, "!="))
-		return v != sum(p);
-	if (take(p, "<"))
-		return v < sum(p);
-	if (take(p, ">"))
-		return v > sum(p);
+	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+		if (take(p, marks[i])) {
+			double w = sum(p);
+			const bool holds[] = { v <= w, v >= w, v == w, v != w, v<w, v> w };
+			return isnan(v) || isnan(w) ? NAN : holds[i];
+		}
 	return v;
 }
 
-static double logic(struct parser *p)
+static bool is_true(double v)
+{
+	return v != 0 && !isnan(v);
+}
+
+static double conjunction(struct parser *p)
 {
 	double v = comparison(p);
-	for (;;) {
-		if (take(p, "&&")) {
-			p->unused += v == 0;
-			double w = comparison(p);
-			p->unused -= v == 0;
-			v = v != 0 && w != 0;
-		} else if (take(p, "||")) {
-			p->unused += v != 0;
-			double w = comparison(p);
-			p->unused -= v != 0;
-			v = v != 0 || w != 0;
-		} else {
-			return v;
-		}
+	while (take(p, "&&")) {
+		p->unused += v == 0;
+		double w = comparison(p);
+		p->unused -= v == 0;
+		v = v == 0 || w == 0 ? 0 : isnan(v) || isnan(w) ? NAN : 1;
 	}
+	return v;
+}
+
+static double disjunction(struct parser *p)
+{
+	double v = conjunction(p);
+	while (take(p, "||")) {
+		p->unused += is_true(v);
+		double w = conjunction(p);
+		p->unused -= is_true(v);
+		v = is_true(v) || is_true(w) ? 1 : isnan(v) || isnan(w) ? NAN : 0;
+	}
+	return v;
 }
 
 static double condition(struct parser *p)
 {
 	if (++p->depth > MAX_DEPTH)
 		return fail(p, "expected fewer nested operators and parentheses");
-	double v = logic(p);
+	double v = disjunction(p);
 	if (take(p, "?")) {
-		p->unused += v == 0;
+		p->unused += !is_true(v);
 		double yes = condition(p);
-		p->unused -= v == 0;
+		p->unused -= !is_true(v);
 		if (!take(p, ":"))
 			return fail(p, "expected :");
 		p->unused += v != 0;
 		double no = condition(p);
 		p->unused -= v != 0;
-		v = v != 0 ? yes : no;
+		v = isnan(v) ? NAN : v != 0 ? yes : no;
 	}
 	p->depth--;
 	return v;

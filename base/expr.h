@@ -2,15 +2,16 @@
 /*
  * expr.h - arithmetic expressions in scenario books: "2 * (N - 1) / N * W / B"
  *
- * Numbers; + - * / ^ (right to left) and unary -; < <= > >= == != giving 1 or 0; && || !;
- * a ? b : c; parentheses; names; none, a missing value; {text} with paired braces, which the caller resolves; the functions sqrt exp
- * log log2 floor ceil round abs, min and max of several values; and over an axis
+ * Numbers; + - * / ^ (right to left) and unary -; < <= > >= == != giving 1 or 0; !; && before ||; a ? b : c; parentheses; names;
+ * none, a missing value; {text} with paired braces, which the caller resolves; the functions sqrt exp log log2 floor ceil round abs, min
+ * and max of several values; and over an axis
  *
  *	max(N: ..)  min(N: ..)  sum(N: ..)  mean(N: ..)  argmax(N: ..)  argmin(N: ..)
  *
  * evaluate the expression for each value of N and ignore NaN results; argmax and argmin return the N. A
  * divisor of 0 is an error, unless its value is not used ("d != 0 ? 1 / d : none") or the dividend is missing. Logarithms of
- * numbers <= 0 give NaN or infinity as in C: a plot has a gap there.
+ * numbers <= 0 give NaN or infinity as in C: a plot has a gap there. A missing value is a NaN. Comparisons and conditions of NaN give
+ * NaN; && and || do so unless the other operand decides.
  */
 #ifndef ORR_BASE_EXPR_H
 #define ORR_BASE_EXPR_H

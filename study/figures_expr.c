@@ -125,15 +125,26 @@ static int find_value(struct evaluation *e, size_t axis, const char *text, size_
 	return rc;
 }
 
+/* Returns the first `mark` before `end` that is outside brackets and braces; NULL: none. */
+static const char *find_outside(const char *s, const char *end, char mark)
+{
+	for (int depth = 0; s < end; s++) {
+		if (!depth && *s == mark)
+			return s;
+		depth += (*s == '(' || *s == '[' || *s == '{') - (*s == ')' || *s == ']' || *s == '}');
+	}
+	return NULL;
+}
+
 /* Binds the axes of "[N=10,B=5]" at *text and advances *text past it. */
 static int bind_fixed(struct evaluation *e, const char **text, const char *end, bool *is_there, struct orr_error *err)
 {
 	const char *s = *text + 1;
-	const char *close = memchr(s, ']', (size_t)(end - s));
+	const char *close = find_outside(s, end, ']');
 	if (!close)
 		return orr_fail(err, ORR_EINPUT, "{%.*s}: expected a \"]\" that closes the \"[\"", (int)(end - *text), *text);
 	while (s < close) {
-		const char *comma = memchr(s, ',', (size_t)(close - s)), *stop = comma ? comma : close;
+		const char *comma = find_outside(s, close, ','), *stop = comma ? comma : close;
 		const char *equals = memchr(s, '=', (size_t)(stop - s));
 		size_t axis = equals ? book_axis(e->b, s, (size_t)(equals - s)) : SIZE_MAX, value;
 		if (axis == SIZE_MAX)

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/sbuf.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -78,7 +79,7 @@ int book_scenario(struct book *b, const struct book_run *r, const char *where, c
 	double is_wanted = 1;
 	*out = NULL;
 	int rc = r->where ? book_expression(b, r->where, where, &is_wanted, err) : ORR_OK;
-	if (rc || is_wanted == 0)
+	if (rc || is_wanted == 0 || isnan(is_wanted))
 		return rc;
 	cJSON *scenario = cJSON_Duplicate(r->scenario, 1);
 	rc = expand_all(b, scenario, where, err);

@@ -59,7 +59,7 @@ static int add_row(struct book *b, void *ctx, struct orr_error *err)
 		return book_fail(b, t->where, err, "\"id\": expected a string");
 	if (cJSON_GetObjectItemCaseSensitive(t->entry, "where"))
 		rc = number_at(b, t->entry, "where", t->where, &is_wanted, err);
-	if (rc || is_wanted == 0)
+	if (rc || is_wanted == 0 || isnan(is_wanted))
 		return rc;
 	MEM_GROW(t->row, t->n, t->cap);
 	struct row *r = &t->row[t->n++];

@@ -104,6 +104,31 @@ int main(void)
 	gives("(0 && 0) + 10 * (0 && 2) + 100 * (2 && 0) + 1000 * (2 && 2)", 1000);
 	gives("(0 || 0) + 10 * (0 || 2) + 100 * (2 || 0) + 1000 * (2 || 2)", 1110);
 	gives("!0 + 10 * !2", 1);
+	/* As in C, && binds more tightly than ||. */
+	gives("1 || 1 && 0", 1);
+	gives("0 && 1 || 1", 1);
+	gives("0 && (1 || 1)", 0);
+	gives("1 || 0 && 1 / 0", 1);
+	gives("0 && 1 / 0 || 2", 1);
+	/* A missing value gives a missing value, unless the other operand decides. */
+	gives("none < 1", NAN);
+	gives("1 <= none", NAN);
+	gives("none == none", NAN);
+	gives("none != 1", NAN);
+	gives("!none", NAN);
+	gives("none ? 1 : 2", NAN);
+	gives("none ? 1 / 0 : 1 / 0", NAN);
+	gives("none && 1", NAN);
+	gives("1 && none", NAN);
+	gives("none && 0", 0);
+	gives("0 && none", 0);
+	gives("none || 0", NAN);
+	gives("0 || none", NAN);
+	gives("none || 1", 1);
+	gives("1 || none", 1);
+	refuses("none && 1 / 0", "expected a divisor other than 0");
+	gives("sum(N: {abc} > 1)", 2);
+	gives("mean(N: {abc} > 1)", 1);
 	gives("0 ? 1 : 2", 2);
 	gives("10 - 4 - 3", 3);
 	gives("64 / 4 / 2", 8);

@@ -30,6 +30,7 @@ static const char rows[] =
 	" {'id': 'top', 'published': 'above', 'simulated': '{q[N=1].fifo.makespan}', 'closed': '16 * (1 + 1e-10)'},\n"
 	" {'id': 'at-low', 'simulated': '{q[N=1].fifo.makespan}'}, {'id': 'at-high', 'simulated': '{q[N=1].fifo.makespan}'},\n"
 	" {'id': 'zero', 'simulated': '{q[N=3].fifo.wait_mean}', 'closed': 0},\n"
+	" {'id': 'missing-${N}', 'each': ['N'], 'where': '{q.fifo.wait_mean} > 1000', 'published': false, 'simulated': 1},\n"
 	" {'id': 'own', 'what': '\xc3\xa4, text of exactly sixty-four characters: xxxxxxxxxxxxxxxxxxxxxx', 'published': false, "
 	"'simulated': 2},\n"
 	" {'id': 'own2', 'what': '\xc3\xa4, text of exactly sixty-four characters: xxxxxxxxxxxxxxxxxxxxxxy', 'published': false, "
@@ -70,6 +71,7 @@ static void test_rows(void)
 	row_is(csv, "\"at-low\",\"makespan\"", "16,16,,,16,0,,yes,\"paper\"");
 	row_is(csv, "\"at-high\",\"makespan\"", "16,,16,,16,0,,yes,\"paper\"");
 	row_is(csv, "\"zero\",\"wait\"", "0,,,0,0,0,0,,\"paper\"");
+	ok(!strstr(csv, "missing-"), "a row whose condition is 0 or missing is left out");
 	ok(strstr(csv, "characters: xxxxxxxxxxxxxxxxxxxxxx\",,,,,2,,,,\"\"\n") != NULL, "a value that was not published");
 	ok(strstr(csv, "characters: xxxxxxxxxxxxxxxxxxxxxxy\",,,,4,2,,-0.5,,\"\"\n") != NULL, "table.csv has the whole text");
 	same_text(sbuf_text(&text), txt, "what is returned is table.txt");

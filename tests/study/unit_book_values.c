@@ -90,7 +90,9 @@ static void test_results(void)
 		{ "argmin(order: {q[N=1].${order}.wait_mean})", 1 }, { "{q[N=1].fifo.wait_mean} / {q[N=1].sjf.wait_mean}", 22 / 18. },
 		{ "{published:W}", 7 }, { "{published:V}", NAN }, { "{q[N=1].fifo.wait_mean!low}", NAN } };
 	static const struct known at[] = { { "{q[N=N-1].fifo.wait_mean}", 22 / 3. }, { "{q[N=N+1].fifo.wait_mean}", 0 },
-		{ "{q.fifo.wait_mean}", NAN }, { "{q[N=${N - 1}].fifo.wait_mean} + N", 22 / 3. + 2 } };
+		{ "{q[N=max(N-1,1)].fifo.wait_mean}", 22 / 3. }, { "{grid[N=min(N,3),h={q[N=max(N-1,1)].fifo.jobs}+2].fifo.jobs}", 25 },
+		{ "{q.fifo.wait_mean} > 0", NAN }, { "{q.fifo.wait_mean} && 1", NAN }, { "{q.fifo.wait_mean}", NAN },
+		{ "{q[N=${N - 1}].fifo.wait_mean} + N", 22 / 3. + 2 } };
 	static const struct known labels[] = { { "{labels.a.wait_mean}", 22 / 3. }, { "{labels.a.b.wait_mean}", 6 } };
 	static const struct known grid[] = { { "{grid[N=1,h=4].fifo.jobs}", 14 }, { "{grid[N=1,h=5].fifo.jobs}", NAN },
 		{ "{grid[N=2,h=4].fifo.jobs}", NAN }, { "{grid[h=5,N=2].fifo.jobs}", 25 }, { "{grid[N=3,h=4].fifo.jobs}", 34 },
