@@ -96,8 +96,8 @@ ORR_API uint32_t orr_offers(const struct orr_spot *w, uint32_t zone);
 ORR_API uint32_t orr_request_on_demand(struct orr_spot *w, uint32_t zone, uint32_t n);
 /* Releases an instance: its stages lose their owner. instance() is not called for it. */
 ORR_API void orr_release(struct orr_spot *w, orr_inst i);
-/* Returns the price of the instance type of the zone's latest instance. Before the zone has an instance, returns the price of the
- * type of its first instance. */
+/* Returns the price of the offer of the zone that orr_request() would take next. Without an offer, returns the price of the instance type
+ * of the zone's latest instance; before the zone has an instance, of its first instance. */
 ORR_API double orr_spot_price(const struct orr_spot *w, uint32_t zone);
 ORR_API double orr_on_demand_price(const struct orr_spot *w, uint32_t zone);
 ORR_API int64_t orr_startup_time(const struct orr_spot *w, bool is_on_demand);
@@ -245,7 +245,8 @@ struct orr_future {
 	uint32_t zone;
 	int32_t change; /* 1: an instance is offered; -1: an instance is removed */
 };
-/* Writes up to cap changes after now and at or before until_ns, in order of time; returns their number. */
+/* Writes up to cap changes after now and at or before until_ns, in order of time; returns their number. Omits instances whose price is
+ * above spot.max_price; with such a limit, price changes after now are an error. */
 ORR_API size_t orr_spot_future(struct orr_spot *w, int64_t until_ns, struct orr_future *out, size_t cap);
 /* Returns the time at which a live spot instance will end; ORR_NEVER: at the end of the trace the instance is still live. */
 ORR_API int64_t orr_inst_true_end(struct orr_spot *w, orr_inst i);

@@ -29,11 +29,18 @@ static size_t find_intervals(
 	return found + is_in;
 }
 
+/* Returns the price of the gang in use, or that of the next offer. */
+static double spot_price(const struct late *l, const struct orr_spot *w)
+{
+	struct orr_inst_info info;
+	return l->state == LATE_SPOT && l->members && orr_inst_get(w, l->member[0], &info) ? info.usd_per_hour : orr_spot_price(w, 0);
+}
+
 static void plan(const struct late *l, struct orr_spot *w, int64_t from, int64_t until, int64_t work, const struct late_interval *spot,
 	size_t n, struct late_course *course)
 {
 	struct late_problem p = { spot, n, from, until, work, l->step_ns, l->spot_changeover_ns, l->on_demand_changeover_ns,
-		orr_spot_price(w, 0), orr_on_demand_price(w, 0) };
+		spot_price(l, w), orr_on_demand_price(w, 0) };
 	late_forget(course);
 	late_plan_best(&p, &course->plan);
 }

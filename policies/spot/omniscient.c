@@ -4,7 +4,8 @@
  * for all other policies. The paper solves an integer program over ticks; here it is an exact dynamic programme over the changes of
  * availability (late_plan.h).
  *
- * The programme uses the prices at the start of the run. It is exact for one zone that offers at most as many instances as the job needs.
+ * The programme uses the prices at the start of the run. It is exact for one zone that offers at most as many instances as the job needs,
+ * all at one price.
  * Cost, deadline and progress are those of the run that follows the plan.
  */
 #include "late_course.h"

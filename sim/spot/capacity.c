@@ -116,9 +116,14 @@ static uint32_t affordable(const struct orr_spot *w, uint32_t slot)
 	return slot;
 }
 
+uint32_t spot_capacity_first(const struct orr_spot *w, uint32_t zone)
+{
+	return affordable(w, w->zone[zone].first);
+}
+
 static uint32_t take_some(struct orr_spot *w, uint32_t zone, uint32_t n)
 {
-	uint32_t got = 0, slot = affordable(w, w->zone[zone].first);
+	uint32_t got = 0, slot = spot_capacity_first(w, zone);
 	while (got < n && slot != NONE && has_quota(w) && !w->is_over) {
 		uint32_t next = w->slot[slot].next;
 		take(w, slot);
@@ -448,7 +453,7 @@ uint32_t orr_offers(const struct orr_spot *w, uint32_t zone)
 		if (w->max_price == INT64_MAX)
 			n += w->zone[z].n_offers;
 		else
-			for (uint32_t i = affordable(w, w->zone[z].first); i != NONE; i = affordable(w, w->slot[i].next))
+			for (uint32_t i = spot_capacity_first(w, z); i != NONE; i = affordable(w, w->slot[i].next))
 				n++;
 	}
 	return n;
@@ -466,7 +471,11 @@ const char *orr_zone_name(const struct orr_spot *w, uint32_t zone)
 
 double orr_spot_price(const struct orr_spot *w, uint32_t zone)
 {
-	return (double)(zone < w->n_zones ? w->source.market[w->zone[zone].market].price : w->source.default_price) / 1e9;
+	if (zone >= w->n_zones)
+		return (double)w->source.default_price / 1e9;
+	const struct zone *z = &w->zone[zone];
+	uint32_t slot = spot_capacity_first(w, zone);
+	return (double)(slot != NONE ? price_of(w, &w->slot[slot]) : w->source.market[z->market].price) / 1e9;
 }
 
 double orr_on_demand_price(const struct orr_spot *w, uint32_t zone)

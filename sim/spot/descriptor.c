@@ -396,7 +396,7 @@ static const struct world_effect effects[] = {
 	{ .key = "spot.target", .why = "no offer was declined because of this limit", .use = SPOT_USED_TARGET },
 	{ .key = "spot.quota", .why = "no offer was declined because of this limit", .use = SPOT_USED_QUOTA },
 	{ .key = "spot.on_demand_quota", .why = "no request exceeded this limit", .use = SPOT_USED_ON_DEMAND_QUOTA },
-	{ .key = "spot.max_price", .why = "no offer cost more than this limit", .use = SPOT_USED_MAX_PRICE },
+	{ .key = "spot.max_price", .why = "no offer was declined because of this limit", .use = SPOT_USED_MAX_PRICE },
 	{ .key = "spot.storage_Bps", .why = "the job has no state (state_bytes)", .holds = has_state },
 	{ .key = "spot.node_Bps", .why = "the job has no state (state_bytes)", .holds = has_state },
 	{ .key = "spot.storage_Bps", .why = "every checkpoint takes the same time with the default", .use = SPOT_USED_STORAGE },

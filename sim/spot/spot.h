@@ -25,7 +25,7 @@ enum spot_use {
 	SPOT_USED_TARGET = 1 << 3,      /* spot.target declined an offer */
 	SPOT_USED_QUOTA = 1 << 4,       /* spot.quota declined an offer */
 	SPOT_USED_ON_DEMAND_QUOTA = 1 << 5,
-	SPOT_USED_MAX_PRICE = 1 << 6,     /* spot.max_price declined an offer */
+	SPOT_USED_MAX_PRICE = 1 << 6,     /* spot.max_price declined an offer, also one in an oracle's future */
 	SPOT_USED_STORAGE = 1 << 7,       /* the time of a checkpoint differs from that under the default of spot.storage_Bps */
 	SPOT_USED_NODE_BPS = 1 << 8,      /* the time of a checkpoint differs from that under the default of spot.node_Bps */
 	SPOT_USED_STORAGE_NOT = 1 << 12,  /* the time of a checkpoint is that under the default of spot.storage_Bps */

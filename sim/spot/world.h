@@ -157,7 +157,8 @@ void on_timer(struct engine *e, void *ctx, uint64_t tag, uint64_t arg);
 void spot_capacity_begin(struct orr_spot *w);
 void spot_capacity_instant(struct orr_spot *w); /* handles rows and prices that are due now */
 void spot_capacity_free(struct orr_spot *w);
-uint32_t spot_capacity_zone(struct orr_spot *w, uint32_t name); /* returns the zone of a name of the source; may move w->zone */
+uint32_t spot_capacity_zone(struct orr_spot *w, uint32_t name);        /* returns the zone of a name of the source; may move w->zone */
+uint32_t spot_capacity_first(const struct orr_spot *w, uint32_t zone); /* returns the offer that is taken next; NONE: no offer */
 
 /* layout.c */
 void layout_forget(struct orr_spot *w, uint32_t slot); /* removes the owner of the slot's stages */

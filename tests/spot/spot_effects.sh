@@ -48,9 +48,22 @@ priced -q && dear=$(metric elastic-dp makespan_s)
 priced -q --set spot.max_price=1.5
 is "$(near "$(metric elastic-dp makespan_s)" "$(awk -v x="$dear" 'BEGIN { print x + 1800 }')")" near "an offer above the maximum price is taken when its price has fallen"
 priced --set spot.max_price=2.5 >table
-like "$(cat table)" "spot\.max_price has no effect: no offer cost more than this limit" "a maximum price never reached is named"
+like "$(cat table)" "spot\.max_price has no effect: no offer was declined because of this limit" "a maximum price never reached is named"
 spot offers.csv --job job.json --prices prices.csv --policy greedy --set spot.deadline=4h --set spot.max_price=1.5 --out o -q
 is "$(near "$(metric greedy on_demand_hours)" 0)" near "a policy with a deadline waits for a cheaper offer"
+spot offers.csv --job job.json --prices prices.csv --policy omniscient --set spot.deadline=4h --set spot.max_price=1.5 -q 2>said
+is "$? $(grep -c 'spot\.max_price with prices that change' said)" "2 1" "a plan for a maximum price and prices that change is refused"
+
+# ---- deadline policies: 1 h of work, a change-over of 0.2 h, on-demand at 3 USD/h ----
+printf 'time_s,event,node,zone,price\n0,add,a,A,2.5\n0,add,b,B,0.4\n40000,end,,,\n' >own.csv
+printf 'time_s,event,node,price\n0,add,a,4\n40000,end,,\n' >dear.csv
+printf 'time_s,event,node\n600,add,a\n40000,end,\n' >later.csv
+late() { spot "$1" --job job.json --policy "$2" --set spot.deadline=4h --out o -q "${@:3}" && metric "$2" usd; }
+is "$(near "$(late own.csv greedy)" 0.48)" near "the job takes the zone whose offer is cheapest by its own price"
+is "$(near "$(late dear.csv omniscient)" 3.6)" near "the plan uses the price of the offer, here dearer than on-demand"
+is "$(near "$(late later.csv omniscient --set spot.price=1)" 1.2)" near "the plan waits for spot"
+is "$(near "$(late later.csv omniscient --set spot.price=1 --set spot.max_price=0.5 --set spot.deadline=2h)" 3.6) $(metric omniscient deadline_kept)" "near 1" \
+  "the plan excludes offers above the maximum price"
 
 # ---- bytes between zones ----
 cat >pipe.json <<'EOT'

@@ -51,7 +51,7 @@ spot.quota|yes|two.csv --job job.json --policy checkpoint --set spot.quota=1
 spot.quota|no offer was declined because of this limit|two.csv --job job.json --policy checkpoint --set spot.quota=2
 spot.on_demand_quota|no request exceeded this limit|one.csv --job job.json --policy checkpoint --set spot.on_demand_quota=2
 spot.max_price|yes|two.csv --job job.json --policy checkpoint --set spot.max_price=0.5 --until 100
-spot.max_price|no offer cost more than this limit|two.csv --job job.json --policy checkpoint --set spot.max_price=1
+spot.max_price|no offer was declined because of this limit|two.csv --job job.json --policy checkpoint --set spot.max_price=1
 spot.storage_Bps|yes|two.csv --job job.json --policy checkpoint --set spot.storage_Bps=1e8
 spot.storage_Bps|the job has no state (state_bytes)|two.csv --job stateless.json --policy checkpoint --set spot.storage_Bps=1e8 --set policy.checkpoint.cost=1s
 spot.storage_Bps|every checkpoint takes the same time with the default|one.csv --job job.json --policy checkpoint --set spot.storage_Bps=2e9 --set spot.node_Bps=5e8
