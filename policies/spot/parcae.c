@@ -246,10 +246,29 @@ static void expect_change(struct parcae *s, int64_t at_ns, int32_t change, int32
 	s->period[t].lost += change < 0;
 }
 
+/* Adds the changes of usable instances in the true future. An instance is usable from its ready time until its notice. Instances already
+ * given notice are excluded: they are not usable now. */
+static void expect_future(struct parcae *s, const struct orr_spot *w, size_t n, int32_t *net)
+{
+	int64_t startup = orr_startup_time(w, false), notice = orr_notice_time(w);
+	uint32_t noticed = 0;
+	for (orr_inst i = notice ? orr_inst_first(w) : 0; i; i = orr_inst_next(w, i))
+		noticed += orr_inst_is_noticed(w, i);
+	for (size_t i = 0; i < n; i++) {
+		const struct orr_future *f = &s->future[i];
+		if (f->change > 0)
+			expect_change(s, f->t_ns + startup, 1, net);
+		else if (noticed && f->t_ns - notice <= orr_spot_now(w))
+			noticed--;
+		else
+			expect_change(s, f->t_ns - notice, -1, net);
+	}
+}
+
 /* Predicts from the true future, assuming that every offer is taken; starting instances count from their ready times on. */
 static void predict_oracle(struct parcae *s, struct orr_spot *w)
 {
-	int64_t until = s->next_ns + (s->lookahead - 1) * s->interval_ns, startup = orr_startup_time(w, false);
+	int64_t until = s->next_ns + (s->lookahead - 1) * s->interval_ns + orr_notice_time(w);
 	size_t n = orr_spot_future(w, until, s->future, s->future_cap);
 	if (n > s->future_cap) {
 		s->future_cap = 2 * n;
@@ -257,11 +276,10 @@ static void predict_oracle(struct parcae *s, struct orr_spot *w)
 		n = orr_spot_future(w, until, s->future, s->future_cap);
 	}
 	int32_t net[64] = { 0 }; /* sufficient, because lookahead is at most 60 */
-	for (size_t i = 0; i < n && i < s->future_cap; i++)
-		expect_change(s, s->future[i].t_ns + (s->future[i].change > 0 ? startup : 0), s->future[i].change, net);
+	expect_future(s, w, n < s->future_cap ? n : s->future_cap, net);
 	for (orr_inst i = orr_inst_first(w); i && orr_inst_ready(w) < orr_inst_live(w); i = orr_inst_next(w, i)) {
 		struct orr_inst_info info;
-		if (orr_inst_get(w, i, &info) && !info.is_ready)
+		if (orr_inst_get(w, i, &info) && !info.is_ready && !orr_inst_is_noticed(w, i))
 			expect_change(s, info.ready_ns, 1, net);
 	}
 	for (uint32_t t = 2; t <= s->lookahead; t++) {

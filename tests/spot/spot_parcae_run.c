@@ -146,6 +146,31 @@ static void test_notice(void)
 	result_free(r);
 }
 
+/*
+ * Tests that the oracle counts each loss once: a removal at 500 s with a notice of 300 s equals a removal at 200 s of an idle instance.
+ * c and d join for good. A second pipeline adds 0.5 samples/s and costs 12.2 s of training (300 samples), so it pays off after ten minutes,
+ * unless an instance is expected to be lost at 500 s.
+ */
+static void test_oracle_with_notice(void)
+{
+	struct setting s = { .rows = "0,add,a\n0,add,b\n0,add,x\n230000,add,c\n230000,add,d\n500000,remove,x\n900000,remove,a\n",
+		.job = "{\"name\":\"small-bert\",\"source\":\"a test\",\"samples_per_step\":10,\"points\":[[1,2,408],[2,2,400]]}",
+		.set = { "predictor=oracle" },
+		.options = { "notice=300s" },
+		.until = 600 * ORR_SECOND };
+	struct run_result *with = run(&s);
+	s.options[0] = NULL;
+	s.rows = "0,add,a\n0,add,b\n0,add,x\n200000,remove,x\n230000,add,c\n230000,add,d\n600000,remove,a\n";
+	struct run_result *without = run(&s);
+	bool is_same = with && without && with->n_iterations == without->n_iterations && with->n_iterations > 1000;
+	for (size_t i = 0; is_same && i < with->n_iterations; i++)
+		is_same = step_at(with, i, without->iterations[i].start_s, without->iterations[i].end_s);
+	ok(is_same, "an instance given notice counts as lost once");
+	near_to(metric(with, "inter_migrations"), 1, 0, "the second pipeline is added");
+	result_free(with);
+	result_free(without);
+}
+
 /* Tests the ranking of the variants over half a day of GPT-1.5B at 0.6 losses per instance and hour (means over seeds). Free
  * migrations train the most; the true future is better than predictions; planning is better than the fastest shape. */
 static void test_ranks(void)
@@ -204,6 +229,7 @@ int main(void)
 	test_by_hand();
 	test_checkpoints();
 	test_notice();
+	test_oracle_with_notice();
 	test_ranks();
 	test_errors();
 	return done();
