@@ -158,7 +158,8 @@ ORR_API void orr_shape(const struct orr_spot *w, uint32_t *pipelines, uint32_t *
 ORR_API uint32_t orr_ownerless(const struct orr_spot *w); /* returns the number of stages without a live owner */
 
 /* In create() only: a new owner copies the state of its stages from live instances that hold it, not from storage. Bytes between
- * zones are charged (spot.egress_usd_per_GB). successors: number of following stages of which an owner holds a redundant copy. */
+ * zones are charged (spot.egress_usd_per_GB). successors: number of following stages of which an owner holds a redundant copy; stage
+ * 0 follows the last stage. */
 ORR_API void orr_state_from_peers(struct orr_spot *w, uint32_t successors);
 
 /* ---- steps ---- */

@@ -370,11 +370,11 @@ static void destroy(void *self)
 static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
 {
 	struct bamboo *b = orr_alloc(1, sizeof *b);
-	orr_state_from_peers(w, 1);
 	if (!bamboo_read(b, w, args, err)) {
 		destroy(b);
 		return NULL;
 	}
+	orr_state_from_peers(w, b->per_node);
 	if (b->rolls_back)
 		orr_steps_are_provisional(w);
 	return b;

@@ -34,8 +34,9 @@ struct slot {
 	int64_t offer_price; /* price stated by the row of the instance; -1: the price of the market */
 	uint64_t number, mark;
 	int64_t since, ready, goes;
-	double held_lo, held_hi; /* interval of the job's state, 0 to 1, that the instance held when steps last began */
-	timeline_sum paid;       /* amount billed up to paid_until, for the check */
+	/* Interval of the job's state, modulo 1, that the instance held when steps last began. */
+	double held_lo, held_hi;
+	timeline_sum paid; /* amount billed up to paid_until, for the check */
 	int64_t paid_until;
 };
 

@@ -91,24 +91,35 @@ void orr_state_from_peers(struct orr_spot *w, uint32_t successors)
 	w->held_successors = successors;
 }
 
-/* Computes the part of the state that the stages of an owner need: from the first to the last of them. */
+/* Computes the part of the state that an owner needs: the shortest run of stages that covers its own, and their successors. The first
+ * stage follows the last, so *hi may exceed 1. */
 static void needed(const struct orr_spot *w, const struct slot *s, double *lo, double *hi)
 {
-	*lo = 1;
-	*hi = 0;
+	uint32_t depth = w->depth, first = 0, n = depth + 1;
 	for (uint32_t i = s->first_stage; i != NONE; i = w->stage[i].next) {
-		double at = i % w->depth;
-		*lo = at / w->depth < *lo ? at / w->depth : *lo;
-		*hi = (at + 1) / w->depth > *hi ? (at + 1) / w->depth : *hi;
+		uint32_t length = 0;
+		for (uint32_t k = s->first_stage; k != NONE; k = w->stage[k].next) {
+			uint32_t at = (k % depth + depth - i % depth) % depth + 1;
+			length = at > length ? at : length;
+		}
+		if (length < n) {
+			first = i % depth;
+			n = length;
+		}
 	}
-	*hi += (double)w->held_successors / w->depth;
-	*hi = *hi < 1 ? *hi : 1;
+	n = w->held_successors < depth - n ? n + w->held_successors : depth;
+	*lo = (double)first / depth;
+	*hi = (double)(first + n) / depth;
 }
 
 static double overlap(double lo, double hi, const struct slot *s)
 {
-	double a = lo > s->held_lo ? lo : s->held_lo, b = hi < s->held_hi ? hi : s->held_hi;
-	return b > a ? b - a : 0;
+	double sum = 0;
+	for (int turn = -1; turn <= 1; turn++) {
+		double a = fmax(lo, s->held_lo + turn), b = fmin(hi, s->held_hi + turn);
+		sum += b > a ? b - a : 0;
+	}
+	return sum;
 }
 
 /*

@@ -319,17 +319,20 @@ static void test_copies(void)
 		{ "ab", "ba", 0, 0, "owners change places" },
 		{ "ap", "pa", 0, 1, "owners of two zones change places" },
 		{ "ab", "pb", 1, 1, "with a copy of the successor's stage, p needs all of it" },
-		{ "ab", "ap", 1, 0.5, "the last stage has no successor" },
+		{ "ab", "ap", 1, 1, "the first stage is the successor of the last one" },
 		{ "ap", "ab", 1, 0, "a holds the stage of p too" },
-		{ "ap", "qa", 1, 0.5, "q copies the first half from a and finds the second with p; a needs what it holds" },
+		{ "ap", "qa", 1, 0, "q finds both stages with p; a needs what it holds" },
+		/* z, the last of three stages, holds a third of its own and the first third, and takes over the latter from a. The
+		 * largest part held elsewhere is two thirds, no more than z holds. */
+		{ "apz", "zpz", 1, 0, "the last stage takes over the first stage, of which it holds a copy" },
+		{ "aapp", "zzpp", 1, 0.75, "z needs its two stages and the next one" },
+		{ "aapp", "zzpp", 2, 1, "z needs its two stages and the next two" },
 	};
 	in_create = copy_from_peers;
-	shape[0] = 1;
-	shape[1] = 2;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		successors = cases[i].successors;
 		then_owners = cases[i].then;
-		near_to(egress_of(without, 1, 2, cases[i].first), 4 * cases[i].part, 1e-12, cases[i].name);
+		near_to(egress_of(without, 1, (uint32_t)strlen(cases[i].first), cases[i].first), 4 * cases[i].part, 1e-12, cases[i].name);
 		then_owners = cases[i].then;
 	}
 	then_owners = "pq";
