@@ -55,6 +55,8 @@ struct parameter_server {
 	uint32_t clients;    /* number of workers, or of nodes under node_sum */
 	uint32_t *member;    /* first worker of each client, and one past the last worker */
 	uint32_t *client;    /* [client]: endpoint */
+	orr_op *whole;       /* [client]: the whole gradient is summed */
+	orr_op *arrived;     /* [client]: all parts of a message are pulled */
 	orr_op *backward;    /* backward passes, [worker * chunks + chunk] */
 	orr_op *push, *pull; /* latest op, because a connection delivers in order, [(message * clients + client) * servers + server] */
 	orr_op *summed;      /* all have pushed, [((iteration % (staleness + 1)) * messages + message) * servers + server] */
@@ -69,6 +71,8 @@ static void destroy(void *self)
 	servers_free(&ps->v);
 	orr_free(ps->member);
 	orr_free(ps->client);
+	orr_free(ps->whole);
+	orr_free(ps->arrived);
 	orr_free(ps->backward);
 	orr_free(ps->push);
 	orr_free(ps->pull);
@@ -106,6 +110,8 @@ static void group_clients(struct parameter_server *ps, const struct orr_step *s)
 		ps->client[ps->clients++] = ps->node_sum ? ps->r.facts.gpus + orr_node_of(s, w) : w;
 	}
 	ps->member[ps->clients] = n;
+	ps->whole = orr_alloc(ps->clients, sizeof *ps->whole);
+	ps->arrived = orr_alloc(ps->clients, sizeof *ps->arrived);
 }
 
 static void plan(struct parameter_server *ps, struct orr_step *s, const struct orr_args *args)
@@ -222,6 +228,7 @@ static void update(
 				.scale = kind == ORR_PUSH ? ps->scale : 0 });
 }
 
+/* Ops of one priority run in the order in which they were created. */
 static void schedule(const struct parameter_server *ps, struct orr_step *s, orr_op op, const struct message *m)
 {
 	if (!ps->has_priority)
@@ -234,7 +241,8 @@ static void push(struct parameter_server *ps, struct orr_step *s, uint32_t clien
 {
 	const struct message *m = &ps->m.message[i];
 	orr_op gradient = gradient_of(ps, s, client, i);
-	for (uint32_t j = 0; j < ps->v.n; j++) {
+	for (uint32_t turn = 0; turn < ps->v.n; turn++) {
+		uint32_t j = (client + turn) % ps->v.n; /* not all clients begin with one server */
 		double part = ps->v.params[(size_t)i * ps->v.n + j];
 		orr_op *op = &ps->push[((size_t)i * ps->clients + client) * ps->v.n + j], before = *op;
 		if (part <= 0)
@@ -283,37 +291,49 @@ static orr_op whole_gradient(const struct parameter_server *ps, struct orr_step 
 	return all;
 }
 
-static void pull(struct parameter_server *ps, struct orr_step *s, uint64_t iteration, uint32_t client, uint32_t i, orr_op whole)
+static void pull_part(
+	struct parameter_server *ps, struct orr_step *s, uint64_t iteration, uint32_t client, uint32_t i, uint32_t j, orr_op *arrived)
 {
 	const struct message *m = &ps->m.message[i];
-	double bytes = ps->r.facts.weight_bytes;
-	orr_op arrived = 0;
-	for (uint32_t j = 0; j < ps->v.n; j++) {
-		double part = ps->v.params[(size_t)i * ps->v.n + j];
-		if (part <= 0)
-			continue;
-		orr_op *last = &ps->pull[((size_t)i * ps->clients + client) * ps->v.n + j], before = *last;
-		orr_op op = *last = orr_transfer(s, ps->v.endpoint[j], ps->client[client], part * bytes);
-		if (ps->compress_pull)
-			orr_carries(s, op, m->first, m->count);
-		orr_after(s, op, whole);
-		orr_after(s, op, before);
-		schedule(ps, s, op, m);
-		if (!whole)
-			wait_for_server(ps, s, iteration, client, i, j, op);
-		orr_label(s, op, "pull layers %u..%u", m->first, m->first + m->count - 1);
-		if (i == ps->v.largest[j])
-			update(ps, s, op, ORR_PULL, client, j);
-		arrived = and_also(s, arrived, op);
-	}
-	for (uint32_t w = ps->member[client]; w < ps->member[client + 1]; w++) {
-		orr_op *ready = &ready_of(ps, iteration, w)[m->chunk];
-		*ready = arrived;
-		if (!ps->node_sum)
-			continue;
-		*ready = orr_transfer(s, ps->client[client], w, m->params * bytes);
-		orr_after(s, *ready, arrived);
-	}
+	double part = ps->v.params[(size_t)i * ps->v.n + j];
+	orr_op *last = &ps->pull[((size_t)i * ps->clients + client) * ps->v.n + j], before = *last;
+	if (part <= 0)
+		return;
+	orr_op op = *last = orr_transfer(s, ps->v.endpoint[j], ps->client[client], part * ps->r.facts.weight_bytes);
+	if (ps->compress_pull)
+		orr_carries(s, op, m->first, m->count);
+	orr_after(s, op, before);
+	schedule(ps, s, op, m);
+	if (ps->pull_at_end)
+		orr_after(s, op, ps->whole[client]);
+	else
+		wait_for_server(ps, s, iteration, client, i, j, op);
+	orr_label(s, op, "pull layers %u..%u", m->first, m->first + m->count - 1);
+	if (i == ps->v.largest[j])
+		update(ps, s, op, ORR_PULL, client, j);
+	*arrived = and_also(s, *arrived, op);
+}
+
+/* Pulls message i. Server j begins with client j and continues with the next one, so that not all of them send to one client. */
+static void pull(struct parameter_server *ps, struct orr_step *s, uint64_t iteration, uint32_t i)
+{
+	const struct message *m = &ps->m.message[i];
+	for (uint32_t c = 0; c < ps->clients; c++)
+		ps->arrived[c] = 0;
+	for (uint32_t turn = 0; turn < ps->clients; turn++)
+		for (uint32_t j = 0; j < ps->v.n; j++) {
+			uint32_t client = (j + turn) % ps->clients;
+			pull_part(ps, s, iteration, client, i, j, &ps->arrived[client]);
+		}
+	for (uint32_t c = 0; c < ps->clients; c++)
+		for (uint32_t w = ps->member[c]; w < ps->member[c + 1]; w++) {
+			orr_op *ready = &ready_of(ps, iteration, w)[m->chunk];
+			*ready = ps->arrived[c];
+			if (!ps->node_sum)
+				continue;
+			*ready = orr_transfer(s, ps->client[c], w, m->params * ps->r.facts.weight_bytes);
+			orr_after(s, *ready, ps->arrived[c]);
+		}
 }
 
 static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_error *err)
@@ -327,12 +347,11 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 			push(ps, s, c, i);
 		add_up(ps, s, iteration, i);
 	}
-	for (uint32_t c = 0; c < ps->clients; c++) {
-		orr_op whole = ps->pull_at_end ? whole_gradient(ps, s, iteration, c) : 0;
-		/* Early layers first, because the next forward pass needs them first. */
-		for (uint32_t i = ps->m.n; i--;)
-			pull(ps, s, iteration, c, i, whole);
-	}
+	for (uint32_t c = 0; c < ps->clients && ps->pull_at_end; c++)
+		ps->whole[c] = whole_gradient(ps, s, iteration, c);
+	/* Early layers first, because the next forward pass needs them first. */
+	for (uint32_t i = ps->m.n; i--;)
+		pull(ps, s, iteration, i);
 	for (uint32_t w = 0; w < ps->r.n && ps->mode != BSP; w++) {
 		orr_op done = orr_mark(s);
 		for (uint32_t c = 0; c < ps->r.chunks.n; c++)

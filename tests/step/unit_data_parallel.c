@@ -161,6 +161,9 @@ static void servers(void)
 	near_to(r.iteration_s, compute_s + 2 * 3 * M / 2 / B, 1e-9, "BSP, two dedicated servers: half of the bytes through each");
 	r = run("4x1:v100", "alexnet", &orr_policy_parameter_server, "push_overlap=false");
 	near_to(r.iteration_s, compute_s + 2 * M * 3 / 4 / B, 1e-6, "co-located: a worker's own share stays inside (PCIe hides in it)");
+	/* With priority each worker sends a third of these bytes to each server, one after the other. */
+	r = run("4x1:v100", "alexnet", &orr_policy_parameter_server, "push_overlap=false priority=true");
+	near_to(r.iteration_s, compute_s + 2 * M * 3 / 4 / B, 1e-9, "co-located with priority: no two workers send to one server");
 	r = run("2x1:v100,4x0:v100", "alexnet", &orr_policy_parameter_server, "placement=cpu-nodes push_overlap=false");
 	near_to(r.iteration_s, compute_s + 2 * M / B, 1e-9, "four servers without GPUs: the workers' own NICs decide");
 	struct run o = run("5x1:v100", "alexnet", &orr_policy_parameter_server, "placement=dedicated servers=1");
