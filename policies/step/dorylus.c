@@ -29,7 +29,7 @@ static void run_on_server(struct dorylus *d, struct orr_step *s, uint32_t chunk)
 	static const char *const names[] = { "GA", "AV", "SC", "AE", "WU" };
 	const struct chunk *c = &d->chunk[chunk];
 	const struct task *t = &d->task[c->task];
-	orr_op op = orr_compute(s, c->server, t->is_backward ? ORR_BACKWARD : ORR_FORWARD, t->seconds);
+	orr_op op = orr_compute(s, c->server, t->is_backward ? ORR_BACKWARD : ORR_FORWARD, t->seconds[c->server]);
 	orr_priority(s, op, priority_of(c));
 	orr_label(s, op, "%s %u%s chunk %u", names[t->kind], t->layer, t->is_fused ? "fb" : t->is_backward ? "b" : "f", chunk);
 	dorylus_updates(d, s, op, chunk, t);
@@ -60,7 +60,7 @@ static void scatter(struct dorylus *d, struct orr_step *s, uint32_t chunk)
 		dorylus_updates(d, s, sent[i], chunk, t);
 		orr_detach(s, sent[i]);
 	}
-	orr_op all = d->given_s ? orr_delay(s, t->seconds) : orr_mark(s);
+	orr_op all = d->given_s ? orr_delay(s, t->seconds[c->server]) : orr_mark(s);
 	for (uint32_t i = 0; i < n; i++)
 		orr_after(s, all, sent[i]);
 	orr_free(sent);
@@ -155,7 +155,7 @@ static void advance(struct dorylus *d, struct orr_step *s, uint32_t chunk)
 static void update(struct dorylus *d, struct orr_step *s, uint32_t chunk, uint32_t layer)
 {
 	const struct chunk *c = &d->chunk[chunk];
-	orr_op op = orr_compute(s, c->weights, ORR_OPTIMIZER, d->update_s);
+	orr_op op = orr_compute(s, c->weights, ORR_OPTIMIZER, d->update_s[c->weights_at]);
 	orr_label(s, op, "WU %u chunk %u", layer, chunk);
 	dorylus_updates(d, s, op, chunk, &(struct task){ .kind = WU, .layer = layer, .is_backward = true });
 	epoch_at(d, epoch_of(op))->pending++;
@@ -194,6 +194,9 @@ static void destroy(void *self)
 	orr_free(d->epoch);
 	orr_free(d->chunk);
 	orr_free(d->window);
+	orr_free(d->update_s);
+	for (uint32_t i = 0; i < d->tasks; i++)
+		orr_free(d->task[i].seconds);
 	orr_free(d);
 }
 

@@ -24,7 +24,7 @@ struct task {
 	bool is_fused;              /* flag: AV of the last layer, forward and backward in one task */
 	bool has_gradient;          /* flag: the result includes the gradient of the layer's weights */
 	bool has_barrier;           /* flag: a barrier of all chunks follows the task */
-	double seconds;             /* compute time on the graph server or on a function */
+	double *seconds;            /* [graph server] compute time on it or on a function */
 	double in_bytes, out_bytes; /* bytes pulled from and pushed to the graph server; SC: out_bytes is the sum over receivers */
 	double weight_bytes;        /* bytes of weights to pull, and of their gradient to push if has_gradient */
 };
@@ -81,8 +81,9 @@ struct dorylus {
 	bool is_fused, rematerialises;
 	struct task task[MOST_TASKS];
 	uint32_t tasks;
-	double update_s, step_bytes[16]; /* time of WU per gradient, s, mean over layers; [layer] bytes of weights */
-	const double *given_s;           /* [task_kind] times from task_s, s; NULL: computed by the models */
+	double *update_s;      /* [weight server] time of WU per gradient, s, mean over layers */
+	double step_bytes[16]; /* [layer] bytes of weights */
+	const double *given_s; /* [task_kind] times from task_s, s; NULL: computed by the models */
 	struct chunk *chunk;
 	struct epoch **epoch; /* [epoch % ring] */
 	uint32_t ring;

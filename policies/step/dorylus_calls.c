@@ -130,7 +130,7 @@ static void invoke(struct dorylus *d, struct orr_step *s, uint32_t chunk)
 	orr_detach(s, begin);
 	pull[0] = send(s, c->server, at, t->in_bytes, begin);
 	pull[1] = send(s, c->weights, at, t->weight_bytes, begin);
-	orr_op work = orr_compute(s, at, t->is_backward ? ORR_BACKWARD : ORR_FORWARD, t->seconds + tail(d, s));
+	orr_op work = orr_compute(s, at, t->is_backward ? ORR_BACKWARD : ORR_FORWARD, t->seconds[c->server] + tail(d, s));
 	orr_detach(s, work);
 	orr_after(s, work, begin);
 	orr_after(s, work, pull[0]);

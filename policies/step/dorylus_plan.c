@@ -57,9 +57,10 @@ static double params_of(const struct orr_step *s, const struct dorylus *d, uint3
 }
 
 /* Returns the time of a pass over one model layer, given by layer and place, for a chunk on a graph server, s. */
-static double server_s(const struct orr_step *s, const struct dorylus *d, enum orr_pass pass, uint32_t layer, uint32_t place)
+static double server_s(
+	const struct orr_step *s, const struct dorylus *d, uint32_t server, enum orr_pass pass, uint32_t layer, uint32_t place)
 {
-	return orr_cost(s, 0, pass, layer * d->g.of_each + place, 1, d->rows, 1);
+	return orr_cost(s, server, pass, layer * d->g.of_each + place, 1, d->rows, 1);
 }
 
 static double copies_s(const struct dorylus *d, double bytes)
@@ -80,6 +81,7 @@ static struct task *add(struct dorylus *d, enum task_kind kind, uint32_t layer, 
 {
 	struct task *t = &d->task[d->tasks++];
 	*t = (struct task){ .kind = kind, .layer = layer, .is_backward = is_backward };
+	t->seconds = orr_alloc(d->servers, sizeof *t->seconds);
 	t->has_barrier = d->variant == NO_PIPE || kind == SC;
 	return t;
 }
@@ -94,8 +96,9 @@ static void add_gather(struct dorylus *d, const struct orr_step *s, uint32_t lay
 {
 	struct task *t = add(d, GA, layer, is_backward);
 	double width = gathered_width(s, d, layer);
-	t->seconds = server_s(s, d, is_backward ? ORR_PASS_BACKWARD_DATA : ORR_PASS_FORWARD, layer, d->g.gather);
-	t->seconds += copies_s(d, VALUE_BYTES * width * (2 * d->rows + d->ghosts));
+	for (uint32_t i = 0; i < d->servers; i++)
+		t->seconds[i] = server_s(s, d, i, is_backward ? ORR_PASS_BACKWARD_DATA : ORR_PASS_FORWARD, layer, d->g.gather) +
+				copies_s(d, VALUE_BYTES * width * (2 * d->rows + d->ghosts));
 }
 
 static void add_scatter(struct dorylus *d, double width, uint32_t layer, bool is_backward)
@@ -110,9 +113,11 @@ static void add_edges(struct dorylus *d, const struct orr_step *s, uint32_t laye
 	double edges = d->g.edges / d->n;
 	t->in_bytes = 2 * VALUE_BYTES * edges;
 	t->out_bytes = VALUE_BYTES * edges;
-	t->seconds = d->mode == BY_LAMBDA ? 6 * edges / lambda_rate(d)
-					  : server_s(s, d, is_backward ? ORR_PASS_BACKWARD_DATA : ORR_PASS_FORWARD, layer, d->g.edge);
-	t->seconds += copies_s(d, t->in_bytes + t->out_bytes);
+	for (uint32_t i = 0; i < d->servers; i++)
+		t->seconds[i] = d->mode == BY_LAMBDA
+					? 6 * edges / lambda_rate(d)
+					: server_s(s, d, i, is_backward ? ORR_PASS_BACKWARD_DATA : ORR_PASS_FORWARD, layer, d->g.edge) +
+						  copies_s(d, t->in_bytes + t->out_bytes);
 }
 
 /*
@@ -124,22 +129,25 @@ static void add_apply(struct dorylus *d, const struct orr_step *s, uint32_t laye
 	struct task *t = add(d, AV, layer, is_backward);
 	double in = VALUE_BYTES * d->rows * width_of(s, d, layer, false), out = VALUE_BYTES * d->rows * width_of(s, d, layer, true);
 	bool recomputes = is_backward && d->rematerialises, has_rows = layer > 0;
-	double forward = 2 * d->rows * width_of(s, d, layer, false) * width_of(s, d, layer, true), flops = 0, seconds = 0;
+	double forward = 2 * d->rows * width_of(s, d, layer, false) * width_of(s, d, layer, true), flops = 0;
 	t->is_fused = is_fused;
 	t->has_gradient = is_backward || is_fused;
 	t->weight_bytes = VALUE_BYTES * params_of(s, d, layer);
 	t->in_bytes = in + (is_backward ? out + (recomputes ? 0 : out) : 0) + (is_fused ? VALUE_BYTES * d->rows : 0); /* labels */
 	t->out_bytes = t->has_gradient ? has_rows ? in : 0 : out;
-	if (!is_backward || recomputes) {
-		flops += forward;
-		seconds += server_s(s, d, ORR_PASS_FORWARD, layer, d->g.apply);
+	flops += !is_backward || recomputes ? forward : 0;
+	flops += t->has_gradient ? forward * (1 + has_rows) : 0;
+	for (uint32_t i = 0; i < d->servers; i++) {
+		double *seconds = &t->seconds[i];
+		if (d->mode == BY_LAMBDA) {
+			*seconds = flops / lambda_rate(d);
+			continue;
+		}
+		*seconds += !is_backward || recomputes ? server_s(s, d, i, ORR_PASS_FORWARD, layer, d->g.apply) : 0;
+		*seconds += t->has_gradient ? server_s(s, d, i, ORR_PASS_BACKWARD_WEIGHT, layer, d->g.apply) : 0;
+		*seconds += t->has_gradient && has_rows ? server_s(s, d, i, ORR_PASS_BACKWARD_DATA, layer, d->g.apply) : 0;
+		*seconds += copies_s(d, t->in_bytes + t->out_bytes);
 	}
-	if (t->has_gradient) {
-		flops += forward * (1 + has_rows);
-		seconds += server_s(s, d, ORR_PASS_BACKWARD_WEIGHT, layer, d->g.apply);
-		seconds += has_rows ? server_s(s, d, ORR_PASS_BACKWARD_DATA, layer, d->g.apply) : 0;
-	}
-	t->seconds = d->mode == BY_LAMBDA ? flops / lambda_rate(d) : seconds + copies_s(d, t->in_bytes + t->out_bytes);
 }
 
 /* Adds all tasks in order. GCN: GA, AV, SC per layer; backward AV, SC, GA. GAT: AV, SC, AE, GA; backward SC, GA, AE, AV. */
@@ -188,10 +196,12 @@ static int give_times(struct dorylus *d, struct orr_error *err)
 		return orr_fail(err, ORR_EINPUT, "dorylus: task_s: expected 5 times from 0 to 1e6 s: of GA, AV, SC, AE and WU");
 	for (uint32_t i = 0; i < d->tasks; i++) {
 		struct task *t = &d->task[i];
-		t->seconds = d->given_s[t->kind];
+		for (uint32_t j = 0; j < d->servers; j++)
+			t->seconds[j] = d->given_s[t->kind];
 		t->in_bytes = t->out_bytes = t->weight_bytes = 0;
 	}
-	d->update_s = d->given_s[WU];
+	for (uint32_t i = 0; i < d->weight_servers; i++)
+		d->update_s[i] = d->given_s[WU];
 	return ORR_OK;
 }
 
@@ -260,9 +270,12 @@ int dorylus_plan(struct dorylus *d, struct orr_step *s, const struct orr_args *a
 	for (uint32_t l = 0; l < d->g.layers; l++)
 		d->step_bytes[l] = VALUE_BYTES * params_of(s, d, l);
 	add_all(d, s);
-	for (uint32_t l = 0; l < d->g.layers; l++)
-		d->update_s += orr_update_cost(s, d->f.gpus - 1, params_of(s, d, l)) / d->g.layers;
-	d->update_s *= (double)d->weight_servers / d->n;
+	d->update_s = orr_alloc(d->weight_servers, sizeof *d->update_s);
+	for (uint32_t i = 0; i < d->weight_servers; i++) {
+		for (uint32_t l = 0; l < d->g.layers; l++)
+			d->update_s[i] += orr_update_cost(s, d->f.gpus - d->weight_servers + i, params_of(s, d, l)) / d->g.layers;
+		d->update_s[i] *= (double)d->weight_servers / d->n;
+	}
 	hold(d, s);
 	orr_step_samples(s, d->g.vertices);
 	return give_times(d, err);

@@ -113,6 +113,12 @@ ok $((best <= 30 || best >= 240)) "the best number is inside the sweep: $best"
 tuned "far from the start" 1Gbps 90 5 10 15 20 40 90
 ok $((best > 20)) "with links of 1 Gb/s the best number is at most 20"
 
+# Each graph server has the times of its own type: the slowest ends last, wherever it is.
+go mode=cpu -- gcn_amazon --cluster 9x1:c5.xlarge --set step.ignore_memory=true --set step.iterations=2
+slow=$(metric iteration_s)
+go mode=cpu -- gcn_amazon --cluster 1x1:c5n.2xlarge,8x1:c5.xlarge --set step.ignore_memory=true --set step.iterations=2
+is "$(near "$(metric iteration_s)" "$slow" 1e-4)" equal "one faster graph server does not make the others faster"
+
 # Friendster on 32 + 8 servers with 1,600 functions must take at most 30 CPU s and 1 GB for 20 epochs.
 (
   [ -n "${ORR_SANITIZED:-}" ] || ulimit -t 30 -v 1000000
