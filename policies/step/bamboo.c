@@ -57,7 +57,9 @@ static void destroy(void *self)
 	if (!b)
 		return;
 	orr_free(b->stage);
+	orr_free(b->copy_of);
 	orr_free(b->update_s);
+	orr_free(b->copy_update_s);
 	orr_free(b->dp_bytes);
 	orr_free(b->order);
 	orr_free(b->next);
@@ -112,7 +114,9 @@ static void allocate(struct bamboo *b)
 {
 	size_t p = b->p, passes = p * b->m;
 	b->stage = orr_alloc(p, sizeof *b->stage);
+	b->copy_of = orr_alloc(p, sizeof *b->copy_of);
 	b->update_s = orr_alloc(p, sizeof *b->update_s);
+	b->copy_update_s = orr_alloc(p, sizeof *b->copy_update_s);
 	b->order = orr_alloc(2 * passes, sizeof *b->order);
 	b->next = orr_alloc(p, sizeof *b->next);
 	b->tail = orr_alloc(p, sizeof *b->tail);
@@ -175,7 +179,7 @@ static void send(struct orr_step *s, uint32_t from, uint32_t to, double bytes, u
 /* Builds FRC of a micro-batch, next in the node's order. Its input is the output of the node's own forward pass, or loaded data. */
 static void build_frc(struct bamboo *b, struct orr_step *s, uint32_t node, uint32_t micro)
 {
-	const struct stage *g = &b->stage[bamboo_next(b, node)];
+	const struct stage *g = &b->copy_of[bamboo_next(b, node)];
 	orr_op *swapped = b->swapped + (size_t)node * b->m, op = orr_compute(s, node, ORR_OTHER_WORK, g->forward_s);
 	orr_after(s, op, b->tail[node]);
 	if (b->has_swap && micro >= SWAPS)
@@ -197,7 +201,7 @@ static void build_frc(struct bamboo *b, struct orr_step *s, uint32_t node, uint3
 static void build_brc(struct bamboo *b, struct orr_step *s, uint32_t node, uint32_t micro, bool is_in_order)
 {
 	uint32_t of = bamboo_next(b, node);
-	const struct stage *g = &b->stage[of];
+	const struct stage *g = &b->copy_of[of];
 	orr_op op = orr_compute(s, node, ORR_OTHER_WORK, g->recompute_s + g->backward_s);
 	orr_after(s, op, b->copy[(size_t)of * b->m + micro]);
 	orr_gives(s, op, node, g->stored_bytes);
@@ -360,7 +364,7 @@ static void build_sync(struct bamboo *b, struct orr_step *s, uint32_t node)
 	if (b->mode != REDUNDANCY_BOTH || b->d > 1)
 		send(s, bamboo_node(b, of), node, reduced_bytes(b, of) + (of + 1 == b->p ? b->tied_params * b->gradient_bytes : 0),
 			STREAM_SYNC, "gradients of", of, sum, &sum);
-	orr_op op = orr_compute(s, node, ORR_OTHER_WORK, b->update_s[of]);
+	orr_op op = orr_compute(s, node, ORR_OTHER_WORK, b->copy_update_s[of]);
 	orr_after(s, op, sum);
 	orr_after(s, op, b->tail[node]);
 	orr_label(s, op, "update of replica");

@@ -23,11 +23,11 @@ struct bamboo {
 	uint32_t redo;   /* number of micro-batches whose backward pass the shadow repeats at the start */
 	bool has_sync, has_swap;
 	double host_Bps, load_s, gradient_bytes;
-	double *dp_bytes;   /* bytes by stage; < 0: the bytes of the model */
-	double tied_params; /* parameters of a table shared by the first and the last stage; 0: none */
-	struct stage *stage;
-	double *update_s;   /* by stage */
-	struct pass *order; /* order of passes: 2 m of each stage */
+	double *dp_bytes;                 /* bytes by stage; < 0: the bytes of the model */
+	double tied_params;               /* parameters of a table shared by the first and the last stage; 0: none */
+	struct stage *stage, *copy_of;    /* by stage: on its node; on the node with its replica */
+	double *update_s, *copy_update_s; /* by stage, on these nodes */
+	struct pass *order;               /* order of passes: 2 m of each stage */
 	/* State of the iteration under construction; tail and fresh carry over to the next. */
 	uint32_t *next;                   /* number of passes built, by stage */
 	orr_op *tail;                     /* ops that the next pass waits for, by stage */

@@ -36,7 +36,7 @@ static void pieces_room(struct pieces *x, uint32_t layers)
 static void pieces_find(struct pieces *x, const struct orr_step *s, const struct stage_terms *t, const struct orr_step_facts *f)
 {
 	double per_param = f->weight_bytes + f->gradient_bytes + f->optimizer_bytes;
-	uint32_t before = UINT32_MAX;
+	uint32_t before = UINT32_MAX, slowest = stage_slowest_gpu(s);
 	for (uint32_t l = 0; l < f->layers; l++) {
 		struct orr_layer_info info;
 		orr_step_layer(s, l, &info);
@@ -47,7 +47,7 @@ static void pieces_find(struct pieces *x, const struct orr_step *s, const struct
 	x->place[x->n] = f->layers;
 	for (uint32_t i = 0; i < x->n; i++) {
 		struct stage g;
-		stage_measure(s, t, 0, x->place[i], x->place[i + 1] - x->place[i], &g);
+		stage_measure(s, t, slowest, x->place[i], x->place[i + 1] - x->place[i], &g);
 		x->state[i + 1] = x->state[i] + g.params * per_param;
 		x->activation[i + 1] = x->activation[i] + g.stored_bytes;
 		x->time[i + 1] = x->time[i] + g.forward_s + g.recompute_s + g.backward_s;
@@ -125,8 +125,9 @@ static int override(struct bamboo *b, const struct orr_args *args, struct orr_er
 	if (n && n != 2 && n != 2 * (size_t)b->p)
 		return orr_fail(err, ORR_EINPUT, "stage_times: expected 2 or %u numbers (forward and backward of each stage), found %zu",
 			2 * b->p, n);
-	for (uint32_t i = 0; i < b->p; i++) {
-		struct stage *g = &b->stage[i];
+	for (uint32_t j = 0; j < 2 * b->p; j++) {
+		uint32_t i = j % b->p;
+		struct stage *g = j < b->p ? &b->stage[i] : &b->copy_of[i];
 		if (n) {
 			g->forward_s = times[n == 2 ? 0 : 2 * i];
 			g->backward_s = times[n == 2 ? 1 : 2 * i + 1];
@@ -141,7 +142,20 @@ static int override(struct bamboo *b, const struct orr_args *args, struct orr_er
 	return ORR_OK;
 }
 
-/* All nodes are equal, so the costs of the first GPU apply to all. */
+/* Measures layers on the slowest of the GPUs of a node's place in all pipelines. */
+static void measure(const struct bamboo *b, const struct orr_step *s, const struct stage_terms *t, uint32_t node, uint32_t first,
+	uint32_t layers, struct stage *out)
+{
+	uint32_t slowest = node;
+	double most = -1;
+	for (uint32_t lane = 0; lane < b->d; lane++) {
+		double seconds = orr_cost(s, lane * b->p + node, ORR_PASS_FORWARD, first, layers, 1, 1);
+		slowest = seconds > most ? lane * b->p + node : slowest;
+		most = fmax(most, seconds);
+	}
+	stage_measure(s, t, slowest, first, layers, out);
+}
+
 int bamboo_stages(struct bamboo *b, struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
 	size_t n_counts;
@@ -150,12 +164,16 @@ int bamboo_stages(struct bamboo *b, struct orr_step *s, const struct orr_args *a
 	struct stage_terms t = { b->micro, recompute_named(orr_arg_text(args, "recompute")), 1, false };
 	uint32_t *first = orr_alloc((size_t)b->p + 1, sizeof *first), *device = orr_alloc(b->p, sizeof *device);
 	int rc;
+	for (uint32_t i = 0; i < b->p; i++)
+		device[i] = bamboo_node(b, i);
 	if (!n_counts && !strcmp(cut, "memory"))
 		rc = cut_by_memory(b, s, &t, first, err);
 	else
 		rc = stage_cut(s, &t, b->p, device, NULL, !strcmp(cut, "time"), counts, n_counts, first, err);
-	for (uint32_t i = 0; !rc && i < b->p; i++)
-		stage_measure(s, &t, 0, first[i], first[i + 1] - first[i], &b->stage[i]);
+	for (uint32_t i = 0; !rc && i < b->p; i++) {
+		measure(b, s, &t, bamboo_node(b, i), first[i], first[i + 1] - first[i], &b->stage[i]);
+		measure(b, s, &t, (i + b->p - 1) % b->p, first[i], first[i + 1] - first[i], &b->copy_of[i]);
+	}
 	orr_free(first);
 	orr_free(device);
 	return rc ? rc : override(b, args, err);
@@ -179,6 +197,15 @@ static void hold_replica(const struct bamboo *b, struct orr_step *s, uint32_t gp
 		orr_hold(s, gpu, ORR_MEMORY_GRADIENTS, params * f->gradient_bytes, "replica");
 }
 
+/* Returns the longest update of a stage on a node's place in all pipelines. */
+static double update_on(const struct bamboo *b, const struct orr_step *s, uint32_t node, uint32_t stage, double given_s)
+{
+	double longest = 0;
+	for (uint32_t lane = 0; lane < b->d && given_s < 0; lane++)
+		longest = fmax(longest, orr_update_cost(s, lane * b->p + node, stage_params(b, stage)));
+	return given_s >= 0 ? given_s : longest;
+}
+
 void bamboo_place(struct bamboo *b, struct orr_step *s, double update_s)
 {
 	struct orr_step_facts f;
@@ -186,7 +213,8 @@ void bamboo_place(struct bamboo *b, struct orr_step *s, double update_s)
 	char what[32];
 	orr_step_facts(s, &f);
 	for (uint32_t i = 0; i < b->p; i++) {
-		b->update_s[i] = update_s >= 0 ? update_s : orr_update_cost(s, 0, stage_params(b, i));
+		b->update_s[i] = update_on(b, s, bamboo_node(b, i), i, update_s);
+		b->copy_update_s[i] = update_on(b, s, (i + b->p - 1) % b->p, i, update_s);
 		snprintf(what, sizeof what, "stage %u", i);
 		for (uint32_t lane = 0; lane < b->d; lane++) {
 			uint32_t gpu = map[(size_t)lane * b->p + i] = lane * b->p + i;

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 extern const struct orr_policy orr_policy_gpipe, orr_policy_one_f_one_b, orr_policy_interleaved, orr_policy_dapple,
-	orr_policy_tensor_parallel, orr_policy_megatron;
+	orr_policy_tensor_parallel, orr_policy_megatron, orr_policy_bamboo;
 
 /* Links have 1e9 bytes/s and no latency. Unless a test sets them, messages are empty and updates take no time. */
 static const char network[] = "star:bw=1GBps,lat=0,gpu_lat=0";
@@ -464,6 +464,29 @@ static void test_megatron(void)
 
 /* ---- updates reported to sim/learn ---- */
 
+/* Returns the compute time of a device under Bamboo with two stages of four blocks. */
+static double bamboo_compute_s(const char *cluster, const char *redundancy, uint32_t device)
+{
+	struct outcome o = run_with(cluster, network, "gpt:hidden=1024,layers=8,heads=16,seq=128,vocab=1000", "iterations=1",
+		&orr_policy_bamboo, "cut=blocks redundancy=%s stages=2 micro_batch=4", redundancy);
+	double s = o.rc ? NAN : o.r.device[device].compute_s;
+	step_result_free(&o.r);
+	return s;
+}
+
+/* A stage has the times of its own GPU, and a replica those of the GPU of the stage before. */
+static void test_bamboo_types(void)
+{
+	static const char *const modes[] = { "none", "both" };
+	for (size_t i = 0; i < 2; i++) {
+		double fast = bamboo_compute_s("2x1:v100", modes[i], 0), slow = bamboo_compute_s("2x1:p100", modes[i], 1);
+		near_to(bamboo_compute_s("1x1:v100,1x1:p100", modes[i], 0), fast, 1e-9, "bamboo: stage 0 on a V100");
+		near_to(bamboo_compute_s("1x1:v100,1x1:p100", modes[i], 1), slow, 1e-9, "bamboo: stage 1 on a P100");
+		near_to(bamboo_compute_s("3x1:v100,1x1:p100", modes[i], 1), slow, 1e-9, "bamboo: the slowest GPU of two pipelines");
+		ok(slow > 1.01 * fast, "the types differ");
+	}
+}
+
 struct told {
 	uint32_t gradients[16], updates[16], averaged[16], group[16], n_wrong;
 };
@@ -519,5 +542,6 @@ int main(void)
 	test_cut();
 	test_tensor();
 	test_megatron();
+	test_bamboo_types();
 	return done();
 }
