@@ -48,18 +48,27 @@ static int by_index(const void *a, const void *b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
+/* Writes the point's group or shape; without a shape, its FLOPs and bytes. */
+static void put_key(char *key, const struct point *p)
+{
+	bool has_shape = p->size != 0;
+	for (size_t i = 0; i < POINT_DIMS; i++)
+		has_shape |= p->d[i] != 0;
+	if (*p->group)
+		snprintf(key, KEY, "%s", p->group);
+	else if (has_shape)
+		snprintf(key, KEY, "%.9g %.9g %.9g %.9g %.9g %.9g %.9g", p->d[0], p->d[1], p->d[2], p->d[3], p->d[4], p->d[5], p->size);
+	else
+		snprintf(key, KEY, "%.9g FLOPs %.9g bytes", p->flops, p->bytes);
+}
+
 /* Assigns points to folds; points of one group, or of one shape, share a fold. Returns the number of folds. */
 static uint32_t deal(const struct point *const *x, size_t n, struct member *m)
 {
 	uint32_t groups = 0;
 	for (size_t i = 0; i < n; i++) {
-		const struct point *p = x[i];
 		m[i].index = i;
-		if (*p->group)
-			snprintf(m[i].key, KEY, "%s", p->group);
-		else
-			snprintf(m[i].key, KEY, "%.9g %.9g %.9g %.9g %.9g %.9g %.9g", p->d[0], p->d[1], p->d[2], p->d[3], p->d[4], p->d[5],
-				p->size);
+		put_key(m[i].key, x[i]);
 	}
 	qsort(m, n, sizeof *m, by_key);
 	for (size_t i = 0; i < n; i++) {

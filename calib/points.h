@@ -17,7 +17,8 @@
  *	time_us    median; low_us, high_us: its 95 % interval; n: batches; cv: their coefficient of variation
  *	mode       burst or sustained; cache: warm or cold
  *	held_out   1: excluded from the fit, to test it
- *	group      points that cross-validation leaves out at the same time; empty: grouped by shape (d0..d5, size)
+ *	group      points that cross-validation leaves out at the same time; empty: grouped by shape (d0..d5, size), or
+ *	           by flops and bytes if all of these are empty
  */
 #ifndef ORR_CALIB_POINTS_H
 #define ORR_CALIB_POINTS_H

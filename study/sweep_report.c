@@ -341,6 +341,12 @@ static void put_place(struct sbuf *out, const struct sweep_rows *w, const struct
 	report_put_plain(out, x->label);
 }
 
+/* Returns whether the answer is that of one seed: the interval is over the seeds. */
+static bool is_of_seed(const struct book *b, const struct sweep_answer *a)
+{
+	return b->seed_axis != SIZE_MAX && a->found.outcome == SEARCH_FOUND && !a->found.is_scanned && isnan(a->found.low);
+}
+
 /* Returns why an answer has no interval; NULL: it has one. */
 static const char *no_interval(const struct book *b, const struct sweep_answer *a)
 {
@@ -350,13 +356,15 @@ static const char *no_interval(const struct book *b, const struct sweep_answer *
 		return "the limit is crossed more than once";
 	if (!isnan(a->found.low))
 		return NULL;
-	return b->seed_axis == SIZE_MAX ? "the metric has no interval: expected \"seeds\", or replications by \"stop\""
-					: "there is one seed: expected two or more";
+	return is_of_seed(b, a) ? "the answer is that of one seed: over_seeds has the interval"
+				: "the metric has no interval: expected \"seeds\", or replications by \"stop\"";
 }
 
 static void put_range(struct sbuf *out, const struct book *b, const struct sweep_answer *a)
 {
 	const char *why = no_interval(b, a);
+	if (is_of_seed(b, a))
+		return; /* a line over the seeds follows */
 	if (why)
 		sbuf_printf(out, "; no interval: %s", why);
 	else

@@ -376,6 +376,11 @@ static void check_folds(void)
 			predicted[3] == 6,
 		"points of one shape are left out together");
 	for (size_t i = 0; i < 6; i++)
+		set(i, i % 3 == 1 ? 2 : 1, i % 3 == 2 ? 2 : 1, 0, times[i % 3]);
+	ok(!fit_cross_validate(FORM_FACTOR, list, 6, predicted, &err) && predicted[0] == 6 && predicted[1] == 3 && predicted[2] == 2 &&
+			predicted[3] == 6,
+		"without shapes, points of equal FLOPs and bytes are");
+	for (size_t i = 0; i < 6; i++)
 		snprintf(x[i].group, sizeof x[i].group, i < 3 ? "a" : "b");
 	x[3].time_s = x[4].time_s = x[5].time_s = 7;
 	ok(!fit_cross_validate(FORM_FACTOR, list, 6, predicted, &err) && predicted[0] == 7 && predicted[2] == 7 && predicted[5] == 4,

@@ -153,6 +153,9 @@ EOF
 is "$(grep -c '^q, seed [1-8], fifo: largest rate' mm1.txt)" 8 'has an answer for each seed'
 line=$(grep '^q, fifo, over 8 seeds: largest rate' mm1.txt)
 like "$line" '95 % interval [0-9.]+ to [0-9.]+ \(Student' 'and one over the seeds with its interval'
+is "$(grep -c 'no interval' mm1.txt)" 0 'which the answers of single seeds leave to it'
+like "$("$orrery" sweep mm1.json --db mm1.db --json | tr -d ' \t\n')" '"no_interval":"theansweristhatofoneseed:over_seedshastheinterval"' \
+  'and so does JSON'
 ends=$(echo "$line" | sed 's/.*interval \([0-9.]*\) to \([0-9.]*\) .*/\1 \2/')
 echo "$ends" | awk '{ exit !($1 < 0.75 && $2 > 0.75 && $2 - $1 < 0.1) }'; ok $? "which holds the rate of theory, 0.75: $ends"
 grep -o 'with wait_mean at most 3: [0-9.]*' mm1.txt |
