@@ -92,7 +92,18 @@ static const char *is_within(const struct row *r)
 	return (isnan(r->low) || r->simulated >= r->low) && (isnan(r->high) || r->simulated <= r->high) ? "yes" : "no";
 }
 
-/* ---- CSV ---- */
+/* ---- CSV and JSON ---- */
+
+enum { FIELDS = 11, FIRST_REAL = 2, REALS = 7 };
+static const char *const fields[FIELDS] = { "id", "what", "published", "low", "high", "closed", "simulated", "error", "error_closed",
+	"within", "source" };
+
+static void reals_of(const struct row *r, double v[REALS])
+{
+	const double all[REALS] = { r->published, r->low, r->high, r->closed, r->simulated, error_of(r->simulated, r->published),
+		error_of(r->simulated, r->closed) };
+	memcpy(v, all, sizeof all);
+}
 
 static int write_csv(const struct listing *t, const char *dir, struct orr_error *err)
 {
@@ -100,19 +111,18 @@ static int write_csv(const struct listing *t, const char *dir, struct orr_error 
 	int rc = outfile_open(&f, dir, "table", ".csv", err);
 	if (rc)
 		return rc;
-	fputs("id,what,published,low,high,closed,simulated,error,error_closed,within,source\n", f.file);
+	for (size_t c = 0; c < FIELDS; c++)
+		fprintf(f.file, "%s%s", c ? "," : "", fields[c]);
+	putc('\n', f.file);
 	for (size_t i = 0; i < t->n; i++) {
 		const struct row *r = &t->row[i];
+		double v[REALS];
+		reals_of(r, v);
 		book_put_text(f.file, r->id);
 		putc(',', f.file);
 		book_put_text(f.file, r->what);
-		book_put_real(f.file, r->published);
-		book_put_real(f.file, r->low);
-		book_put_real(f.file, r->high);
-		book_put_real(f.file, r->closed);
-		book_put_real(f.file, r->simulated);
-		book_put_real(f.file, error_of(r->simulated, r->published));
-		book_put_real(f.file, error_of(r->simulated, r->closed));
+		for (size_t k = 0; k < REALS; k++)
+			book_put_real(f.file, v[k]);
 		fprintf(f.file, ",%s,", is_within(r));
 		book_put_text(f.file, r->source);
 		putc('\n', f.file);
@@ -211,9 +221,33 @@ static struct grid grid_of(const struct listing *t, size_t columns, bool is_whol
 	return g;
 }
 
+/* Returns the columns and values of table.csv; missing values are empty cells. */
+static struct grid fields_of(const struct listing *t)
+{
+	struct grid g = grid_new(t->n + 1, FIELDS, FIRST_REAL);
+	for (size_t c = 0; c < FIELDS; c++) {
+		*grid_cell(&g, 0, c) = mem_strdup(fields[c]);
+		g.is_text[c] = c < FIRST_REAL || c >= FIRST_REAL + REALS;
+	}
+	for (size_t i = 0; i < t->n; i++) {
+		const struct row *r = &t->row[i];
+		char **cell = grid_cell(&g, i + 1, 0);
+		double v[REALS];
+		reals_of(r, v);
+		cell[0] = mem_strdup(r->id);
+		cell[1] = mem_strdup(r->what);
+		for (size_t k = 0; k < REALS; k++)
+			cell[FIRST_REAL + k] = isfinite(v[k]) ? real_text(v[k], "%.17g") : NULL;
+		cell[FIRST_REAL + REALS] = mem_strdup(is_within(r));
+		cell[FIRST_REAL + REALS + 1] = mem_strdup(r->source ? r->source : "");
+	}
+	return g;
+}
+
 static void put_listing(struct sbuf *out, const struct listing *t, struct report_style style)
 {
-	struct grid g = grid_of(t, PRINTED, false);
+	bool has_all = style.format == GRID_CSV || style.format == GRID_JSON;
+	struct grid g = has_all ? fields_of(t) : grid_of(t, PRINTED, false);
 	grid_put(out, &g, style.format, style.width);
 	grid_free(&g);
 }

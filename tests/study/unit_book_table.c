@@ -122,6 +122,21 @@ static void test_columns(void)
 	same_text(sbuf_text(&text), "id      simulated\na               2\nlonger      1e+07\n", "has two columns");
 	book_free(b);
 	sbuf_free(&text);
+	/* CSV and JSON have all columns and digits. */
+	struct sbuf csv = { 0 }, json = { 0 };
+	b = book_ran(
+		"{" RUNS ", 'table': [{'id': 'a', 'published': false, 'simulated': '1234567.5', 'closed': 1e6}, {'id': 'W-2'}]}", &err);
+	ok(b && !book_tables(b, book_dir, (struct report_style){ GRID_CSV, 0 }, &csv, &err), "a table as CSV");
+	same_text(sbuf_text(&csv),
+		"id,what,published,low,high,closed,simulated,error,error_closed,within,source\n"
+		"a,,,,,1000000,1234567.5,,0.23456750000000004,,\nW-2,mean wait,4,,,,,,,,paper\n",
+		"has the columns of table.csv");
+	ok(b && !book_tables(b, book_dir, (struct report_style){ GRID_JSON, 0 }, &json, &err) &&
+			strstr(sbuf_text(&json), "\"simulated\":\t1234567.5,") && strstr(sbuf_text(&json), "\"low\":\tnull,"),
+		"and JSON numbers and null");
+	book_free(b);
+	sbuf_free(&csv);
+	sbuf_free(&json);
 	struct sbuf none = { 0 };
 	b = book_ran("{" RUNS "}", &err);
 	ok(b && !book_tables(b, book_dir, (struct report_style){ 0 }, &none, &err) && !none.len, "a book without a table prints none");
