@@ -55,8 +55,9 @@ ORR_API void orr_plan_facts(const struct orr_plan *p, struct orr_plan_facts *out
 /* Returns false if the budget is used up, the user has interrupted the run, or a call has failed. The search must then return; the
  * best plan so far is kept. */
 ORR_API bool orr_plan_goes_on(const struct orr_plan *p);
-ORR_API void orr_plan_progress(struct orr_plan *p, double done); /* reports the completed share of the search, 0 to 1 */
-ORR_API double orr_plan_uniform(struct orr_plan *p);             /* returns a number in [0,1) from the policy's own random stream */
+/* Reports the completed share of the search, 0 to 1, and restarts the limit of --policy-timeout. */
+ORR_API void orr_plan_progress(struct orr_plan *p, double done);
+ORR_API double orr_plan_uniform(struct orr_plan *p); /* returns a number in [0,1) from the policy's own random stream */
 /* Adds a metric to the run. name: letters, digits and '_'; copied. */
 ORR_API void orr_plan_put(struct orr_plan *p, const char *name, double value);
 

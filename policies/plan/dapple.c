@@ -181,6 +181,7 @@ struct state {
 struct states {
 	struct state *of;
 	uint32_t n, cap;
+	uint32_t *slot, slots; /* hash table with linear probing: index of a state + 1; 0: free. slots: a power of two */
 };
 
 static uint64_t key_of(const struct dapple *d, uint32_t j, const bool *is_used)
@@ -191,12 +192,35 @@ static uint64_t key_of(const struct dapple *d, uint32_t j, const bool *is_used)
 	return h;
 }
 
-static struct state *find(struct states *s, uint64_t key)
+/* Returns the slot of the key: that of its state, or a free one. */
+static uint32_t *slot_of(const struct states *s, uint64_t key)
 {
-	for (uint32_t i = 0; i < s->n; i++)
-		if (s->of[i].key == key)
-			return &s->of[i];
-	return NULL;
+	uint32_t i = (uint32_t)(key ^ key >> 32) & (s->slots - 1);
+	while (s->slot[i] && s->of[s->slot[i] - 1].key != key)
+		i = (i + 1) & (s->slots - 1);
+	return &s->slot[i];
+}
+
+static struct state *find(const struct states *s, uint64_t key)
+{
+	uint32_t i = s->slots ? *slot_of(s, key) : 0;
+	return i ? &s->of[i - 1] : NULL;
+}
+
+static struct state *add_state(struct states *s, uint64_t key)
+{
+	if (2 * s->n >= s->slots) {
+		s->slots = s->slots ? 2 * s->slots : 64;
+		orr_free(s->slot);
+		s->slot = orr_alloc(s->slots, sizeof *s->slot);
+		for (uint32_t i = 0; i < s->n; i++)
+			*slot_of(s, s->of[i].key) = i + 1;
+	}
+	ORR_GROW(s->of, s->n, s->cap);
+	struct state *x = &s->of[s->n];
+	*slot_of(s, key) = ++s->n;
+	*x = (struct state){ .key = key };
+	return x;
 }
 
 /* Completes a prefix of x->stages - 1 stages by one stage on all remaining GPUs. */
@@ -220,9 +244,9 @@ static void keep(struct dapple *d, struct states *s, const struct planned *x, ui
 	if (at && at->cost_s <= x->cost_s)
 		return;
 	if (!at) {
-		ORR_GROW(s->of, s->n, s->cap);
-		at = &s->of[s->n++];
-		*at = (struct state){ .key = key, .j = j, .used = used };
+		at = add_state(s, key);
+		at->j = j;
+		at->used = used;
 		at->x.gpu = orr_alloc(d->f.gpus, sizeof *at->x.gpu);
 		at->is_used = orr_alloc(d->f.gpus, sizeof *at->is_used);
 	}
@@ -262,6 +286,7 @@ static void free_states(struct states *s)
 		orr_free(s->of[i].is_used);
 	}
 	orr_free(s->of);
+	orr_free(s->slot);
 }
 
 static void general(struct dapple *d)

@@ -129,6 +129,8 @@ bool orr_plan_goes_on(const struct orr_plan *p)
 void orr_plan_progress(struct orr_plan *p, double done)
 {
 	p->done = fmin(1, fmax(p->done, done));
+	if (p->watch && !p->is_ended)
+		watch_again(p->watch);
 	if (p->progress)
 		p->progress(p->progress_ctx, p->done);
 }

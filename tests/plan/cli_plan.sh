@@ -56,6 +56,10 @@ for each in alpa=stage_sum_s pipedream=slowest_stage_s; do
   rm -r one
 done
 
+# A search that reports its progress may take longer than --policy-timeout.
+plan resnet50 --cluster 2x6:v100 --global-batch 256 --micro-batch 256 --policy dapple --set policy.dapple.search=general --policy-timeout 1 -q 2>said
+is "$? $(cat said)" "0 " "a search of some seconds, with a limit of one second between reports of progress"
+
 # ---- the profile ----
 bad() { "$ORRERY" plan "$1" --cluster 1x2:v100 --policy straight --db x.db --fresh 2>&1; echo "exit $?"; }
 before=$("$ORRERY" db digest x.db)
