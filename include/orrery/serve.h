@@ -229,6 +229,8 @@ struct orr_batch {
 ORR_API orr_run orr_run_start(struct orr_serve *w, uint32_t replica, const struct orr_batch *b);
 /* Returns whether the batch, started after delay_s, fits in memory beside the current runs at the times of their peaks. */
 ORR_API bool orr_run_fits(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b, double delay_s);
+/* Returns whether the batch fits in the memory of the replica, which is up, if no other run and no other model is there. */
+ORR_API bool orr_run_fits_alone(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b);
 /* Returns whether the batch, started now, fits if run `instead` is aborted. */
 ORR_API bool orr_run_fits_instead(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b, orr_run instead);
 /* Returns the shortest delay after which the batch fits, given the current runs; INFINITY: never. */

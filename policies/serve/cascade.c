@@ -10,6 +10,7 @@
 #include <orrery/serve.h>
 
 #include "kinds.h"
+#include "queues.h"
 
 #include <string.h>
 
@@ -31,17 +32,18 @@ static uint32_t stage_of(const struct cascade *c, uint32_t model)
 	return s;
 }
 
-static bool serves(const struct orr_serve *w, uint32_t replica, uint32_t model)
+/* Returns whether the replica serves the model and has memory for the request. */
+static bool serves(const struct orr_serve *w, uint32_t replica, uint32_t model, orr_req r)
 {
 	struct orr_replica_info i;
-	return orr_replica_get(w, replica, &i) && (i.model == UINT32_MAX || i.model == model);
+	return orr_replica_get(w, replica, &i) && (i.model == UINT32_MAX || i.model == model) && !request_is_for_another(w, replica, r);
 }
 
 /* Returns the stage to run, later stages first. A stage whose model is not in memory is skipped until the model is loaded. */
 static uint32_t stage_to_run(struct cascade *c, struct orr_serve *w, uint32_t replica)
 {
 	for (uint32_t s = c->stages; s--;) {
-		if (!c->queue[s].first || !serves(w, replica, c->model[s]))
+		if (!c->queue[s].first || !serves(w, replica, c->model[s], c->queue[s].first))
 			continue;
 		if (orr_model_is_loaded(w, replica, c->model[s]))
 			return s;
@@ -90,7 +92,7 @@ static void wait_for(struct cascade *c, struct orr_serve *w, orr_req r, uint32_t
 {
 	orr_fifo_push(w, &c->queue[stage], r);
 	uint32_t idle = orr_replica_idle_from(w, 0);
-	while (idle != ORR_NO_REPLICA && !serves(w, idle, c->model[stage]))
+	while (idle != ORR_NO_REPLICA && !serves(w, idle, c->model[stage], r))
 		idle = orr_replica_idle_from(w, idle + 1);
 	if (idle != ORR_NO_REPLICA)
 		orr_wake(w, idle);

@@ -113,9 +113,11 @@ static double least_latency(const struct orr_serve *w, uint32_t gpu, orr_req r)
 	return orr_model_round_trip(w, gpu, m, batch_runs_at(w, gpu, m, orr_req_samples(w, r), length), length);
 }
 
-/* Returns whether a GPU of this type can answer the request in time if it starts the request at arrival. */
+/* Returns whether the GPU has memory for the request, and can answer it in time if it starts it at arrival. */
 static bool suits(const struct clockwork *s, const struct orr_serve *w, uint32_t gpu, orr_req r)
 {
+	if (request_is_for_another(w, gpu, r))
+		return false;
 	return !s->admits || orr_req_arrival(w, r) + least_latency(w, gpu, r) <= request_deadline(w, r) + EPSILON_S;
 }
 
@@ -140,12 +142,13 @@ static double first_end_s(const struct clockwork *s, const struct orr_serve *w, 
 	orr_model_get(w, model, &m);
 	for (uint32_t g = 0; g < s->gpus; g++) {
 		struct orr_run_info i = { 0 };
-		if (!takes_requests(w, g, model))
+		if (!takes_requests(w, g, model) || request_is_for_another(w, g, r))
 			continue;
 		double end_s = orr_run_get(w, orr_run_first(w, g), &i) ? computed_s(w, &i) : now, free_s = end_s - i.later_s;
 		if (!orr_model_is_loaded(w, g, model) && !s->gpu[g].is_loading[model])
 			free_s = fmax(free_s, now + m.load_s);
-		best = fmin(best, fmax(free_s + least_latency(w, g, r), end_s));
+		double its_s = free_s + least_latency(w, g, r); /* NaN: its table lacks the size */
+		best = fmin(best, its_s < end_s ? end_s : its_s);
 	}
 	return best;
 }
@@ -247,7 +250,7 @@ static void reject(const struct clockwork *s, struct orr_serve *w, uint32_t gpu,
 	while (s->admits && m->q.q.n && is_late(w, gpu, m->q.q.first)) {
 		orr_req r = m->q.q.first;
 		for (uint32_t g = 0; g < s->gpus; g++)
-			if (takes_requests(w, g, orr_req_model(w, r)) && !is_late(w, g, r))
+			if (takes_requests(w, g, orr_req_model(w, r)) && !is_late(w, g, r) && !request_is_for_another(w, g, r))
 				return;
 		queue_refuse(w, &m->q, r, ORR_REQ_SHED);
 	}
@@ -268,7 +271,7 @@ static bool infer(struct clockwork *s, struct orr_serve *w, uint32_t gpu)
 			continue;
 		}
 		i++;
-		if (!takes_requests(w, gpu, number) || !orr_model_is_loaded(w, gpu, number))
+		if (!takes_requests(w, gpu, number) || !orr_model_is_loaded(w, gpu, number) || request_is_for_another(w, gpu, m->q.q.first))
 			continue;
 		double latest = best_strategy(s, w, gpu, m, number, &its);
 		/* Without deadlines all models have the same latest start: the model with the oldest request runs. */

@@ -61,15 +61,18 @@ static void *fifo_create(struct orr_serve *w, const struct orr_args *args, struc
 	f->at = orr_alloc(f->replicas + 1, sizeof *f->at);
 	for (uint32_t m = 0; m < f->models; m++)
 		f->is_llm[m] = orr_model_get(w, m, &model) && model.kind == ORR_MODEL_LLM;
-	bool are_ready = true;
+	bool are_ready = true, are_equal = true;
+	double memory = NAN;
 	for (uint32_t i = 0; i < f->replicas; i++) {
 		bool is_known = orr_replica_get(w, i, &replica);
 		f->serves[i] = is_known ? replica.model : UINT32_MAX;
 		f->is_tight = f->is_tight || !is_known || !replica.is_up || replica.memory_bytes < INFINITY ||
 			      !orr_model_is_loaded(w, i, replica.model < f->models ? replica.model : 0);
+		are_equal = are_equal && !(is_known && replica.is_up && replica.memory_bytes != memory && !isnan(memory));
+		memory = is_known && replica.is_up ? replica.memory_bytes : memory;
 		are_ready = are_ready && (!is_known || !replica.is_up || is_ready(f, w, i));
 	}
-	if (are_ready)
+	if (are_ready && are_equal) /* a smaller replica idles while a request waits for a larger one */
 		orr_serve_claim(w, ORR_WORK_CONSERVING);
 	return f;
 }
@@ -82,6 +85,19 @@ static uint32_t fifo_route(void *self, struct orr_serve *w, orr_req r)
 }
 
 /* ---- table models ---- */
+
+static struct orr_batch batch_of(const struct orr_serve *w, const orr_req *r)
+{
+	uint32_t model = orr_req_model(w, *r);
+	return (struct orr_batch){ .model = model, .req = r, .n = 1, .samples = orr_model_batch_for(w, model, orr_req_samples(w, *r)) };
+}
+
+/* Returns whether the replica has memory for the request. */
+static bool can_hold(const struct fifo *f, const struct orr_serve *w, uint32_t replica, orr_req r)
+{
+	struct orr_batch b = batch_of(w, &r);
+	return f->is_llm[b.model] ? orr_kv_can_hold(w, replica, r) : !f->is_tight || orr_run_fits_alone(w, replica, &b);
+}
 
 /* Returns whether the model is in memory with room for the batch; if not, loads it and unloads other models. */
 static bool has_model(struct fifo *f, struct orr_serve *w, uint32_t replica, const struct orr_batch *b)
@@ -101,10 +117,9 @@ static bool has_model(struct fifo *f, struct orr_serve *w, uint32_t replica, con
 	return is_coming && orr_model_is_loaded(w, replica, b->model);
 }
 
-static bool start_batch(struct fifo *f, struct orr_serve *w, uint32_t replica, orr_req r, uint32_t model)
+static bool start_batch(struct fifo *f, struct orr_serve *w, uint32_t replica, orr_req r)
 {
-	struct orr_batch b = { .model = model, .req = &r, .n = 1 };
-	b.samples = orr_model_batch_for(w, model, orr_req_samples(w, r));
+	struct orr_batch b = batch_of(w, &r);
 	if (!has_model(f, w, replica, &b))
 		return false;
 	orr_run_start(w, replica, &b);
@@ -142,23 +157,23 @@ static bool start(struct fifo *f, struct orr_serve *w, uint32_t replica, orr_req
 {
 	uint32_t model = orr_req_model(w, r);
 	if (!f->is_llm[model])
-		return start_batch(f, w, replica, r, model);
+		return start_batch(f, w, replica, r);
 	if (!start_resident(w, replica, r))
 		return false;
 	iterate(w, replica);
 	return true;
 }
 
-/* Returns the queue whose first request the replica takes next. */
+/* Returns the queue whose first request the replica takes next; NULL: none. A request that needs more memory waits for another replica. */
 static struct orr_fifo *line_for(struct fifo *f, struct orr_serve *w, uint32_t replica)
 {
+	struct orr_fifo *best = NULL;
 	if (f->at[replica].n)
 		return &f->at[replica];
-	if (f->serves[replica] < f->models)
-		return &f->line[f->serves[replica]];
-	struct orr_fifo *best = &f->line[0];
-	for (uint32_t m = 1; m < f->models; m++)
-		if (f->line[m].n && (!best->n || orr_req_number(w, f->line[m].first) < orr_req_number(w, best->first)))
+	for (uint32_t m = 0; m < f->models; m++)
+		if (f->line[m].n && (f->serves[replica] == m || f->serves[replica] == UINT32_MAX) &&
+			(!best || orr_req_number(w, f->line[m].first) < orr_req_number(w, best->first)) &&
+			can_hold(f, w, replica, f->line[m].first))
 			best = &f->line[m];
 	return best;
 }
@@ -166,9 +181,22 @@ static struct orr_fifo *line_for(struct fifo *f, struct orr_serve *w, uint32_t r
 static uint32_t idle_replica(const struct fifo *f, struct orr_serve *w, uint32_t model, orr_req r)
 {
 	uint32_t i = orr_replica_idle_from(w, 0);
-	while (i != ORR_NO_REPLICA && ((f->serves[i] != UINT32_MAX && f->serves[i] != model) || !orr_kv_can_hold(w, i, r)))
+	while (i != ORR_NO_REPLICA && ((f->serves[i] != UINT32_MAX && f->serves[i] != model) || !can_hold(f, w, i, r)))
 		i = orr_replica_idle_from(w, i + 1);
 	return i;
+}
+
+/* Returns whether no replica has memory for the request: neither that to which it is routed, nor any of all, if all are up. */
+static bool is_too_large(const struct fifo *f, const struct orr_serve *w, orr_req r)
+{
+	struct orr_replica_info info;
+	uint32_t i = orr_req_replica(w, r);
+	if (i != ORR_NO_REPLICA)
+		return !can_hold(f, w, i, r);
+	for (i = 0; i < f->replicas; i++)
+		if (!orr_replica_get(w, i, &info) || !info.is_up || can_hold(f, w, i, r))
+			return false;
+	return true;
 }
 
 /* Starts the next work of an idle replica. */
@@ -180,13 +208,13 @@ static void serve(struct fifo *f, struct orr_serve *w, uint32_t replica)
 		return;
 	}
 	struct orr_fifo *line = line_for(f, w, replica);
-	if (line->first && !orr_kv_can_hold(w, replica, line->first))
-		return; /* it waits for a replica with a larger cache */
+	if (!line)
+		return;
 	orr_req r = orr_fifo_pop(w, line);
-	if (r && !start(f, w, replica, r))
+	if (!start(f, w, replica, r))
 		orr_fifo_push_front(w, line, r);
-	else if (r && model < f->models && f->is_llm[model] && line->first && line != &f->at[replica]) {
-		uint32_t next = idle_replica(f, w, model, line->first); /* it may have waited behind r */
+	else if (line->first && line != &f->at[replica]) {
+		uint32_t next = idle_replica(f, w, orr_req_model(w, line->first), line->first); /* it may have waited behind r */
 		if (next != ORR_NO_REPLICA)
 			orr_wake(w, next);
 	}
@@ -196,6 +224,10 @@ static void fifo_arrive(void *self, struct orr_serve *w, orr_req r)
 {
 	struct fifo *f = self;
 	uint32_t model = orr_req_model(w, r), replica = orr_req_replica(w, r);
+	if (is_too_large(f, w, r)) {
+		orr_refuse_because(w, r, ORR_REQ_REFUSED, "its batch does not fit into memory");
+		return;
+	}
 	if (replica != ORR_NO_REPLICA) {
 		orr_fifo_push(w, &f->at[replica], r); /* schedule() for the replica follows */
 		return;

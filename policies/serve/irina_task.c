@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Tasks of Irina: queues, slack, start, merge, abort. */
 #include "irina_task.h"
+#include "queues.h"
 
 /* ---- tasks ---- */
 
@@ -53,7 +54,9 @@ struct task *irina_task(struct irina_gpus *s, struct orr_serve *w, orr_req r)
 double irina_latency(const struct orr_serve *w, uint32_t gpu, const struct task *t)
 {
 	struct orr_replica_info i;
-	if (!orr_replica_get(w, gpu, &i) || !i.is_up || i.is_draining || (i.model != UINT32_MAX && i.model != t->model))
+	struct orr_batch b = task_batch(t);
+	if (!orr_replica_get(w, gpu, &i) || !i.is_up || i.is_draining || (i.model != UINT32_MAX && i.model != t->model) ||
+		is_for_another(w, gpu, &b))
 		return NAN;
 	return orr_model_latency(w, gpu, t->model, t->samples, t->length);
 }

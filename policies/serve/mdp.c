@@ -185,6 +185,9 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 {
 	struct mdp *m = self;
 	bool is_new = orr_req_mark(w, r) == DECIDED; /* else it arrives again because its replica was lost, and its timer is already set */
+	/* A request that an explicit router has routed: the loss of that replica must not take it from the other devices. */
+	if (orr_req_replica(w, r) != ORR_NO_REPLICA && !orr_forward(w, r, orr_req_model(w, r)))
+		return;
 	begin(m, w, r);
 	struct orr_req_info info;
 	if (is_new && orr_req_get(w, r, &info) && info.state != ORR_REQ_ENDED)

@@ -147,6 +147,25 @@ static inline bool batch_that_fits(
 	return false;
 }
 
+/* Returns whether the batch does not fit on the replica, even alone, but fits on another one that is up. */
+static inline bool is_for_another(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b)
+{
+	uint32_t i = 0, n = orr_replicas(w);
+	if (orr_run_fits_alone(w, replica, b))
+		return false;
+	while (i < n && !orr_run_fits_alone(w, i, b))
+		i++;
+	return i < n;
+}
+
+/* The same for the smallest batch of a request. */
+static inline bool request_is_for_another(const struct orr_serve *w, uint32_t replica, orr_req r)
+{
+	struct orr_batch b = { .model = orr_req_model(w, r), .req = &r, .n = 1 };
+	b.samples = batch_runs_at(w, replica, b.model, orr_req_samples(w, r), orr_req_length(w, r));
+	return is_for_another(w, replica, &b);
+}
+
 /* Removes the batch from its queue and runs it. */
 static inline orr_run batch_start(struct orr_serve *w, struct queue *q, uint32_t replica, const struct orr_batch *b)
 {

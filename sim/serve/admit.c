@@ -8,6 +8,7 @@
 #include "serve/requests.h"
 #include "serve/route.h"
 #include "serve/router.h"
+#include "serve/runs.h"
 
 #include "base/mem.h"
 
@@ -121,14 +122,29 @@ static double shortest_service(const struct orr_serve *w, const struct req *q)
 	return n ? orr_iter_estimate(w, group_nth(w, q->model, 0), 0, 0, q->prompt_asked, 0) : 0;
 }
 
-/* Event of serve.shed=late: sheds the request if it still waits at its deadline. */
+/* Returns whether run_end() is due for a run of the request. */
+static bool has_untold_end(const struct orr_serve *w, orr_req r)
+{
+	for (uint32_t i = w->over_told; i < w->n_over; i++)
+		for (uint32_t k = 0; k < w->run[w->over[i]].n; k++)
+			if (w->run[w->over[i]].handle[k] == r)
+				return true;
+	return false;
+}
+
+/* Event of serve.shed=late: sheds the request if it still waits at its deadline. A request that has an answer of this instant may complete
+ * in run_end(), so it is looked at again 1 ns later. */
 static void on_late(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
-	(void)e, (void)arg;
+	(void)arg;
 	struct orr_serve *w = ctx;
 	struct req *q = req_of(w, subject);
 	if (!q || q->state != ORR_REQ_WAITING || w->error.code)
 		return;
+	if (has_untold_end(w, subject)) {
+		eng_at(e, eng_now(e) + 1, PRIO_TIMER, on_late, w, subject, 0);
+		return;
+	}
 	serve_happen(w, q->deadline_s);
 	req_turn_away(w, q, ORR_REQ_SHED, REASON_DEADLINE, q->deadline_s);
 }

@@ -161,19 +161,19 @@ static bool requests_can(struct orr_serve *w, const struct orr_batch *b)
 	return true;
 }
 
-/* Returns whether a run fits beside the loaded models if no other run is on the replica. */
-static bool fits_alone(const struct orr_serve *w, uint32_t replica, const struct plan *p)
+/* Returns whether a run fits beside these weights if no other run is on the replica. */
+static bool fits_alone(const struct orr_serve *w, uint32_t replica, const struct plan *p, double weights)
 {
 	static const double rounding = 1e-12;
 	const struct served_memory *x = &p->extra.memory;
-	return w->replica[replica].weights + fmax(x->before, x->peak) <= w->replica[replica].memory * (1 + rounding) &&
+	return weights + fmax(x->before, x->peak) <= w->replica[replica].memory * (1 + rounding) &&
 	       w->config->model[p->extra.model]->utilisation <= w->set->utilisation_limit * (1 + rounding);
 }
 
 static bool has_room(struct orr_serve *w, uint32_t replica, const struct orr_batch *b, const struct plan *p, const struct req *q)
 {
 	uint32_t runs = w->replica[replica].n_runs + w->replica[replica].n_reserved;
-	if (b->flags & ORR_RUN_QUEUE ? fits_alone(w, replica, p) : memory_fits(w, replica, &p->extra))
+	if (b->flags & ORR_RUN_QUEUE ? fits_alone(w, replica, p, w->replica[replica].weights) : memory_fits(w, replica, &p->extra))
 		return true;
 	if (runs >= w->set->n_curve)
 		serve_fail(w, ORR_EFAIL, q,
@@ -289,7 +289,15 @@ bool orr_run_fits(const struct orr_serve *w, uint32_t replica, const struct orr_
 	struct plan p = plan_of(w, replica, b, delay_s > 0 ? delay_s : 0);
 	if (isnan(p.latency_s))
 		return false;
-	return b->flags & ORR_RUN_QUEUE ? fits_alone(w, replica, &p) : memory_fits(w, replica, &p.extra);
+	return b->flags & ORR_RUN_QUEUE ? fits_alone(w, replica, &p, w->replica[replica].weights) : memory_fits(w, replica, &p.extra);
+}
+
+bool orr_run_fits_alone(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b)
+{
+	if (!can_ask(w, replica, b))
+		return false;
+	struct plan p = plan_of(w, replica, b, 0);
+	return !isnan(p.latency_s) && fits_alone(w, replica, &p, w->config->model[b->model]->weight_bytes);
 }
 
 bool orr_run_fits_instead(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b, orr_run instead)

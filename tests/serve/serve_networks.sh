@@ -76,6 +76,16 @@ is "$?$(cat err)" 0 "irina aborts no batch in a later stage"
 printf 'arrival_s\n0\n0\n0\n' >three.csv
 "$orrery" serve three.csv --cluster 1x1:flat:flops=0.472e12,1x1:flat:flops=1.33e12,1x1:flat:flops=1.69e12 --model vit:width=384,image=192 --policy fifo -q --no-figures --out three --check 2>err
 is "$(awk -F, 'NR > 1 { printf "%.6f ", $4 }' three/fifo.requests.csv)" "$(macs 384 192 | awk '{ printf "%.6f %.6f %.6f ", 2 * $1 / 0.472e12, 2 * $1 / 1.33e12, 2 * $1 / 1.69e12 }')" "each replica has the latency of its own device"
+# Four samples fit on the second GPU only (4 GiB and 16 GB). The third request of the second trace waits behind the second one.
+echo '{"name": "big", "kind": "table", "source": "by hand", "batch": [1, 2, 4], "latency_ms": [10, 12, 16], "weight_bytes": 1e9, "memory": [1e9, 2e9, 5e9]}' >big.json
+printf 'arrival_s,samples\n0,1\n0.1,4\n' >large.csv
+printf 'arrival_s,samples\n0,4\n0,4\n0,1\n' >mixed.csv
+for policy in fifo cascade clockwork irina; do
+  "$orrery" serve large.csv --model big.json --cluster 1x1:jetson-nano,1x1:t4 --policy $policy -q --no-figures --out large --check 2>err
+  is "$(cat err)$(awk -F, 'NR > 1 { printf "%.3f ", $4 }' large/$policy.requests.csv)" "0.010 0.116 " "$policy: a request waits for a GPU with enough memory"
+done
+"$orrery" serve mixed.csv --model big.json --cluster 1x1:jetson-nano,1x1:t4 --policy fifo -q --no-figures --out large --check 2>err
+is "$(cat err)$(awk -F, 'NR > 1 { printf "%.3f ", $4 }' large/fifo.requests.csv)" "0.016 0.032 0.026 " "fifo: a smaller request behind it starts when it has started"
 # One request per second, an SLO between the latencies of the two types: the fast GPU answers all, in any order of the types.
 fast=1x1:flat:flops=1.69e12 slow=1x1:flat:flops=0.472e12
 for cluster in $fast $fast,$slow $slow,$fast; do

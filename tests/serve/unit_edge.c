@@ -212,6 +212,14 @@ static void losses(void)
 	near_to(r ? serve_metric(r, "completed_partial") : NAN, 1, 0, "the first completes with part of its answers");
 	ok(r && has_remark(r, "1 of 2 completed requests have only part of their answers"), "a remark says so");
 	result_free(r);
+	c.options = "router=jsq front=per-replica front_Bps=1e5";
+	c.failures = "time_s,node,event\n1.05,0,fail\n5,0,repair\n";
+	c.settings = "deadline=1s";
+	r = fleet_must_run(&c, "mdp with a router and a failure");
+	near_to(r ? serve_metric(r, "completion_max") : NAN, 0.111, 1e-9, "a router does not bind a request to the replica that is lost");
+	result_free(r);
+	c.settings = NULL;
+	c.options = "front=per-replica front_Bps=1e5";
 	c.failures = "time_s,node,event\n1.005,1,fail\n5,1,repair\n";
 	r = fleet_must_run(&c, "mdp with a failure during a transfer");
 	near_to(r ? serve_metric(r, "front_lost_bytes") : NAN, 500, 1e-6, "the bytes sent to a lost device are lost");

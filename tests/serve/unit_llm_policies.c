@@ -112,6 +112,13 @@ static void cascade(void)
 	r = serve_replay(&c, &err);
 	ok(r && serve_ends_at(r, unsure, 1), "cascade: through both models");
 	result_free(r);
+	/* The small model answers at the deadline, before the request is late. */
+	c.requests = "arrival_s,model,slo_s\n0,small,0.001\n";
+	c.settings = "keeps=1";
+	c.options = "any_model=true shed=late";
+	r = serve_replay(&c, &err);
+	ok(r && serve_ends_at(r, sure, 1), "cascade: an answer at the deadline counts (%s)", r ? "" : err.text);
+	result_free(r);
 	/* Each of 4,000 requests is forwarded with probability 0.4; four standard errors are 0.031. */
 	c.requests = "poisson:rate=20,n=4000,model=small";
 	c.settings = "keeps=0.6";
