@@ -70,14 +70,14 @@ struct serve_metrics {
 	double group_bytes;                                 /* bytes that messages within replicas sent out of nodes */
 	uint64_t prefix_copies, prefix_tokens_copied;       /* copies of cached prompts to another replica */
 	double kv_sent, kv_received, kv_dropped, kv_moving; /* bytes of KV caches: sent; received; of cancelled transfers; on the way */
-	double kv_wait_s;                                   /* sum of the times of transfers without a network */
-	uint64_t swaps, kv_transfers;                       /* numbers of KV caches copied to the host; sent to another replica */
-	uint64_t answers, answers_lost;                     /* numbers of answers received; of answers lost */
-	uint64_t completed_partial;                         /* number of requests completed without all their answers */
-	uint64_t stacked_runs;                              /* number of runs started or resumed while their replica had another run */
-	uint64_t good;                                      /* number of requests completed within all their limits */
-	uint64_t asked_slo, met_slo;                        /* number of ended requests that have a limit; number of good ones among them */
-	double completion_s, samples, sample_s;             /* sums over the completed requests */
+	double kv_wait_s;                       /* sum over transfers without a network of the time since the end of the prompt */
+	uint64_t swaps, kv_transfers;           /* numbers of KV caches copied to the host; sent to another replica */
+	uint64_t answers, answers_lost;         /* numbers of answers received; of answers lost */
+	uint64_t completed_partial;             /* number of requests completed without all their answers */
+	uint64_t stacked_runs;                  /* number of runs started or resumed while their replica had another run */
+	uint64_t good;                          /* number of requests completed within all their limits */
+	uint64_t asked_slo, met_slo;            /* number of ended requests that have a limit; number of good ones among them */
+	double completion_s, samples, sample_s; /* sums over the completed requests */
 	double output_tokens;
 	struct tally completion, queue, ttft, tpot;
 	struct blocks met;        /* values of requests with a limit: 1 if the request met its limits, else 0 */

@@ -316,7 +316,9 @@ static void launch(struct orr_serve *w, struct move *x, double prompt_s)
 	if (is_fifo)
 		l->link_free_s = from_s = fmax(from_s, l->link_free_s) + own_s;
 	x->end_s = is_fifo ? from_s + w->set->kv_latency_s : w->now_s + w->set->kv_latency_s + own_s;
-	w->metrics->kv_wait_s += x->end_s - w->now_s;
+	const struct req *q = &w->req[x->slot];
+	bool has_ended_prompt = q->done == q->prompt + 1; /* it has decoded nothing yet */
+	w->metrics->kv_wait_s += x->end_s - (has_ended_prompt ? q->last_token_s : w->now_s);
 	x->event = eng_at(w->host.engine, serve_ns(x->end_s), PRIO_MOVE, on_arrived, w, number, 0);
 }
 

@@ -127,24 +127,25 @@ static void touch(const struct tiers *t, struct store *s, uint32_t entry)
 
 /* ---- writes ---- */
 
-static void write_block(struct orr_serve *w, const struct lane *l, enum tier i, uint64_t key, double now_s);
+static void write_block(struct orr_serve *w, const struct lane *l, enum tier i, uint64_t key, double bytes, double now_s);
 
-/* Drops the first block in the order of eviction. It moves to the next tier, except with serve.kv_write=through. */
+/* Drops the first block in the order of eviction, which may be of another model than the lane's. It moves to the next tier, except with
+ * serve.kv_write=through. */
 static void drop_first(struct orr_serve *w, const struct lane *l, enum tier i, struct store *s, double now_s)
 {
 	uint32_t entry;
 	uint64_t key = prefix_drop(s->set, &entry);
-	s->used -= s->kept[entry].bytes;
+	double bytes = s->kept[entry].bytes;
+	s->used -= bytes;
 	w->metrics->tier[i].dropped++;
 	if (!w->tiers->writes_through)
-		write_block(w, l, (enum tier)(i + 1), key, now_s);
+		write_block(w, l, (enum tier)(i + 1), key, bytes, now_s);
 }
 
 /* Writes a block to the first tier from i on that is present; no-op if that tier has the block. */
-static void write_block(struct orr_serve *w, const struct lane *l, enum tier i, uint64_t key, double now_s)
+static void write_block(struct orr_serve *w, const struct lane *l, enum tier i, uint64_t key, double bytes, double now_s)
 {
 	struct tiers *t = w->tiers;
-	double bytes = block_bytes(l);
 	while (i < TIERS && t->size[i] < bytes)
 		i++;
 	if (i == TIERS)
@@ -181,14 +182,14 @@ static double lane_now(const struct orr_serve *w, const struct lane *l)
 void tiers_evicted(struct orr_serve *w, const struct lane *l, uint64_t hash)
 {
 	if (!w->tiers->writes_through)
-		write_block(w, l, TIER_DRAM, key_of(w, l, hash), lane_now(w, l));
+		write_block(w, l, TIER_DRAM, key_of(w, l, hash), block_bytes(l), lane_now(w, l));
 }
 
 void tiers_computed(struct orr_serve *w, const struct lane *l, uint64_t hash)
 {
 	for (int i = 0; w->tiers->writes_through && i < TIERS; i++)
 		if (w->tiers->size[i] >= block_bytes(l))
-			write_block(w, l, (enum tier)i, key_of(w, l, hash), l->end_s);
+			write_block(w, l, (enum tier)i, key_of(w, l, hash), block_bytes(l), l->end_s);
 }
 
 void tiers_node_lost(struct orr_serve *w, uint32_t node)

@@ -110,6 +110,17 @@ is "$("$orrery" scenario show base.json | tr -d ' \t\n' | grep -c '"gpu_types":"
 "$orrery" serve r.csv --set models=a.json,b.json --cluster 2x1:a100 --policy fifo --no-figures -q --out m
 is "$? $(metric m requests_completed)" "0 3" "models may be a list of names"
 
+# Tiers are shared by models. Blocks of c have 1.6e6 bytes, those of d 0.8e6. The replica of c has room for four blocks: its second and third
+# request push three others out, which fill the DRAM. The block that the second request of d pushes out pushes one of c into the pool.
+llm() { echo '{"name": "'"$1"'", "source": "made up", "kind": "llm", "weight_bytes": 1, "kv_bytes_per_token": '"$2"', "closed": {"constant_ms": 5, "token_ms": 0, "context_ms": 0, "pair_ms": 0}}' >"$1.json"; }
+llm c 1e5
+llm d 5e4
+printf 'arrival_s,model,prompt_tokens,output_tokens,blocks\n0,c,33,1,1 2\n1,c,33,1,3 4\n2,c,33,1,5 6\n3,d,33,1,1 2\n4,d,33,1,3 4\n' >tiers.csv
+echo '{"world": "serve", "trace": "tiers.csv", "trace_options": {"block_tokens": 16}, "models": ["c.json", "d.json"], "cluster": "1x2:a100", "policies": ["vllm"],
+ "deployments": [{"model": "c", "kv_blocks": 4}, {"model": "d", "kv_blocks": 4}], "serve": {"prefix_cache": true, "kv_dram": 4.8e6, "kv_pool": 1e9}}' >tiers.json
+"$orrery" run tiers.json --no-figures -q --check --out o
+is "$? $(metric o kv_dram_written_bytes) $(metric o kv_pool_written_bytes)" "0 5600000 1600000" "a block has the bytes of its own model in each tier"
+
 # ---- inputs without effect ----
 while IFS='|' read -r input expected arguments; do
   read -ra words <<<"$arguments"

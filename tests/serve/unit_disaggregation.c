@@ -69,6 +69,15 @@ static void test_link(void)
 	near_to(end_of(r, 1), 0.071, 1e-12, "the second waits for the link");
 	near_to(r ? llm_metric(r, "kv_transfer_mean") : NAN, 0.016, 1e-12, "mean time of a transfer, with its wait");
 	result_free(r);
+	/* Of three blocks the first request has two until its end at 150; the second prompt ends at 80, and its cache is sent from 150 to
+	 * 170. */
+	r = serve("0,20,11\n0.05,20,2\n", &(struct pools){ 1, 1, 3, 1, 1 },
+		(struct llm_run){ .policy = &orr_policy_serve_vllm,
+			.settings = "watermark=0",
+			.options = "kv_link=fifo kv_Bps=1e6 decode_admission=reserve" });
+	near_to(end_of(r, 1), 0.18, 1e-9, "the second cache waits for room");
+	near_to(r ? llm_metric(r, "kv_transfer_mean") : NAN, (0.02 + 0.09) / 2, 1e-9, "mean time of a transfer, with its wait for room");
+	result_free(r);
 	/* Independent transfers count the last output too: 11 ms each. */
 	x.options = "kv_Bps=1e6 kv_latency=1ms";
 	r = serve("0,10,3\n0,10,3\n", &one, x);
