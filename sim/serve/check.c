@@ -142,7 +142,7 @@ static const char *wrong_replica(const struct orr_serve *w, uint32_t replica)
 		return "the set of idle replicas is incorrect";
 	if (f->is_member != (r->state == REPLICA_UP && r->role != ORR_ROLE_DECODE))
 		return "a replica that takes no requests is in a routing group, or one that takes requests is not";
-	double up = r->up_s + w->now_s - r->up_since_s;
+	double up = replica_up_s(w, r);
 	double busy = r->busy_s + (f->is_busy ? w->now_s - r->busy_since_s : 0);
 	if (busy > up * (1 + ROUNDING) + 1e-8)
 		return "a replica was busy for longer than it was up";

@@ -176,12 +176,23 @@ static double busy_s(const struct orr_serve *w, const struct front_link *l)
 	return s;
 }
 
+/* Returns the time from the first arrival, summed over links. A link of a replica counts while the replica is up. */
+static double span_s(const struct orr_serve *w)
+{
+	if (w->set->front == FRONT_SHARED)
+		return w->now_s - w->metrics->begun_s;
+	double up = -w->metrics->up_before_s;
+	for (uint32_t i = 0; i < w->n_replicas; i++)
+		up += replica_up_s(w, &w->replica[i]);
+	return up;
+}
+
 void front_measure(struct orr_serve *w)
 {
 	const struct front *f = w->front;
 	if (!f)
 		return;
-	double span = (w->now_s - w->metrics->begun_s) * f->n;
+	double span = span_s(w);
 	summary_put(w->result, "front_input_bytes", f->received_in);
 	summary_put(w->result, "front_answer_bytes", f->received_out);
 	summary_put(w->result, "front_lost_bytes", f->lost);

@@ -244,7 +244,7 @@ static struct fleet_sums sum_up(const struct orr_serve *w)
 	for (uint32_t i = 0; i < w->n_replicas; i++) {
 		const struct replica *r = &w->replica[i];
 		const struct fleet_replica *f = &w->fleet->more[i];
-		double up = r->up_s + (replica_is_up(r) ? w->now_s - r->up_since_s : 0);
+		double up = replica_up_s(w, r);
 		double busy = r->busy_s + (f->is_busy ? w->now_s - r->busy_since_s : 0);
 		double held = r->has_alloc ? (w->now_s - f->taken_s) * r->gpus : 0;
 		s.up_s += up;

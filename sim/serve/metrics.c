@@ -55,6 +55,8 @@ static void begin_time(struct orr_serve *w)
 	int64_t now = eng_now(w->host.engine);
 	m->has_begun = true;
 	m->begun_s = m->last_end_s = w->now_s;
+	for (uint32_t i = 0; i < w->n_replicas && w->front; i++)
+		m->up_before_s += replica_up_s(w, &w->replica[i]);
 	timeline_begin(&m->live, now);
 	timeline_begin(&m->busy, now);
 	timeline_begin(&m->up, now);

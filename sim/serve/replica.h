@@ -52,6 +52,12 @@ static inline bool replica_is_up(const struct replica *r)
 	return r->state == REPLICA_UP || r->state == REPLICA_DRAINING;
 }
 
+/* Returns the time that the replica has been up so far. */
+static inline double replica_up_s(const struct orr_serve *w, const struct replica *r)
+{
+	return r->up_s + (replica_is_up(r) ? w->now_s - r->up_since_s : 0);
+}
+
 /* Returns the model with its table on the devices of the replica. */
 static inline const struct served *served_at(const struct orr_serve *w, uint32_t replica, uint32_t model)
 {

@@ -78,6 +78,9 @@ static void links(void)
 	near_to(r ? serve_metric(r, "front_input_use") : NAN, 20. / 50, 1e-12, "two links of inputs are busy for 10 of 25 ms each");
 	near_to(r ? serve_metric(r, "front_answer_use") : NAN, 2. / 50, 1e-12, "two links of answers are busy for 1 of 25 ms each");
 	result_free(r);
+	r = serve(one, 2, &orr_policy_serve_mdp, "submodels=a", "notice=9s front=per-replica " LINK);
+	near_to(r ? serve_metric(r, "front_input_use") : NAN, 20. / 50, 1e-12, "replicas that never start have no link");
+	result_free(r);
 	r = serve(one, 2, &orr_policy_serve_mdp, "submodels=a", "front=shared " LINK);
 	near_to(r ? serve_metric(r, "front_input_use") : NAN, 20. / 36, 1e-12, "a shared link of inputs is busy for 20 of 36 ms");
 	near_to(r ? serve_metric(r, "front_answer_use") : NAN, 2. / 36, 1e-12, "a shared link of answers is busy for 2 of 36 ms");
