@@ -142,8 +142,7 @@ static bool land(struct orr_serve *w, struct lane *l)
 		}
 	}
 	l->n_list = 0;
-	serve_metrics_tokens(w, 1 + (double)l->ahead, prompt_tokens);
-	l->ahead = 0;
+	serve_metrics_tokens(w, 1, prompt_tokens);
 	return has_ended;
 }
 
@@ -181,13 +180,16 @@ static bool is_quiet(const struct orr_serve *w)
 	return others_rest && !w->n_dirty && !w->n_arrived && !w->n_over && w->first_ended == NONE && !w->n_event;
 }
 
-/* Returns the time before which ends of iterations affect no other event: the time of the next event, less the rounding. */
+/* Returns the time before which ends of iterations affect no other event: the time of the next event or of the end of the run, less the
+ * rounding. */
 static double quiet_until(struct orr_serve *w)
 {
-	int64_t next;
+	int64_t next, end = w->config->until_ns;
 	if (!is_quiet(w))
 		return -INFINITY;
-	if (!eng_next_time(w->host.engine, &next))
+	if (!eng_next_time(w->host.engine, &next) || next > end)
+		next = end;
+	if (next == ORR_NEVER)
 		return INFINITY;
 	return next <= eng_now(w->host.engine) + 2 ? -INFINITY : (double)(next - 2) / 1e9;
 }
@@ -230,7 +232,7 @@ static void go_on(struct orr_serve *w, struct lane *l, uint32_t need)
 {
 	bool speculates = l->speculates;
 	double until = speculates ? -INFINITY : quiet_until(w);
-	uint64_t first_end = l->ends.v[0].clock;
+	uint64_t first_end = l->ends.v[0].clock, ahead = 0; /* ahead: number of iterations that end without an event */
 	uint32_t flying = l->ends.n;
 	for (;;) {
 		l->flying = flying;
@@ -244,9 +246,10 @@ static void go_on(struct orr_serve *w, struct lane *l, uint32_t need)
 		decodes_advance(w, l, l->end_s);
 		l->is_flying = false;
 		need = next;
-		l->ahead++;
+		ahead++;
 	}
-	l->again_ns = l->ahead ? -1 : eng_now(w->host.engine);
+	serve_metrics_tokens(w, (double)ahead, 0);
+	l->again_ns = ahead ? -1 : eng_now(w->host.engine);
 	await_end_at(w, l, speculates ? l->end_s : plan(l, first_end));
 }
 
@@ -256,8 +259,7 @@ static void pass(struct orr_serve *w, struct lane *l)
 	double end_s = l->end_s;
 	decodes_advance(w, l, end_s);
 	l->is_flying = false;
-	serve_metrics_tokens(w, 1 + (double)l->ahead, 0);
-	l->ahead = 0;
+	serve_metrics_tokens(w, 1, 0);
 	uint32_t need = decodes_need(w, l);
 	l->flying = l->ends.n;
 	take_off_for(w, l, end_s, need, l->plan[l->at_plan++]);

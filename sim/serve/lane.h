@@ -101,7 +101,6 @@ struct lane {
 	uint32_t late;                    /* number of decodes that joined since the start of the iteration */
 	bool speculates;                  /* serve.draft_tokens > 0 */
 	uint32_t drafts, reserved;        /* speculation: draft tokens per decode of the iteration; blocks reserved for them */
-	uint64_t ahead;                   /* number of earlier iterations of the repetition, which ended without an event */
 	uint64_t left;                    /* number of later iterations of the repetition */
 	uint32_t keep_free;
 	double network_bytes;  /* bytes that the iteration sends out of nodes */

@@ -197,6 +197,26 @@ static void check_cache(void)
 	result_free(r);
 }
 
+/* Tests the count of iterations that end between events: of 150 iterations of 10 ms, 99 end by 0.995 s. */
+static void check_iterations(void)
+{
+	struct fleet_case c = { .requests = "arrival_s,prompt_tokens,output_tokens\n0,10,150\n",
+		.models = { LLM },
+		.deployment = { one },
+		.cluster = "1x1",
+		.policy = &orr_policy_serve_vllm,
+		.until_s = 0.995 };
+	struct run_result *r = fleet_must_run(&c, "iterations up to the end of the run");
+	metric_is(r, "iterations", 99);
+	metric_is(r, "kv_use_mean", (1 * 0.07 + 2 * 0.16 + 3 * 0.16 + 4 * 0.16 + 5 * 0.16 + 6 * 0.16 + 7 * 0.125) / 20 / 0.995);
+	result_free(r);
+	c.until_s = 0;
+	c.failures = "time_s,node,event\n0.995,n0,fail\n1,n0,repair\n";
+	r = fleet_must_run(&c, "iterations up to a failure");
+	metric_is(r, "iterations", 99 + 150);
+	result_free(r);
+}
+
 /* ---- broken laws ---- */
 
 static void (*fault)(struct orr_serve *w);
@@ -369,6 +389,7 @@ int main(void)
 	check_rows();
 	check_llm();
 	check_cache();
+	check_iterations();
 	check_faults();
 	check_idling();
 	free(probe.event);
