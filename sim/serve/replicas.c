@@ -99,6 +99,7 @@ static void on_ready(struct engine *e, void *ctx, uint64_t subject, uint64_t arg
 {
 	(void)e, (void)arg;
 	struct orr_serve *w = ctx;
+	serve_happen(w, serve_clock_s(w));
 	if (w->replica[subject].state == REPLICA_STARTING)
 		join(w, (uint32_t)subject);
 }

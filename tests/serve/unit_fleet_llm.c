@@ -119,6 +119,29 @@ static void check_roles(void)
 	}
 	ok(long_ones > 400 && at_decode == long_ones, "%u of %u requests complete on a decode replica", at_decode, long_ones);
 	result_free(r);
+	/* 101 bytes take 10 s: --check accepts a cache in transit at the end of the run. */
+	c.requests = "arrival_s,prompt_tokens,output_tokens\n0,100,10\n";
+	c.policy = &orr_policy_serve_vllm;
+	c.options = "kv_Bps=10";
+	c.until_s = 5;
+	r = fleet_must_run(&c, "a cache in transit");
+	ok(r && fleet_metric(r, "requests_unfinished") == 1 && fleet_metric(r, "kv_transfers") == 1,
+		"the run ends while a cache is in transit");
+	result_free(r);
+}
+
+/* The only replica is lost at 1 s, and its replacement is ready at 11 s. The router then rejects the first two requests, whose prompts take
+ * 70 ms, at that time: --check compares the times of the requests with the time integral. */
+static void check_replacement(void)
+{
+	struct fleet_case c = fleet(
+		"arrival_s,prompt_tokens,output_tokens\n2,600,10\n3,600,10\n4,10,10\n", 1, "router=conductor slo_ttft=50ms start_up=10s");
+	c.policy = &orr_policy_serve_sarathi;
+	c.failures = "time_s,node,event\n1,n0,fail\n";
+	struct run_result *r = fleet_must_run(&c, "a replacement");
+	ok(r && fleet_metric(r, "shed_policy") == 2 && fleet_metric(r, "in_system_max") == 3 && fleet_metric(r, "duration") > 9,
+		"requests that wait for a replica are rejected when it is ready");
+	result_free(r);
 }
 
 int main(void)
@@ -129,5 +152,6 @@ int main(void)
 	check_fit();
 	check_prefix();
 	check_roles();
+	check_replacement();
 	return done();
 }
