@@ -255,7 +255,8 @@ static const char *wrong_transfers(const struct orr_serve *w)
 	double ended = m->kv_received + m->kv_dropped, rounding = ROUNDING * m->kv_sent + 1;
 	if (fabs(m->kv_sent - ended - m->kv_moving) > rounding)
 		return "bytes of KV caches that were sent are neither received, dropped nor in transit";
-	return !w->live && !m->unfinished && fabs(m->kv_moving) > rounding ? "bytes of KV caches are in transit, but no request is live" : NULL;
+	return !w->live && !m->unfinished && fabs(m->kv_moving) > rounding ? "bytes of KV caches are in transit, but no request is live"
+									   : NULL;
 }
 
 /* Little's law, exact if the run ends empty: the time integral of requests in the system is the sum of their times. */

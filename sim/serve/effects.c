@@ -158,7 +158,7 @@ CONDITION(has_choice)
 			x->role != ORR_ROLE_DECODE || !strcmp(orr_arg_text(s->options, "roles"), "adaptive"); /* new requests go to it */
 		replicas += !is_asked ? 0 : x->most > x->replicas ? x->most : x->replicas;
 	}
-	return replicas > 1;
+	return replicas > 1 || serve_used(s, i) & SERVE_USED_OTHER_ROUTE; /* a router may reject requests */
 }
 
 /* In a mixed run, failures are an input of the mixed scenario. */

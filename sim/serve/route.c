@@ -150,6 +150,7 @@ uint32_t route_pick(struct orr_serve *w, const struct req *q)
 void route_reject(struct orr_serve *w, struct req *q)
 {
 	char why[200];
+	w->used |= SERVE_USED_ROUTER | SERVE_USED_OTHER_ROUTE; /* jsq rejects no request */
 	snprintf(why, sizeof why, "rejected by router %.120s", w->router->choice.entry.name);
 	serve_metrics_policy_reason(w, ORR_REQ_SHED, why);
 	req_turn_away(w, q, ORR_REQ_SHED, REASON_POLICY, w->now_s);

@@ -51,7 +51,7 @@ enum serve_use {
 	SERVE_USED_SCALE_QUIET = 1 << 9,    /* a decision depended on serve.scale_quiet */
 	SERVE_USED_WARMUP = 1 << 10,        /* a mean differs without serve.warmup */
 	SERVE_USED_RESUME = 1 << 13,        /* a suspended run was resumed */
-	SERVE_USED_OTHER_ROUTE = 1 << 14,   /* jsq might have chosen another replica */
+	SERVE_USED_OTHER_ROUTE = 1 << 14,   /* jsq might have chosen another replica, or the router rejected a request */
 	SERVE_USED_SCALE_TARGET = 1 << 12,  /* a decision depended on serve.scale_target */
 	SERVE_USED_KV_LOAD = 1 << 16,       /* serve.kv_load=cost would have loaded other blocks than a request did */
 	SERVE_USED_STEPS = 1 << 17,         /* a request waited for the end of a call of the scheduler (serve.host_steps) */

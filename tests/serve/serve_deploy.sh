@@ -141,6 +141,8 @@ serve.kv_block|yes|t.csv --model l.json --cluster 1x1:a100 --policy vllm --set s
 serve.prefix_cache|the trace has no hashes of prompts|t.csv --model l.json --cluster 1x1:a100 --policy vllm --set serve.prefix_cache=true
 serve.router|one replica takes new requests|r.csv --model a.json --cluster 1x1:a100 --policy fifo --set serve.router=round-robin
 serve.router|yes|r.csv --model a.json --cluster 2x1:a100 --policy fifo --set serve.router=round-robin
+serve.router|one replica takes new requests|t.csv --model l.json --cluster 1x1:a100 --policy vllm --set serve.router=conductor --slo-ttft 1s
+serve.router|yes|t.csv --model l.json --cluster 1x1:a100 --policy vllm --set serve.router=conductor --slo-ttft 10ms
 serve.scale_target|serve.autoscale=none|r.csv --model a.json --cluster 2x1:a100 --policy fifo --set serve.scale_target=3
 serve.start_up|no replica was added later|r.csv --model a.json --cluster 2x1:a100 --policy fifo --set serve.start_up=3s
 serve.notice|nodes do not fail|r.csv --model a.json --cluster 2x1:a100 --policy fifo --set serve.notice=3s
