@@ -299,7 +299,8 @@ ORR_API void orr_walk_end(struct orr_walk *walk);
 
 /* ---- rounds, for policies that decide every N seconds ----
  * At each decision the policy lists what runs until the next one. Jobs that already run as listed keep their GPUs (their lease is
- * renewed); all other running jobs are stopped, and then the rest of the list starts, the largest requests first.
+ * renewed); all other running jobs are stopped, and then the rest of the list starts, the largest requests first. A job listed at
+ * another size than it has, for which there is no room, also keeps its GPUs if they stay free.
  *
  *	if (orr_round_is_due(r)) {
  *		orr_round_begin(r);

@@ -10,7 +10,8 @@
  * 2. Admission: a new job whose plan misses its deadline, or makes that of an admitted job miss, is declined: it ends as killed. A job that
  *    has missed its deadline continues with what is left. Jobs without a deadline are never declined.
  * 3. GPUs that no plan uses now go, one step of size at a time, to the job whose GPU time grows least per GPU; first to jobs without
- *    GPUs, in order of submission. If a job does not fit where its plan has free GPUs (another type, single nodes), other jobs start there.
+ *    GPUs, in order of submission. A job for whose new size there is no room keeps its GPUs; one that waits starts on fewer. If a job does
+ *    not fit where its plan has free GPUs (another type, single nodes), other jobs start there.
  *
  * docs/models/jobs-deadlines.md.
  */
@@ -325,6 +326,16 @@ static bool has_no_gpu(const struct member *m)
 	return m->n_levels && !m->level[0].gpus;
 }
 
+/* Starts a job that has found no room for its share: on the requested GPUs, or on fewer. */
+static void start_smaller(struct orr_jobs *w, const struct member *m)
+{
+	uint32_t most = orr_job_gpus(w, m->job);
+	most = m->now > most ? m->now : most;
+	bool is_running = orr_try_start(w, m->job);
+	for (uint32_t i = m->is_elastic ? m->n_levels : 0; !is_running && i-- > 0;)
+		is_running = m->level[i].gpus < most && orr_try_start_sized(w, m->job, m->level[i].gpus);
+}
+
 static void apply(struct elasticflow *e, struct orr_jobs *w)
 {
 	orr_round_begin(e->round);
@@ -334,7 +345,7 @@ static void apply(struct elasticflow *e, struct orr_jobs *w)
 	size_t waiting = orr_round_apply(e->round);
 	for (size_t i = 0; i < e->n && waiting; i++)
 		if (e->member[i].is_admitted && !orr_job_is_running(w, e->member[i].job))
-			orr_try_start(w, e->member[i].job);
+			start_smaller(w, &e->member[i]);
 }
 
 static void schedule(void *self, struct orr_jobs *w)

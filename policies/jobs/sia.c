@@ -8,9 +8,10 @@
  *
  * The chosen GPUs are placed type by type: jobs whose option is unchanged keep their GPUs; the others are placed, largest first, on the
  * fullest node with room. If this uses more GPUs, all jobs of the type are placed again, largest first. Then all find room if nodes are
- * equal and have a power of two GPUs. On other nodes, a job that finds no room continues with its former GPUs where these are free, or
- * waits. The rest of a request that no node can hold beside whole nodes is split among nodes. The program considers neither CPUs nor
- * memory: a job for which they do not suffice there is placed by the run's rule, or on fewer GPUs.
+ * equal and have a power of two GPUs. On other nodes, a job that finds no room keeps its former GPUs: it is not stopped if no other job
+ * takes them. Else it continues on as many GPUs where these are free, or waits. The rest of a request that no node can hold beside whole
+ * nodes is split among nodes. The program considers neither CPUs nor memory: a job for which they do not suffice there is placed by the
+ * run's rule, or on fewer GPUs.
  *
  * rules=own: costs are exact. rules=sia: costs are rounded to 2 decimals, as in the published code, where ties result.
  */
@@ -38,6 +39,10 @@ struct type {
 	uint32_t first;
 };
 
+struct place {
+	uint32_t node, gpus;
+};
+
 struct member {
 	orr_job job;
 	uint64_t number;
@@ -47,6 +52,9 @@ struct member {
 	struct sia_option option; /* present: type, GPUs; gpus 0: none */
 	struct sia_option wanted;
 	struct sia_option before; /* until this decision */
+	struct place *place;      /* GPUs of the last run */
+	size_t n_places;          /* 0: the run's rule has placed it */
+	bool lacks_room;          /* for the chosen option */
 	uint32_t *size;           /* elastic job that does not adapt: the sizes up to `known` that it offers, ascending */
 	size_t n_sizes, cap_sizes;
 	uint32_t known;
@@ -76,8 +84,10 @@ static void destroy(void *self)
 	orr_free(s->room);
 	orr_free(s->other);
 	orr_free(s->gpus_of_type);
-	for (size_t i = 0; i < s->n; i++)
+	for (size_t i = 0; i < s->n; i++) {
 		orr_free(s->member[i].size);
+		orr_free(s->member[i].place);
+	}
 	orr_free(s->member);
 	orr_free(s->option);
 	orr_free(s->on);
@@ -142,6 +152,7 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 	if (!m)
 		return;
 	orr_free(m->size);
+	orr_free(m->place);
 	s->n--;
 	memmove(m, m + 1, (size_t)(s->member + s->n - m) * sizeof *m);
 }
@@ -416,6 +427,10 @@ static bool start_wanted(struct sia *s, struct orr_jobs *w, struct member *m)
 	size_t n = find_room_for(s, w, m);
 	if (n ? !orr_try_start_at(w, m->job, s->on, s->gpus, n) : !start_anywhere(w, m))
 		return false;
+	m->place = orr_realloc(m->place, n + 1, sizeof *m->place);
+	m->n_places = n;
+	for (size_t i = 0; i < n; i++)
+		m->place[i] = (struct place){ s->on[i], s->gpus[i] };
 	m->option = m->wanted;
 	m->started_ns = orr_now(w);
 	m->starts++;
@@ -460,12 +475,12 @@ static void read_room(struct sia *s, struct orr_jobs *w, uint32_t t, bool all)
 	}
 }
 
-/* Lists the members whose chosen option is on the type, largest first; all: also those that run. */
+/* Lists the members whose chosen option is on the type, largest first; all: also those that keep their GPUs. */
 static size_t list_members(const struct sia *s, uint32_t t, bool all, struct order *order)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < s->n; i++)
-		if (s->member[i].wanted.gpus && s->member[i].wanted.type == t && (all || !s->member[i].option.gpus))
+		if (s->member[i].wanted.gpus && s->member[i].wanted.type == t && (all || !is_kept(&s->member[i])))
 			order[n++] = (struct order){ s->member[i].wanted.gpus, i };
 	if (n)
 		qsort(order, n, sizeof *order, largest_first);
@@ -509,9 +524,91 @@ static void start_all(struct sia *s, struct orr_jobs *w, uint32_t t, struct orde
 		start(s, w, &s->member[order[i].member]);
 }
 
+/* ---- members that need not stop ---- */
+
+static bool is_moving(const struct member *m)
+{
+	return m->option.gpus && !is_kept(m);
+}
+
+/* Reads the GPUs of a type that are free when the members that move have stopped. */
+static void read_room_after_stops(struct sia *s, struct orr_jobs *w, uint32_t t)
+{
+	read_room(s, w, t, false);
+	for (size_t i = 0; i < s->n; i++) {
+		const struct member *m = &s->member[i];
+		for (size_t k = 0; is_moving(m) && m->option.type == t && k < m->n_places; k++)
+			s->room[m->place[k].node] += orr_node_goes_ns(w, m->place[k].node) == ORR_NEVER ? m->place[k].gpus : 0;
+	}
+}
+
+/* Finds room for the members that start; marks those without. Returns the number of GPUs that run then. A type of which all members
+ * would be placed again has no room left and lacks none. */
+static uint64_t look_for_room(struct sia *s, struct orr_jobs *w, struct order *order)
+{
+	uint64_t sum = 0;
+	for (uint32_t t = 0; t < s->n_types; t++) {
+		uint64_t wanted = 0, stays = 0, packed = room_for(s, w, t, true, order);
+		size_t n = list_members(s, t, false, order);
+		read_room_after_stops(s, w, t);
+		for (size_t i = 0; i < s->n; i++) {
+			const struct member *m = &s->member[i];
+			wanted += m->wanted.gpus && m->wanted.type == t ? m->wanted.gpus : 0;
+			stays += is_kept(m) && m->option.type == t ? m->option.gpus : 0;
+		}
+		for (size_t i = 0; i < n; i++) {
+			struct member *m = &s->member[order[i].member];
+			m->lacks_room = !find_room(s, &s->type[t], order[i].gpus);
+			stays += m->lacks_room ? 0 : order[i].gpus;
+		}
+		bool is_packed = stays < wanted && packed > stays;
+		for (size_t i = 0; is_packed && i < n; i++)
+			s->member[order[i].member].lacks_room = false;
+		for (uint32_t i = 0; is_packed && i < s->type[t].n; i++)
+			s->room[s->node[s->type[t].first + i]] = 0;
+		sum += is_packed ? packed : stays;
+	}
+	return sum;
+}
+
+/* Returns whether the present GPUs of a member stay free, and takes them. */
+static bool keep_places(struct sia *s, const struct member *m)
+{
+	for (size_t k = 0; k < m->n_places; k++)
+		if (s->room[m->place[k].node] < m->place[k].gpus)
+			return false;
+	for (size_t k = 0; k < m->n_places; k++)
+		s->room[m->place[k].node] -= m->place[k].gpus;
+	return m->n_places > 0;
+}
+
+/* A member whose chosen option has no room would start again as before: it keeps its GPUs if they stay free, and no other member is left
+ * without room for this. */
+static void spare(struct sia *s, struct orr_jobs *w, struct order *order)
+{
+	struct orr_job_info job;
+	struct sia_option *chosen = orr_alloc(s->n + 1, sizeof *chosen);
+	uint64_t gpus = look_for_room(s, w, order), spared = 0;
+	for (size_t i = 0; i < s->n; i++) {
+		struct member *m = &s->member[i];
+		chosen[i] = m->wanted;
+		if (!is_moving(m) || !m->wanted.gpus || !m->lacks_room || !orr_job_get(w, m->job, &job) || job.cpu_milli || job.mem_mib)
+			continue;
+		if (!keep_places(s, m))
+			continue;
+		m->wanted = m->option;
+		spared += m->option.gpus;
+	}
+	bool is_right = !spared || look_for_room(s, w, order) >= gpus + spared;
+	for (size_t i = 0; i < s->n && !is_right; i++)
+		s->member[i].wanted = chosen[i];
+	orr_free(chosen);
+}
+
 static void place(struct sia *s, struct orr_jobs *w)
 {
 	struct order *order = orr_alloc(s->n + 1, sizeof *order);
+	spare(s, w, order);
 	for (size_t i = 0; i < s->n; i++) {
 		s->member[i].before = s->member[i].option;
 		if (s->member[i].option.gpus && !is_kept(&s->member[i]))

@@ -417,13 +417,23 @@ bool pool_fits(struct pool *p, const struct pool_request *r)
 	return place(p, r, &type);
 }
 
-bool pool_fits_without(struct pool *p, const struct pool_request *r, struct pool_alloc *const *given, size_t n)
+void pool_lift(struct pool *p, struct pool_alloc *const *given, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		move_all(p, given[i], 1);
-	bool fits = pool_fits(p, r);
+}
+
+void pool_put_back(struct pool *p, struct pool_alloc *const *given, size_t n)
+{
 	for (size_t i = n; i-- > 0;)
 		move_all(p, given[i], -1);
+}
+
+bool pool_fits_without(struct pool *p, const struct pool_request *r, struct pool_alloc *const *given, size_t n)
+{
+	pool_lift(p, given, n);
+	bool fits = pool_fits(p, r);
+	pool_put_back(p, given, n);
 	return fits;
 }
 

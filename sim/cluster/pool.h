@@ -133,6 +133,10 @@ bool pool_fits_beside(const struct pool *p, const struct pool_request *r, const 
 void pool_pass(struct pool_alloc *from, struct pool_alloc *to);
 void pool_give(struct pool *p, struct pool_alloc *a);
 
+/* Release allocations for a trial, and take them again after all that the trial took has been released. */
+void pool_lift(struct pool *p, struct pool_alloc *const *given, size_t n);
+void pool_put_back(struct pool *p, struct pool_alloc *const *given, size_t n);
+
 /* Mark a node as down or up. Its allocations must have been released before. */
 void pool_node_down(struct pool *p, uint32_t node);
 void pool_node_up(struct pool *p, uint32_t node);

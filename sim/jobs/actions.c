@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Actions of a policy (orrery/jobs.h). An invalid action ends the run with an error. */
+#include "jobs/actions.h"
 #include "jobs/world.h"
 
 #include <stddef.h>
@@ -78,19 +79,41 @@ static void note_split(struct orr_jobs *w, struct job *job, const struct pool_re
 }
 
 /* Takes free GPUs by the placement rule. Tries the types in the order of rates_order() and takes the first with room. */
-static bool take_free(struct orr_jobs *w, struct job *job, const struct pool_request *r)
+static bool take_free(struct orr_jobs *w, const struct job *job, const struct pool_request *r, struct pool_alloc *out)
 {
 	uint32_t type[CLUSTER_MAX_TYPES];
 	if (!w->options.is_fastest_first || !(r->types & (r->types - 1)) || w->config->placement->spans_types_by_score)
-		return pool_take(w->pool, r, &job->alloc);
+		return pool_take(w->pool, r, out);
 	uint32_t n = rates_order(w, job, type);
 	for (uint32_t i = 0; i < n; i++) {
 		struct pool_request one = *r;
 		one.types &= UINT64_C(1) << type[i];
-		if (one.types && pool_take(w->pool, &one, &job->alloc))
+		if (one.types && pool_take(w->pool, &one, out))
 			return true;
 	}
 	return false;
+}
+
+bool action_take(struct orr_jobs *w, const struct job *job, uint32_t gpus, uint32_t gpu_type, struct pool_alloc *out)
+{
+	struct pool_request r = request_of(w, job, gpus);
+	if (gpus == job->gpus && gpu_type != ORR_ANY_TYPE)
+		r.types &= UINT64_C(1) << gpu_type;
+	return (r.types || !r.gpus) && take_free(w, job, &r, out);
+}
+
+bool action_take_held(struct orr_jobs *w, const struct job *job, struct pool_alloc *out)
+{
+	const struct pool_piece *x = pool_pieces(&job->alloc);
+	struct pool_request r = request_of(w, job, job->held);
+	uint32_t *node = mem_alloc((2 * (size_t)job->alloc.n + 1) * sizeof *node), *gpus = node + job->alloc.n;
+	for (uint32_t i = 0; i < job->alloc.n; i++) {
+		node[i] = x[i].node;
+		gpus[i] = x[i].gpus;
+	}
+	bool is_free = !pool_take_at(w->pool, &r, node, gpus, job->alloc.n, out);
+	mem_free(node);
+	return is_free;
 }
 
 /* Takes free GPUs, and GPUs that other partitions have borrowed, within the quota. */
@@ -98,9 +121,9 @@ static bool take_gpus(struct orr_jobs *w, struct job *job, const struct pool_req
 {
 	if (!quota_allows(w, job, r, 0))
 		return false;
-	if (!borrow_must_stop(w, r) && take_free(w, job, r))
+	if (!borrow_must_stop(w, r) && take_free(w, job, r, &job->alloc))
 		return true;
-	return borrow_make_room(w, job, r) && take_free(w, job, r);
+	return borrow_make_room(w, job, r) && take_free(w, job, r, &job->alloc);
 }
 
 static bool start_as(struct orr_jobs *w, struct job *job, const struct pool_request *r)

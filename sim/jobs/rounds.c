@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rounds (orrery/jobs.h): leases of GPUs from one decision of a policy to the next, with few moves. */
+#include "jobs/actions.h"
+#include "jobs/borrow.h"
 #include "jobs/group.h"
 #include "jobs/quota.h"
 #include "jobs/world.h"
@@ -14,6 +16,9 @@ struct wish {
 	uint32_t first, n; /* in orr_round.job */
 	uint32_t gpus, type;
 	orr_job anchor; /* a job that already runs as listed; 0: none */
+	bool lacks;     /* the trial has found no GPUs for it */
+	bool is_kept;   /* a job for whose new size there are no GPUs: it keeps its present ones */
+	uint32_t listed_gpus;
 };
 
 struct orr_round {
@@ -141,13 +146,18 @@ static bool is_with(const struct orr_round *r, struct job *job, orr_job anchor)
 	return false;
 }
 
+static bool is_to_stop(const struct orr_round *r, struct job *job)
+{
+	uint32_t of = r->wish_of[slot_of(r->w, job)];
+	return job->partition == r->w->policy.at && (!of || !is_with(r, job, r->wish[of - 1].anchor));
+}
+
 static void stop_others(struct orr_round *r)
 {
 	struct slots *s = &r->w->slots;
 	for (uint32_t i = s->n_running; i-- > 0;) { /* a stop moves the last running job to the place of the stopped one */
 		struct job *job = &s->job[s->running[i]];
-		uint32_t of = r->wish_of[s->running[i]];
-		if (job->partition == r->w->policy.at && (!of || !is_with(r, job, r->wish[of - 1].anchor)))
+		if (is_to_stop(r, job))
 			orr_stop(r->w, job_handle(r->w, slot_of(r->w, job)));
 	}
 }
@@ -186,23 +196,120 @@ static int largest_first(const void *a, const void *b)
 	return x->gpus != y->gpus ? (x->gpus < y->gpus ? 1 : -1) : (x > y) - (x < y);
 }
 
-size_t orr_round_apply(struct orr_round *r)
+/* Lists the wishes without an anchor, the largest first; returns their number. */
+static size_t list_order(struct orr_round *r)
 {
-	size_t waiting = 0, n = 0;
-	for (uint32_t i = 0; i < r->n; i++)
-		find_anchor(r, &r->wish[i]);
-	stop_others(r);
+	size_t n = 0;
 	if (r->n > r->cap_order) {
 		r->cap_order = r->cap;
 		r->order = mem_realloc(r->order, r->cap_order, sizeof *r->order);
 	}
 	for (uint32_t i = 0; i < r->n; i++)
-		if (r->wish[i].anchor)
-			waiting += start(r, &r->wish[i]);
-		else
+		if (!r->wish[i].anchor)
 			r->order[n++] = &r->wish[i];
 	if (n)
 		qsort(r->order, n, sizeof *r->order, largest_first);
+	return n;
+}
+
+/* ---- jobs that change their size ---- */
+
+/* Returns the job of the wish if it runs alone, at another size; NULL: none. */
+static struct job *resized(const struct orr_round *r, const struct wish *x)
+{
+	struct job *job = x->n == 1 && !x->anchor ? job_of(r->w, r->job[x->first]) : NULL;
+	return job && job->state == ORR_JOB_RUNNING && job->held != x->gpus && job->sharers == 1 ? job : NULL;
+}
+
+static bool any_resized(const struct orr_round *r)
+{
+	for (uint32_t i = 0; i < r->n; i++)
+		if (resized(r, &r->wish[i]))
+			return true;
+	return false;
+}
+
+/* Lifts the allocations of the jobs that stop, except of GPUs that others continue to share; returns their number. */
+static size_t lift_stopping(struct orr_round *r, struct pool_alloc **given)
+{
+	struct slots *s = &r->w->slots;
+	size_t n = 0;
+	for (uint32_t i = 0; i < s->n_running; i++) {
+		struct job *job = &s->job[s->running[i]], *member[ORR_MOST_SHARING];
+		bool is_free = is_to_stop(r, job);
+		for (uint32_t k = is_free && !job->alloc.is_beside ? group_of(r->w, job, member) : 0; k-- > 0;)
+			is_free &= is_to_stop(r, member[k]);
+		if (is_free)
+			given[n++] = &job->alloc;
+	}
+	pool_lift(r->w->pool, given, n);
+	return n;
+}
+
+/* Places the wishes on the GPUs that will be free, without a start, and marks those that lack GPUs. keep: marks those of them whose job
+ * could keep its GPUs. Returns the number of GPUs in use then. */
+static uint64_t try_wishes(struct orr_round *r, bool keep)
+{
+	struct orr_jobs *w = r->w;
+	size_t n = list_order(r), n_out = 0;
+	struct pool_alloc **given = mem_alloc((w->slots.n_running + 1) * sizeof *given), *out = mem_alloc((n + 1) * sizeof *out);
+	size_t n_given = lift_stopping(r, given);
+	for (size_t i = 0; i < n; i++) {
+		struct wish *x = r->order[i];
+		x->lacks = !x->n || !action_take(w, job_of(w, r->job[x->first]), x->gpus, x->type, &out[n_out]);
+		n_out += !x->lacks;
+	}
+	uint64_t used = (uint64_t)w->pool->used_milli;
+	for (size_t i = 0; keep && i < n; i++) {
+		const struct job *job = resized(r, r->order[i]);
+		r->order[i]->is_kept = r->order[i]->lacks && job && action_take_held(w, job, &out[n_out]);
+		n_out += r->order[i]->is_kept;
+	}
+	while (n_out)
+		pool_give(w->pool, &out[--n_out]);
+	pool_put_back(w->pool, given, n_given);
+	mem_free(given);
+	mem_free(out);
+	return used;
+}
+
+/* Lists jobs at their present size that find no GPUs for another one and whose GPUs stay free, if this leaves no other wish without. */
+static void keep_sizes(struct orr_round *r)
+{
+	if (!any_resized(r) || borrow_is_reclaiming(r->w)) /* GPUs of other partitions may be free too */
+		return;
+	uint64_t used = try_wishes(r, true);
+	bool any = false;
+	for (uint32_t i = 0; i < r->n; i++) {
+		struct wish *x = &r->wish[i];
+		if (!x->is_kept)
+			continue;
+		x->listed_gpus = x->gpus;
+		x->gpus = job_of(r->w, r->job[x->first])->held;
+		x->anchor = r->job[x->first];
+		used += 1000 * (uint64_t)x->gpus;
+		any = true;
+	}
+	if (!any || try_wishes(r, false) >= used)
+		return;
+	for (uint32_t i = 0; i < r->n; i++)
+		if (r->wish[i].is_kept) {
+			r->wish[i].gpus = r->wish[i].listed_gpus;
+			r->wish[i].anchor = 0;
+		}
+}
+
+size_t orr_round_apply(struct orr_round *r)
+{
+	size_t waiting = 0;
+	for (uint32_t i = 0; i < r->n; i++)
+		find_anchor(r, &r->wish[i]);
+	keep_sizes(r);
+	stop_others(r);
+	size_t n = list_order(r);
+	for (uint32_t i = 0; i < r->n; i++)
+		if (r->wish[i].anchor)
+			waiting += start(r, &r->wish[i]);
 	for (size_t i = 0; i < n; i++)
 		waiting += start(r, r->order[i]);
 	return waiting;

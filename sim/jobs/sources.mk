@@ -6,7 +6,7 @@ liborrery_a_SOURCES += sim/jobs/fail.c sim/jobs/quota_set.c sim/jobs/application
 	sim/jobs/bill.c sim/jobs/decisions.c sim/jobs/life.c sim/jobs/sharing.c sim/jobs/victims.c sim/jobs/borrow.c sim/jobs/quota_view.c sim/jobs/actions.c sim/jobs/check.c sim/jobs/query.c sim/jobs/rounds.c \
 	sim/jobs/calls.c sim/jobs/depend.c sim/jobs/flows.c sim/jobs/stages.c sim/jobs/node_events.c sim/jobs/reclaim.c sim/jobs/notes.c sim/jobs/run.c
 liborrery_a_SOURCES += sim/jobs/quota_set.h sim/jobs/quota.h sim/jobs/limits.h sim/jobs/victims.h sim/jobs/borrow.h sim/jobs/quota_view.h
-liborrery_a_SOURCES += sim/jobs/adapt.h sim/jobs/adapt_belief.h sim/jobs/application.h sim/jobs/bill.h sim/jobs/calls.h sim/jobs/lack.h sim/jobs/causes.h sim/jobs/decisions.h sim/jobs/depend.h sim/jobs/division.h sim/jobs/flows.h sim/jobs/group.h sim/jobs/interference.h sim/jobs/job.h sim/jobs/jobs.h sim/jobs/life.h \
+liborrery_a_SOURCES += sim/jobs/actions.h sim/jobs/adapt.h sim/jobs/adapt_belief.h sim/jobs/application.h sim/jobs/bill.h sim/jobs/calls.h sim/jobs/lack.h sim/jobs/causes.h sim/jobs/decisions.h sim/jobs/depend.h sim/jobs/division.h sim/jobs/flows.h sim/jobs/group.h sim/jobs/interference.h sim/jobs/job.h sim/jobs/jobs.h sim/jobs/life.h \
 	sim/jobs/metrics.h sim/jobs/node_events.h sim/jobs/notes.h sim/jobs/places.h sim/jobs/rates.h sim/jobs/shape.h sim/jobs/share.h \
 	sim/jobs/slots.h sim/jobs/starts.h sim/jobs/steprate.h sim/jobs/training.h sim/jobs/tenants.h sim/jobs/type_speed.h sim/jobs/world.h
 # scenarios and the descriptor of the world

@@ -52,6 +52,14 @@ is "$(ends more.csv 1x4 elasticflow $now)" "100 100 0-" "a third one is declined
 printf 'submit_s,duration_s,gpus,speedup,deadline_s\n0,75,1,1:1;2:1.5,60\n' >small.csv
 is "$(ends small.csv 1x2 elasticflow $now)" "50" "the least size that meets the deadline"
 
+# The third job may have two GPUs, but those free are on different nodes. It keeps the one that it has: 60 + 1800 s.
+on_nodes=(--placement consolidate --set jobs.start_cost=60s)
+printf 'submit_s,duration_s,gpus,speedup\n0,3600,3,\n0,3600,3,\n0,1800,1,1:1;2:1.9\n' >split.csv
+is "$(ends split.csv 2x4 elasticflow "${on_nodes[@]}") $(metric preemptions)" "3660 3660 1860 0" "a job that finds no room for a larger size keeps its GPUs"
+# It requests two: it starts on one, at a rate of 1 / 1.9, until the others end: 3660 + 60 + 3600 - 3600 / 1.9 s.
+sed -i 's/0,1800,1/0,3600,2/' split.csv
+is "$(ends split.csv 2x4 elasticflow "${on_nodes[@]}") $(metric preemptions)" "3660 3660 5425.26 1" "a job for whose size there is no room starts on fewer GPUs"
+
 # Decisions each minute. At 60 s the first job has 40 s left and ends at 100 s, before its deadline of 105 s. The second would end at 300 s
 # at the earliest, so it is declined.
 printf 'submit_s,duration_s,gpus,deadline_s\n0,100,1,105\n20,200,1,280\n' >tight.csv

@@ -42,6 +42,11 @@ is "$(awk -F, 'NR > 1 && $3 != "" { print $2 ":" split($3, g, " ") }' sizes.out 
 # and end at 30 + 1000 s. The fourth starts at the next decision, at 1080 s.
 printf 'submit_s,duration_s,gpus\n0,1000,4\n0,1000,4\n0,1000,4\n0,1000,4\n' >four.csv
 is "$(ends four.csv 3x6 sia | tr ' ' '\n' | sort -n | tr '\n' ' ')" "1030.0000 1030.0000 1030.0000 2110.0000 " "jobs go on where another finds no room"
+# The third job runs on one GPU from 30 s on, at a rate of 1 / 1.9 of that on two. The two free GPUs are on different nodes, so it keeps its
+# GPU until the others end at 3630 s, and has two at the next decision: 3660 + 30 + 3600 - 3630 / 1.9 s.
+printf 'submit_s,duration_s,gpus,speedup\n0,3600,3,\n0,3600,3,\n0,3600,2,1:1;2:1.9\n' >split.csv
+is "$(ends split.csv 2x4 sia)" "3630.0000 3630.0000 5379.4737" "a job that finds no room for a larger size keeps its GPUs"
+is "$(awk -F, '$2 == "preemptions" { print $3 }' out/summary.csv)" 1 "and is not stopped"
 printf 'submit_s,duration_s,gpus\n0,100,6\n' >six.csv
 is "$(ends six.csv 1x4,2x1 sia)" 130.0000 "a request that no node holds beside whole nodes is split"
 
