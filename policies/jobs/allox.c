@@ -6,8 +6,9 @@
  * rules=own: whenever GPUs are free and jobs wait, the first `window` waiting jobs are assigned to the free GPUs and to positions in their
  * queues (allox_assign.h), with the time that a job needs on each type. The jobs that are first in their queues start, then those that are
  * second if there is still room, and so on. The paper's jobs run on one GPU; here a job on g GPUs is assigned as a job of g times the
- * length on one GPU. If all free GPUs have one type, the optimum is the order of GPU time, and no assignment is computed. The time comes
- * from the iterations left and the throughput, or from an estimate of the run time.
+ * length on one GPU, and a job on a part of a GPU as on a whole one. If all free GPUs have one type, the optimum is the order of GPU time,
+ * and no assignment is computed. The time comes from the iterations left and the throughput, or from an estimate of the run time. After
+ * this, jobs on parts of GPUs start on shared ones where they fit, the shortest first, and so do jobs without GPUs.
  *
  * rules=gavel: the rounds of the published simulator of Gavel, and its assignment (gavel_alloc.c).
  */
@@ -41,6 +42,7 @@ struct choice {
 struct allox {
 	struct gavel *published; /* rules=gavel; NULL: own rules */
 	struct orr_queue *waiting;
+	struct orr_queue *small; /* those on parts of GPUs or without GPUs, the shortest first */
 	struct choice *choice;
 	size_t n, cap;
 	size_t window, n_running;
@@ -55,6 +57,8 @@ static void destroy(void *self)
 		gavel_destroy(a->published);
 	if (a->waiting)
 		orr_queue_free(a->waiting);
+	if (a->small)
+		orr_queue_free(a->small);
 	orr_free(a->choice);
 	orr_free(a);
 }
@@ -67,6 +71,7 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	a->factor = orr_arg_real(args, "factor");
 	if (strcmp(orr_arg_text(args, "rules"), "gavel")) {
 		a->waiting = orr_queue_new(w);
+		a->small = orr_queue_new(w);
 		return a;
 	}
 	a->published = gavel_create(w, args, GAVEL_ALLOC_ALLOX, err);
@@ -76,13 +81,38 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	return NULL;
 }
 
+/* Returns the time that a job needs on a type, s; INFINITY: it cannot run there. */
+static double time_on(struct allox *a, struct orr_jobs *w, orr_job j, const struct orr_job_info *info, uint32_t type)
+{
+	double rate = info->gpus <= orr_total_gpus_of(w, type) ? orr_job_rate_on(w, j, type) : 0;
+	if (!(rate > 0))
+		return INFINITY;
+	if (orr_job_iterations(w, j) > 0)
+		return orr_job_iterations_left(w, j) / orr_job_throughput(w, j, type);
+	int64_t estimate = orr_job_estimate_run_ns(w, j, a->estimate, a->factor);
+	return time_at_rate_s(estimate, orr_job_estimate_start_ns(w, j, a->estimate, a->factor), rate);
+}
+
+/* Returns the time that a job needs on the type on which it is fastest; 0 without GPUs. */
+static int64_t shortest_ns(struct allox *a, struct orr_jobs *w, orr_job j, const struct orr_job_info *info)
+{
+	double s = INFINITY;
+	for (uint32_t t = 0; info->gpus && t < orr_gpu_types(w); t++)
+		s = fmin(s, time_on(a, w, j, info, t));
+	return !info->gpus ? 0 : s < 9e9 ? (int64_t)(s * 1e9) : INT64_MAX;
+}
+
 static void arrive(void *self, struct orr_jobs *w, orr_job j)
 {
 	struct allox *a = self;
-	if (a->published)
+	struct orr_job_info info;
+	if (a->published) {
 		gavel_arrive(a->published, w, j);
-	else
-		orr_queue_add(a->waiting, j, orr_job_submit_ns(w, j), (int64_t)orr_job_number(w, j));
+		return;
+	}
+	orr_queue_add(a->waiting, j, orr_job_submit_ns(w, j), (int64_t)orr_job_number(w, j));
+	if (orr_job_get(w, j, &info) && (!info.gpus || info.gpu_milli < 1000))
+		orr_queue_add(a->small, j, shortest_ns(a, w, j, &info), (int64_t)info.number);
 }
 
 static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
@@ -90,7 +120,9 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 	struct allox *a = self;
 	if (a->published)
 		gavel_finish(a->published, w, j, how);
-	else if (!orr_queue_remove(a->waiting, j))
+	else if (orr_queue_remove(a->waiting, j))
+		orr_queue_remove(a->small, j);
+	else
 		a->n_running--;
 }
 
@@ -119,20 +151,9 @@ static bool start(struct allox *a, struct orr_jobs *w, const struct choice *c, b
 	if (!(any_type ? orr_try_start(w, c->job) : orr_try_start_on_type(w, c->job, c->type)))
 		return false;
 	orr_queue_remove(a->waiting, c->job);
+	orr_queue_remove(a->small, c->job);
 	a->n_running++;
 	return true;
-}
-
-/* Returns the time that a job needs on a type, s; INFINITY: it cannot run there. */
-static double time_on(struct allox *a, struct orr_jobs *w, orr_job j, const struct orr_job_info *info, uint32_t type)
-{
-	double rate = info->gpus <= orr_total_gpus_of(w, type) ? orr_job_rate_on(w, j, type) : 0;
-	if (!(rate > 0))
-		return INFINITY;
-	if (orr_job_iterations(w, j) > 0)
-		return orr_job_iterations_left(w, j) / orr_job_throughput(w, j, type);
-	int64_t estimate = orr_job_estimate_run_ns(w, j, a->estimate, a->factor);
-	return time_at_rate_s(estimate, orr_job_estimate_start_ns(w, j, a->estimate, a->factor), rate);
 }
 
 static void add(struct allox *a, struct choice c)
@@ -168,10 +189,8 @@ static void list_waiting(struct allox *a, struct orr_jobs *w, size_t most)
 	for (orr_job j; a->n < most && (j = orr_walk_next(&walk)) && orr_job_get(w, j, &info);) {
 		if (info.gpus)
 			add(a, (struct choice){ .job = j });
-		else if (orr_try_start(w, j)) {
-			orr_queue_remove(a->waiting, j);
-			a->n_running++;
-		}
+		else
+			start(a, w, &(struct choice){ .job = j }, true);
 	}
 	orr_walk_end(&walk);
 }
@@ -274,14 +293,27 @@ static bool pass(struct allox *a, struct orr_jobs *w)
 	return any && n_types > 1;
 }
 
+/* Starts jobs that need no whole GPU: on shared GPUs, or without GPUs. */
+static void start_small(struct allox *a, struct orr_jobs *w)
+{
+	struct orr_walk walk;
+	orr_walk_begin(a->small, &walk);
+	for (orr_job j; (j = orr_walk_next(&walk));)
+		if (!start(a, w, &(struct choice){ .job = j }, true))
+			orr_walk_skip_shape(&walk);
+	orr_walk_end(&walk);
+}
+
 static void schedule(void *self, struct orr_jobs *w)
 {
 	struct allox *a = self;
-	if (a->published)
+	if (a->published) {
 		gavel_schedule(a->published, w);
-	else
-		while (pass(a, w))
-			continue;
+		return;
+	}
+	while (pass(a, w))
+		continue;
+	start_small(a, w);
 }
 
 static const struct orr_jobs_ops ops = {

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "gpu_budget.h"
 
+int64_t requested_milli(const struct orr_jobs *w, orr_job j)
+{
+	struct orr_job_info info;
+	return orr_job_get(w, j, &info) ? (int64_t)info.gpus * info.gpu_milli : 0;
+}
+
 void gpu_budget_init(struct gpu_budget *b, const struct orr_jobs *w)
 {
 	b->n_types = orr_gpu_types(w);

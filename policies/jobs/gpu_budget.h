@@ -19,6 +19,9 @@ struct gpu_budget {
 	bool has_small;  /* some jobs request a part of a GPU, or none, and may fit in an empty budget */
 };
 
+/* Returns the GPUs that a job requests, 1/1000. */
+int64_t requested_milli(const struct orr_jobs *w, orr_job j);
+
 void gpu_budget_init(struct gpu_budget *b, const struct orr_jobs *w);
 void gpu_budget_free(struct gpu_budget *b);
 /* Registers the request of an arriving job. */

@@ -6,6 +6,7 @@
  * rules=helios copies a deviation of the published simulator: if all waiting jobs arrived at this instant, they start in order of GPUs
  * only.
  */
+#include "gpu_budget.h"
 #include "queue_order.h"
 
 #include <string.h>
@@ -26,7 +27,7 @@ struct qssf {
 static int64_t key(void *self, struct orr_jobs *w, orr_job j)
 {
 	const struct qssf *q = self;
-	double k = (double)orr_job_estimate_ns(w, j, q->estimate, q->factor) * orr_job_gpus(w, j);
+	double k = (double)orr_job_estimate_ns(w, j, q->estimate, q->factor) * ((double)requested_milli(w, j) / 1000);
 	return k < 9e18 ? (int64_t)k : INT64_MAX;
 }
 
@@ -52,7 +53,7 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 	struct qssf *q = self;
 	queue_order_arrive(self, w, j);
 	if (q->is_helios)
-		orr_queue_add(q->fresh, j, orr_job_gpus(w, j), (int64_t)orr_job_number(w, j));
+		orr_queue_add(q->fresh, j, requested_milli(w, j), (int64_t)orr_job_number(w, j));
 }
 
 static void schedule(void *self, struct orr_jobs *w)

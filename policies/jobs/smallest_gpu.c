@@ -9,7 +9,7 @@ static const struct orr_param params[] = { ORR_PARAM_END };
 static int64_t key(void *self, struct orr_jobs *w, orr_job j)
 {
 	(void)self;
-	return orr_job_gpus(w, j);
+	return requested_milli(w, j);
 }
 
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)

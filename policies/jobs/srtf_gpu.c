@@ -9,7 +9,7 @@ static const struct orr_param params[] = { ORR_PARAM_END };
 static int64_t key(void *self, struct orr_jobs *w, orr_job j)
 {
 	(void)self;
-	__extension__ __int128 k = (__int128)orr_job_remaining_ns(w, j) * orr_job_gpus(w, j);
+	__extension__ __int128 k = (__int128)orr_job_remaining_ns(w, j) * requested_milli(w, j) / 1000;
 	return k < INT64_MAX ? (int64_t)k : INT64_MAX;
 }
 

@@ -23,6 +23,19 @@ is "$(ends mirror.csv 1x2 muri --set jobs.group_slowdown=1,1)" "80 80" "muri: bo
 is "$(shared)" 0 "muri: jobs that fit do not share GPUs"
 is "$(ends mirror.csv 1x1 muri --set jobs.group_slowdown=1,4 --set policy.muri.round=0s)" "80 160" "muri: a group slower than one job after the other is dissolved"
 is "$(ends mirror.csv 1x1 muri --set policy.muri.pack=1 --set policy.muri.round=0s)" "80 160" "muri: pack=1 never shares"
+# ---- parts of GPUs ----
+# While job 0 runs there is no whole GPU, but room for a job on the rest of the GPU, and for one without GPUs.
+printf 'submit_s,duration_s,gpus,gpu_milli\n0,1000,1,500\n1,10,1,500\n2,20,1,500\n' >part.csv
+is "$(ends part.csv 1x1 allox)" "1000 11 31" "allox: jobs on parts of GPUs start beside each other"
+printf 'submit_s,duration_s,gpus,cpus\n0,1000,1,1\n1,10,0,1\n' >cpu.csv
+is "$(ends cpu.csv 1x1:v100:cpus=8 allox)" "1000 11" "allox: a job without GPUs does not wait for them"
+is "$(ends cpu.csv 1x1:v100:cpus=8,1x1:k80:cpus=8 allox)" "1000 11" "allox: nor on two types of GPU"
+# 200 s on a tenth of a GPU are less GPU time than 100 s on a whole one.
+printf 'submit_s,duration_s,gpus,gpu_milli\n0,200,1,100\n0,100,1,1000\n' >tenth.csv
+for p in srtf-gpu qssf smallest-gpu; do
+  is "$(ends tenth.csv 1x1 $p)" "200 300" "$p: a part of a GPU counts as a part"
+done
+
 # Jobs without stages would get slices of the GPU, which gain nothing.
 printf 'submit_s,duration_s,gpus\n0,80,1\n0,60,1\n' >plain.csv
 is "$(ends plain.csv 1x1 muri --set policy.muri.round=0s)" "140 60" "muri: jobs that would not gain run one after the other, the shortest first"
