@@ -64,6 +64,8 @@ static void announce(struct mixed *m, uint32_t node)
 	if (are_served(m))
 		serve_notice(m->serve, node);
 	fence_node(m, node);
+	if (m->jobs)
+		jobs_capacity(m->jobs);
 }
 
 static void fail(struct mixed *m, uint32_t node)

@@ -93,6 +93,13 @@ cat >jobs.json <<'EOT'
 EOT
 "$orrery" run jobs.json --check --no-figures -q --out jobs
 is "$? $(metric jobs serve.requests) $(metric jobs serve_gpu_hours | tr -d 0)" "0  " "jobs alone have no metrics of a service"
+# The second job waits for four GPUs until the first one, which restarts at 50 s, ends at 150 s; it runs for 10 s. Three GPUs are free from
+# 5 s, two from the notice at 30 s, one from 50 s, three from 80 s on.
+printf 'submit_s,duration_s,gpus\n0,100,1\n5,10,4\n' >wait-jobs.csv
+sed 's/"lent.csv"/&, "notice": "20s"/; s/plain-jobs/wait-jobs/; s/, "srtf"//' jobs.json >half.json
+sed 's/"mixed"/"jobs"/; s/"jobs": {\("trace": "[^"]*"\)}/\1/' half.json >whole.json
+for f in half whole; do "$orrery" run $f.json --check --no-figures -q --out $f; done
+is "$(metric half jobs.stranded_gpus) $(metric whole stranded_gpus)" "2.21875 2.21875" "stranded GPUs of jobs alone, as in their own world"
 cat >serve.json <<'EOT'
 {"world": "mixed", "cluster": "2x2:a100", "serve": {"trace": "plain-requests.csv", "models": ["slow.json"], "replicas": 1}, "policies": ["fifo"], "prices": {"a100": 3.6}}
 EOT
