@@ -456,6 +456,7 @@ static void end(void *self, struct orr_spot *w)
 	struct checkpoint *s = self;
 	if (s->interval_ns)
 		orr_spot_report(w, "checkpoint_interval_s", (double)s->interval_ns / 1e9);
+	count_work(s, w);
 	if (s->mtbf_ns <= 0)
 		orr_spot_report(w, "mtbf_seen_s", mtbf_ns(s) / 1e9);
 }

@@ -458,8 +458,8 @@ static void note_end(const struct scenario *s, struct run_result *r)
 			"sets an earlier end of the run; a generator with length=0 has no end)",
 			(double)end / 3600e9);
 	uint32_t least = elastic_least(t->job);
-	const struct metric *steps = result_find(r, "steps");
-	if (steps && !(steps->value > 0) && least > 1) {
+	const struct metric *steps = result_find(r, "steps"), *lost = result_find(r, "lost_steps");
+	if (steps && !(steps->value > 0) && !(lost && lost->value > 0) && least > 1) {
 		char text[300];
 		snprintf(text, sizeof text, "no step was run: the smallest shape of job %.100s with a step time has %u instances",
 			t->job->name, least);

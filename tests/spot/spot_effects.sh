@@ -142,6 +142,9 @@ like "$(spot churn:slots=6,rate=0.5,length=5h --job bamboo-bert --policy bamboo)
 # The smallest shape has one instance, which costs too much.
 spot same.csv --job job.json --policy checkpoint --until 5 --set spot.max_price=0.1 >table 2>said
 is "$? $(grep -c 'no step was run' table)" "0 0" "a job that needs one instance does not say it"
+printf 'time_s,event,node\n0,add,a\n0,add,b\n25,remove,b\n100,end,\n' >pair.csv
+spot pair.csv --job half.json --policy checkpoint --set policy.checkpoint.interval=never >table
+is "$? $(grep -c 'no step was run' table)" "0 0" "a job that has lost all its steps does not say it"
 like "$(spot churn:slots=6,rate=0.5,length=5h --job bamboo-bert --policy oobleck 2>&1)" \
   "6 instances are live, but the smallest shape of job bamboo-bert needs [0-9]*: expected progress, or --until" "a run without progress says it too"
 

@@ -122,6 +122,9 @@ static const struct by_hand checkpoints[] = {
 		"moves", 1 },
 	{ "the job waits for enough instances", "0,add,a\n10000,add,b\n", JOB("[1,2,1000]"), "interval=never cost=0", NULL, 20, 20, 0, 0,
 		NULL, 0 },
+	/* Two instances work for 10 s; the guess of 36,000 s counts as one loss. */
+	{ "the estimate of the time between losses includes the work until the end", "0,add,a\n10000,add,b\n", JOB("[1,2,1000]"),
+		"interval=never cost=0", NULL, 20, 20, 0, 0, "mtbf_seen_s", 36020 },
 	{ "the job takes the shape with the shortest step that fits", "0,add,a\n0,add,b\n0,add,c\n0,add,d\n",
 		JOB("[1,2,1000],[2,2,1200],[1,4,700],[4,2,10]"), "interval=never cost=0", NULL, 7, 28, 0, 0, NULL, 0 },
 	{ "with the depth given, as many pipelines as fit", "0,add,a\n0,add,b\n0,add,c\n0,add,d\n",
