@@ -301,7 +301,7 @@ static void build_backward(struct bamboo *b, struct orr_step *s, uint32_t stage,
 
 static double reduced_bytes(const struct bamboo *b, uint32_t stage)
 {
-	return b->dp_bytes[stage] >= 0 ? b->dp_bytes[stage] : b->stage[stage].params * b->gradient_bytes;
+	return b->dp_bytes[stage] >= 0 ? b->dp_bytes[stage] : bamboo_params(b, stage) * b->gradient_bytes;
 }
 
 static void build_reduce(struct bamboo *b, struct orr_step *s, uint32_t stage)
@@ -362,8 +362,7 @@ static void build_sync(struct bamboo *b, struct orr_step *s, uint32_t node)
 	if (!b->has_sync)
 		return;
 	if (b->mode != REDUNDANCY_BOTH || b->d > 1)
-		send(s, bamboo_node(b, of), node, reduced_bytes(b, of) + (of + 1 == b->p ? b->tied_params * b->gradient_bytes : 0),
-			STREAM_SYNC, "gradients of", of, sum, &sum);
+		send(s, bamboo_node(b, of), node, reduced_bytes(b, of), STREAM_SYNC, "gradients of", of, sum, &sum);
 	orr_op op = orr_compute(s, node, ORR_OTHER_WORK, b->copy_update_s[of]);
 	orr_after(s, op, sum);
 	orr_after(s, op, b->tail[node]);

@@ -55,6 +55,12 @@ static inline uint32_t bamboo_next(const struct bamboo *b, uint32_t node)
 	return (node + 1) % b->p;
 }
 
+/* Returns the parameters of a stage on its node, including the tied table on the last. */
+static inline double bamboo_params(const struct bamboo *b, uint32_t stage)
+{
+	return b->stage[stage].params + (stage && stage + 1 == b->p ? b->tied_params : 0);
+}
+
 /* Cuts the model and fills in stage[]; times given by the user take precedence. */
 int bamboo_stages(struct bamboo *b, struct orr_step *s, const struct orr_args *args, struct orr_error *err);
 /* Sets up lanes, memory and update_s[]. */

@@ -179,18 +179,12 @@ int bamboo_stages(struct bamboo *b, struct orr_step *s, const struct orr_args *a
 	return rc ? rc : override(b, args, err);
 }
 
-/* Returns the parameters of a stage on its node, including the tied table on the last. */
-static double stage_params(const struct bamboo *b, uint32_t stage)
-{
-	return b->stage[stage].params + (stage && stage + 1 == b->p ? b->tied_params : 0);
-}
-
 /* ---- nodes ---- */
 
 /* Declares the memory of a replica: layers and optimizer state, and gradients if it does backward passes. */
 static void hold_replica(const struct bamboo *b, struct orr_step *s, uint32_t gpu, uint32_t stage, const struct orr_step_facts *f)
 {
-	double params = stage_params(b, stage);
+	double params = bamboo_params(b, stage);
 	orr_hold(s, gpu, ORR_MEMORY_WEIGHTS, params * f->weight_bytes, "replica");
 	orr_hold(s, gpu, ORR_MEMORY_OPTIMIZER, params * f->optimizer_bytes, "replica");
 	if (b->mode == REDUNDANCY_BOTH)
@@ -202,7 +196,7 @@ static double update_on(const struct bamboo *b, const struct orr_step *s, uint32
 {
 	double longest = 0;
 	for (uint32_t lane = 0; lane < b->d && given_s < 0; lane++)
-		longest = fmax(longest, orr_update_cost(s, lane * b->p + node, stage_params(b, stage)));
+		longest = fmax(longest, orr_update_cost(s, lane * b->p + node, bamboo_params(b, stage)));
 	return given_s >= 0 ? given_s : longest;
 }
 
@@ -218,7 +212,7 @@ void bamboo_place(struct bamboo *b, struct orr_step *s, double update_s)
 		snprintf(what, sizeof what, "stage %u", i);
 		for (uint32_t lane = 0; lane < b->d; lane++) {
 			uint32_t gpu = map[(size_t)lane * b->p + i] = lane * b->p + i;
-			stage_hold(s, lane * b->p + bamboo_node(b, i), stage_params(b, i), 1, what);
+			stage_hold(s, lane * b->p + bamboo_node(b, i), bamboo_params(b, i), 1, what);
 			if (bamboo_has_replica(b, i))
 				hold_replica(b, s, gpu, bamboo_next(b, i), &f);
 		}

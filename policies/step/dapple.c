@@ -563,20 +563,35 @@ static void sum_stage(struct dapple *d, struct orr_step *s, uint32_t i, uint32_t
 	}
 }
 
+/* Sums a shared table over both ends. All GPUs of a stage already have the same sum, so each GPU of the end with fewer GPUs exchanges
+ * it with its counterparts at the other end. */
+static void sum_tied(struct dapple *d, struct orr_step *s, uint32_t *at)
+{
+	const struct dapple_stage *few = &d->stage[0], *many = &d->stage[d->n - 1];
+	double bytes = d->tied_params * d->gradient_bytes / (few->shards > many->shards ? few->shards : many->shards);
+	if (d->n == 1 || d->dp_bytes[0] >= 0 || d->dp_bytes[d->n - 1] >= 0)
+		return;
+	if (few->gpus > many->gpus) {
+		const struct dapple_stage *other = few;
+		few = many;
+		many = other;
+	}
+	for (uint32_t g = 0; g < few->gpus; g++) {
+		uint32_t n = 0;
+		at[n++] = few->first_gpu + g;
+		for (uint32_t k = g; k < many->gpus; k += few->gpus)
+			at[n++] = many->first_gpu + k;
+		orr_label(s, sum(d, s, at, n, (struct orr_collective){ .bytes = bytes }), "tied table");
+	}
+}
+
 /* Sums each stage over its groups, then a shared table over both ends. */
 static void build_sums(struct dapple *d, struct orr_step *s)
 {
-	const struct dapple_stage *first = &d->stage[0], *last = &d->stage[d->n - 1];
-	uint32_t *at = orr_alloc(d->gpus, sizeof *at), n = 0;
+	uint32_t *at = orr_alloc(d->gpus, sizeof *at);
 	for (uint32_t i = 0; i < d->n; i++)
 		sum_stage(d, s, i, at);
-	for (uint32_t g = 0; g < first->gpus; g++)
-		at[n++] = first->first_gpu + g;
-	for (uint32_t g = 0; g < last->gpus && d->n > 1; g++)
-		at[n++] = last->first_gpu + g;
-	double bytes = d->tied_params * d->gradient_bytes / (first->shards > last->shards ? first->shards : last->shards);
-	if (d->n > 1 && d->dp_bytes[0] < 0 && d->dp_bytes[d->n - 1] < 0)
-		orr_label(s, sum(d, s, at, n, (struct orr_collective){ .bytes = bytes }), "tied table");
+	sum_tied(d, s, at);
 	orr_free(at);
 }
 

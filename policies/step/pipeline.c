@@ -212,6 +212,12 @@ static int measure(
 	return rc ? rc : check_times(p, err);
 }
 
+/* Returns the parameters of a stage's copy of a shared table on each of its GPUs. The first stage counts them as its own. */
+static double copied_params(const struct pipeline *p, uint32_t stage)
+{
+	return stage && stage + 1 == p->t.pp ? p->tied_params / p->t.tp : 0;
+}
+
 static void place(struct pipeline *p, struct orr_step *s, double given_update_s)
 {
 	uint32_t lanes = p->t.tp * p->dp, pp = p->t.pp;
@@ -222,7 +228,7 @@ static void place(struct pipeline *p, struct orr_step *s, double given_update_s)
 		snprintf(what, sizeof what, "stage %u", i);
 		for (uint32_t l = 0; l < lanes; l++) {
 			uint32_t gpu = map[(size_t)l * pp + i] = pipe_gpu_of(p, l, i);
-			double experts, params = pipe_params_of(p, i, l, &experts) + (i && i + 1 == pp ? p->tied_params / p->t.tp : 0);
+			double experts, params = pipe_params_of(p, i, l, &experts) + copied_params(p, i);
 			stage_hold(s, gpu, params, state_shards, what);
 			if (experts > 0)
 				stage_hold(s, gpu, experts, expert_shards, what);
@@ -416,6 +422,7 @@ static void build_reduce(struct pipeline *p, struct orr_step *s, uint32_t stage,
 		if (is_whole || c == chunk) {
 			params += (p->part[c * p->t.pp + stage].params - p->expert_params[c * p->t.pp + stage]) / p->t.tp;
 			experts += p->expert_params[c * p->t.pp + stage];
+			params += c + 1 == p->t.chunks ? copied_params(p, stage) : 0;
 		}
 	struct orr_collective c = { .op = p->t.zero ? ORR_REDUCE_SCATTER : ORR_ALL_REDUCE,
 		.bytes = p->dp_bytes[stage] >= 0 ? p->dp_bytes[stage] * portion : params * p->gradient_bytes };
@@ -462,7 +469,7 @@ static void build_update(struct pipeline *p, struct orr_step *s, uint32_t stage)
 {
 	struct orr_update average = { .kind = ORR_AVERAGE_GRADIENTS }, step = { .kind = ORR_LOCAL_UPDATE };
 	orr_op op = orr_compute(s, stage, ORR_OPTIMIZER, p->update_s[stage]);
-	double experts, params = pipe_params_of(p, stage, 0, &experts);
+	double experts, params = pipe_params_of(p, stage, 0, &experts) + copied_params(p, stage);
 	orr_after(s, op, p->tail[stage]);
 	orr_after(s, op, p->reduced[stage]);
 	orr_label(s, op, "update");

@@ -307,6 +307,12 @@ static int plan_orders(struct zero_bubble *z, const struct orr_step *s, const st
 }
 
 /* Declares memory and lanes. With ZB_BOTH_ENDS a table that both ends of the model share is part of both stages that hold it. */
+/* Returns the parameters of a stage's copy of a shared table. The first stage counts them as its own. */
+static double copied_params(const struct zero_bubble *z, uint32_t stage)
+{
+	return stage && stage + 1 == z->p && z->plan.placement == ZB_STRAIGHT ? z->tied_params : 0;
+}
+
 static void place(struct zero_bubble *z, struct orr_step *s, double given_update_s)
 {
 	uint32_t *map = orr_alloc((size_t)z->dp * z->p, sizeof *map);
@@ -315,8 +321,7 @@ static void place(struct zero_bubble *z, struct orr_step *s, double given_update
 		double params = 0;
 		for (uint32_t c = 0; c < z->chunks; c++)
 			params += z->part[part_of(z, stage, c)].params;
-		if (stage && stage + 1 == z->p && z->plan.placement == ZB_STRAIGHT)
-			params += z->tied_params;
+		params += copied_params(z, stage);
 		snprintf(what, sizeof what, "stage %u", stage);
 		for (uint32_t r = 0; r < z->dp; r++) {
 			uint32_t gpu = map[(size_t)r * z->p + stage] = gpu_of(z, r, stage);
@@ -483,6 +488,8 @@ static void build_reduce(struct zero_bubble *z, struct orr_step *s)
 		struct orr_collective c = { .op = ORR_ALL_REDUCE, .bytes = z->dp_bytes[stage] };
 		for (uint32_t k = 0; k < z->chunks && z->dp_bytes[stage] < 0; k++)
 			c.bytes = fmax(c.bytes, 0) + z->part[part_of(z, stage, k)].params * z->gradient_bytes;
+		if (z->dp_bytes[stage] < 0)
+			c.bytes += copied_params(z, stage) * z->gradient_bytes;
 		if (c.bytes > 0)
 			z->reduced[stage] =
 				reduce(s, orr_collective_lanes(s, stage, z->dp, 1, &c), z->tail[stage], 0, "gradients", stage, true);

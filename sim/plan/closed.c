@@ -232,8 +232,7 @@ static void sum_tied(const struct form *f, double *end_s)
 	if (f->sets < 2 || !(f->p->tied_params > 0))
 		return;
 	double bytes = f->p->tied_params / stage_shards(a) * f->p->facts.gradient_bytes;
-	bool is_grid = draft_order(f->p, f->d) != ORDER_NONE;
-	double both = fmax(end_s[0], end_s[f->sets - 1]) + network_ends_s(f->p, a, b, is_grid, bytes);
+	double both = fmax(end_s[0], end_s[f->sets - 1]) + network_ends_s(f->p, a, b, bytes);
 	end_s[0] = end_s[f->sets - 1] = both;
 }
 

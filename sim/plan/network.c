@@ -333,23 +333,21 @@ void network_sums(struct orr_plan *p, const struct orr_plan_stage *stage, uint32
 	mem_free(x);
 }
 
-double network_ends_s(struct orr_plan *p, const struct orr_plan_stage *a, const struct orr_plan_stage *b, bool is_grid, double bytes)
+double network_ends_s(struct orr_plan *p, const struct orr_plan_stage *a, const struct orr_plan_stage *b, double bytes)
 {
-	uint32_t n = a->n_gpus + b->n_gpus, *ring = mem_alloc(n * sizeof *ring);
+	const struct orr_plan_stage *few = a->n_gpus <= b->n_gpus ? a : b, *many = few == a ? b : a;
+	uint32_t *ring = mem_alloc((many->n_gpus + 1) * sizeof *ring);
 	double latency = 0, inside = 0;
-	for (uint32_t k = 0; k < a->n_gpus && is_grid; k++) {
-		uint32_t pair[] = { a->gpu[k], b->gpu[k] };
-		if (is_one_node(p, pair, 2))
-			inside = inside_s(p, pair, 2, bytes);
+	for (uint32_t g = 0; g < few->n_gpus; g++) {
+		uint32_t n = 0;
+		ring[n++] = few->gpu[g];
+		for (uint32_t k = g; k < many->n_gpus; k += few->n_gpus)
+			ring[n++] = many->gpu[k];
+		if (is_one_node(p, ring, n))
+			inside = fmax(inside, inside_s(p, ring, n, bytes));
 		else
-			latency = fmax(latency, book_ring(p, pair, 2, bytes, false));
+			latency = fmax(latency, book_ring(p, ring, n, bytes, false));
 	}
-	memcpy(ring, a->gpu, a->n_gpus * sizeof *ring);
-	memcpy(ring + a->n_gpus, b->gpu, b->n_gpus * sizeof *ring);
-	if (!is_grid && is_one_node(p, ring, n))
-		inside = inside_s(p, ring, n, bytes);
-	else if (!is_grid)
-		latency = book_ring(p, ring, n, bytes, false);
 	mem_free(ring);
 	return fmax(inside, latency + take_loads(p));
 }

@@ -105,9 +105,9 @@ double network_cut_s(struct orr_plan *p, const struct orr_plan_stage *from, cons
 void network_sums(struct orr_plan *p, const struct orr_plan_stage *stage, uint32_t n, const double *bytes, bool is_halved, double *end_s);
 /* Returns the time of one all-reduce of a group of shards, while all groups of the stage run theirs, s. */
 double network_shards_s(struct orr_plan *p, const struct orr_plan_stage *x, uint32_t group, double bytes);
-/* Returns the time of an all-reduce over the first and the last stage, s; bytes: of one GPU. In a grid each GPU communicates with
- * its counterpart in the other stage, else all GPUs form one ring. */
-double network_ends_s(struct orr_plan *p, const struct orr_plan_stage *a, const struct orr_plan_stage *b, bool is_grid, double bytes);
+/* Returns the time of all-reduces over the first and the last stage, s; bytes: of one GPU. Each GPU of the stage with fewer GPUs
+ * communicates with its counterparts in the other stage. */
+double network_ends_s(struct orr_plan *p, const struct orr_plan_stage *a, const struct orr_plan_stage *b, double bytes);
 double network_ring_s(const struct orr_plan *p, const uint32_t *gpu, uint32_t n, double bytes, uint32_t rings);
 
 /* ---- draft.c ---- */

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 extern const struct orr_policy orr_policy_gpipe, orr_policy_one_f_one_b, orr_policy_interleaved, orr_policy_dapple,
-	orr_policy_tensor_parallel, orr_policy_megatron, orr_policy_bamboo;
+	orr_policy_tensor_parallel, orr_policy_megatron, orr_policy_bamboo, orr_policy_zb_h1;
 
 /* Links have 1e9 bytes/s and no latency. Unless a test sets them, messages are empty and updates take no time. */
 static const char network[] = "star:bw=1GBps,lat=0,gpu_lat=0";
@@ -464,6 +464,28 @@ static void test_megatron(void)
 
 /* ---- updates reported to sim/learn ---- */
 
+/* Four stages of two replicas. A table that is not shared is summed over the replicas of the last stage, and so is the copy of a shared
+ * one. Then four GPUs sum the shared table in pairs, and each sends it once. */
+static void test_tied(void)
+{
+	static const struct orr_policy *const policies[] = { &orr_policy_one_f_one_b, &orr_policy_interleaved, &orr_policy_zb_h1,
+		&orr_policy_bamboo, &orr_policy_dapple };
+	static const char *const sets[] = { "stages=4", "stages=4 chunks=2 micro_batches=4", "stages=4",
+		"stages=4 redundancy=none cut=blocks", "stages=4 stage_devices=2,2,2,2" };
+	static const char *const models[] = { "gpt:hidden=64,layers=8,heads=4,seq=16,vocab=100,tied=1",
+		"gpt:hidden=64,layers=8,heads=4,seq=16,vocab=100,tied=0" };
+	for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+		double sent[2] = { 0 };
+		for (size_t m = 0; m < 2; m++) {
+			struct outcome o = run_with("8x1:v100", network, models[m], "iterations=1", policies[i], "p2p_bytes=0 %s", sets[i]);
+			for (size_t k = 0; k < o.r.n_devices && !o.rc; k++)
+				sent[m] += o.r.device[k].sent_bytes;
+			step_result_free(&o.r);
+		}
+		near_to(sent[0] - sent[1], 4 * 100 * 64 * 4, 1e-9, "a shared table is summed over replicas, then over both ends");
+	}
+}
+
 /* Returns the compute time of a device under Bamboo with two stages of four blocks. */
 static double bamboo_compute_s(const char *cluster, const char *redundancy, uint32_t device)
 {
@@ -542,6 +564,7 @@ int main(void)
 	test_cut();
 	test_tensor();
 	test_megatron();
+	test_tied();
 	test_bamboo_types();
 	return done();
 }
