@@ -30,7 +30,8 @@
 static const struct orr_param params[] = { ORR_PARAM_CHOICE("schedule", "pairs", "pairs|grid|hypercube|random|rack|rack-one|aware|explicit",
 						   "list of partitions"),
 	ORR_PARAM_TEXT_OR_FILE("partitions", "", ".json", "schedule=explicit: the list of partitions, 0-1,2-3;0-3,1-2, or FILE.json"),
-	ORR_PARAM_INT("group_size", "0", 0, 1048576, "workers in a group; 0: the square root of the number of workers (grid), else 2"),
+	ORR_PARAM_INT("group_size", "0", 0, 1048576,
+		"grid, random, aware: workers in a group; 0: the square root of the number of workers (grid), else 2"),
 	ORR_PARAM_INT("regroup_interval", "1", 1, 1000000, "aware: rounds between two measurements of the network"),
 	ORR_PARAM_CHOICE("average", "parameters", "parameters|gradients", "values that a group averages"),
 	ORR_PARAM_CHOICE("fusion", "none", "none|tensor", "one all-reduce for the whole model, or one per tensor in turn"),
@@ -219,8 +220,21 @@ static const struct partition *partition_of(struct dssync *d, struct orr_step *s
 	return p;
 }
 
+/* Refuses a size that the schedule does not use. */
+static int check_size(const struct dssync *d, struct orr_error *err)
+{
+	bool has_pairs = !strcmp(d->schedule, "pairs") || !strcmp(d->schedule, "hypercube");
+	bool is_free = !strcmp(d->schedule, "grid") || !strcmp(d->schedule, "random") || !strcmp(d->schedule, "aware");
+	if (!d->size || is_free || (has_pairs && d->size == 2))
+		return ORR_OK;
+	return orr_fail(err, ORR_EINPUT, "group_size: %u: expected 0%s with schedule=%s, or schedule=grid, random or aware", d->size,
+		has_pairs ? " or 2" : "", d->schedule);
+}
+
 static int make_schedule(struct dssync *d, const struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
+	if (check_size(d, err))
+		return err->code;
 	if (!strcmp(d->schedule, "pairs"))
 		return make_pairs(d, err);
 	if (!strcmp(d->schedule, "explicit"))

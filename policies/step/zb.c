@@ -2,9 +2,9 @@
 /*
  * ZB-1p and ZB-2p: the zero-bubble heuristic (Qi et al., arXiv 2401.10241, 3.1; the authors' code, `zb`).
  *
- * Makes the order of all stages for given times, under a limit on activations: 1 (ZB-1p) or 2 (ZB-2p) times those of 1F1B's first
- * stage. Forwards first, as many as fit before the first B arrives; then rounds of one F and one B per stage, with W in the waits.
- * Of eight settings (early, prio, greedy) the one whose longest stage is shortest is kept, the first of equals. The longest stage
+ * Makes the order of all stages for given times, under a limit on activations: 1 (ZB-1p) or 2 (ZB-2p) times the most that 1F1B
+ * keeps on a stage. Forwards first, as many as fit before the first B arrives; then rounds of one F and one B per stage, with W in the
+ * waits. Of eight settings (early, prio, greedy) the one whose longest stage is shortest is kept, the first of equals. The longest stage
  * lasts from its first F to its last W.
  *
  * The paper improves the result by an integer program; the authors' code runs the heuristic alone by default, and so does this.

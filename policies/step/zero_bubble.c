@@ -219,16 +219,20 @@ static double hop_of(const struct zero_bubble *z, const struct orr_step *s)
 	return longest;
 }
 
-/* Sets the limit of the activations: max_memory, no limit, or a number of times those of 1F1B. */
+/* Sets the limit of the activations: max_memory, no limit, or a number of times those of 1F1B. With one part per stage, 1F1B keeps p - s
+ * of them on stage s. */
 static int set_limit(struct zero_bubble *z, double bytes, double depth, struct orr_error *err)
 {
-	double most = 0, first = 0;
+	double most = 0, first = 0, kept;
 	const double *forward = z->plan.bytes[ZB_F];
 	for (uint32_t i = 0; i < z->chunks * z->p; i++)
 		most = fmax(most, forward[i]);
 	for (uint32_t c = 0; c < z->chunks; c++)
 		first += forward[c * z->p];
-	z->plan.limit = bytes > 0 ? bytes : bytes < 0 ? INFINITY : depth * z->p * first;
+	kept = z->p * first;
+	for (uint32_t stage = 1; stage < z->p && z->chunks == 1; stage++)
+		kept = fmax(kept, (z->p - stage) * forward[stage]);
+	z->plan.limit = bytes > 0 ? bytes : bytes < 0 ? INFINITY : depth * kept;
 	if (z->plan.limit < most)
 		return orr_fail(err, ORR_EINPUT, "%s=%g: expected at least the %g bytes of one forward", bytes > 0 ? "max_memory" : "depth",
 			bytes > 0 ? bytes : depth, most);

@@ -76,10 +76,10 @@ typedef int (*zb_generate)(struct zb_plan *plan, const struct orr_args *args, st
 
 #define ZB_PAIR_PARAM \
 	ORR_PARAM_REAL("pair_s", "-1", -1, 1e9, "seconds of a pair (forward overlapped with a whole backward); -1: the sum of the two")
-#define ZB_LIMIT_PARAMS                                                                                                            \
-	ORR_PARAM_REAL("depth", "0", 0, 1e6,                                                                                       \
-		"limit on the activations of a stage, in units of those that 1F1B keeps on the first stage (1: ZB-1p, 2: ZB-2p); " \
-		"0: 1; if no order is found, that of equal parts"),                                                                \
+#define ZB_LIMIT_PARAMS                                                                                                       \
+	ORR_PARAM_REAL("depth", "0", 0, 1e6,                                                                                  \
+		"limit on the activations of a stage, in units of the most that 1F1B keeps on a stage (1: ZB-1p, 2: ZB-2p); " \
+		"0: 1; if no order is found, that of equal parts"),                                                           \
 		ORR_PARAM_REAL("max_memory", "0", -1, 1e18, "the same limit in bytes; 0: given by depth; -1: no limit")
 
 /* Creates the policy's object. Returns NULL with *err filled in on error. */

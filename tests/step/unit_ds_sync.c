@@ -284,7 +284,8 @@ static void test_errors(void)
 {
 	static const char *const wrong[] = { "schedule=explicit", "schedule=explicit partitions=0-1,2",
 		"schedule=explicit partitions=0-1,1-2", "schedule=explicit partitions=0-1,2-9", "schedule=explicit partitions=0-1/2-3",
-		"schedule=grid group_size=3", "schedule=random group_size=3", "schedule=rack" };
+		"schedule=grid group_size=3", "schedule=random group_size=3", "schedule=rack", "group_size=4",
+		"schedule=hypercube group_size=4", "schedule=explicit partitions=0-1,2-3 group_size=2" };
 	static const char *const uneven[] = { "islands=rack ring_order=interleaved", "dense_inside=true ring_order=interleaved" };
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
 		ok(isnan(iteration("4x1:v100", "star", "lenet5", no_work, &orr_policy_ds_sync, wrong[i], NULL)), "refused: %s", wrong[i]);

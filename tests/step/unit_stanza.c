@@ -250,6 +250,26 @@ static void test_choice(void)
 	ok(grows && last[0] > 1, "more FC workers are best on many nodes");
 }
 
+/* Tests the closed form with two workers per node: only the ring of the two FC workers uses links inside a node. */
+static void test_inside(void)
+{
+	struct fixture *f = fixture_new("4x2:v100", "star:bw=1GBps,lat=0,gpu_bw=20GBps,gpu_lat=0", "alexnet", 32);
+	struct step_result r = { 0 };
+	struct orr_error e = { 0 };
+	const struct input *m = &inputs[0];
+	fixture_set(f, "compute_s=1");
+	fixture_set(f, "fc_share=0.25");
+	fixture_set(f, "ignore_memory=true");
+	double sync = fmax(2 * 5.0 / 6 * m->conv_bytes / 1e9, m->fc_bytes / 20e9);
+	double want = 0.75 + 3 * 0.25 + 2 * 3 * 32 * m->border * 4 / 1e9 + sync, got = NAN;
+	if (!fixture_run(f, &orr_policy_stanza, "fc_workers=2", &r, &e) && strstr(r.choice, "closed form "))
+		got = strtod(strstr(r.choice, "closed form ") + 12, NULL);
+	near_to(got, want, 1e-5, "two workers per node: routes between nodes for activations and the CONV ring");
+	ok(strstr(r.choice, "without the sharing of NICs") != NULL, "it says that NICs are not shared");
+	step_result_free(&r);
+	fixture_free(f);
+}
+
 /* Tests that overlap shortens iterations, by at most the communication that can be hidden. */
 static void test_overlap(void)
 {
@@ -296,6 +316,7 @@ int main(void)
 	test_top_end();
 	test_orders();
 	test_choice();
+	test_inside();
 	test_overlap();
 	test_errors();
 	return done();

@@ -255,6 +255,17 @@ static void test_unequal(void)
 
 /* ---- errors ---- */
 
+/* A small first stage: 1F1B keeps 4 x 1, 3 x 4, 2 x 4 and 4 bytes. The default limit is the largest of these, 12 bytes; 4 bytes would be
+ * one micro-batch in stages 1 to 3. */
+static void test_small_first(void)
+{
+	struct outcome o =
+		run(4, NULL, &orr_policy_zb, "stage_times=1,1,1 op_memory=1,0,-1,4,0,-4,4,0,-4,4,0,-4 hop_s=0 micro_batches=12 " QUIET);
+	near_to(o.r.stages.peak_bytes, 12, 1e-9, "the limit is the largest memory of 1F1B");
+	ok(o.r.stages.makespan_s <= 3 * (12 + 3), "not longer than 1F1B, 45 s: %g s", o.r.stages.makespan_s);
+	step_result_free(&o.r);
+}
+
 static void refused(const struct orr_policy *p, const char *set, const char *says, const char *what)
 {
 	struct outcome o = run(4, NULL, p, "%s", set);
@@ -290,6 +301,7 @@ int main(void)
 	test_models();
 	test_random();
 	test_unequal();
+	test_small_first();
 	test_errors();
 	return done();
 }
