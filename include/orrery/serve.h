@@ -153,6 +153,9 @@ ORR_API double orr_model_latency(const struct orr_serve *w, uint32_t replica, ui
 /* Returns the time, s, from the start of such a run to the receipt of its answers if nothing else uses the links or the replica:
  * the latency above and, with serve.front, both transfers. NAN as above. */
 ORR_API double orr_model_round_trip(const struct orr_serve *w, uint32_t replica, uint32_t model, uint32_t samples, uint32_t length);
+/* Returns whether each run alone on a replica or beside others ends exactly its latency after its start, with an answer, and an abort takes
+ * effect at once: no random times (noise), serve.interference, serve.front, serve.loss, pipeline stages or exit points. */
+ORR_API bool orr_latencies_are_exact(const struct orr_serve *w);
 /* The links between the front and the replicas (serve.front). */
 enum orr_front_kind { ORR_FRONT_NONE, ORR_FRONT_SHARED, ORR_FRONT_PER_REPLICA };
 struct orr_front_info {

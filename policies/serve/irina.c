@@ -65,10 +65,12 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	s->has_guard = strcmp(orr_arg_text(args, "slo_guard"), "off") != 0;
 	s->gpus.keeps_heaps = !strcmp(orr_arg_text(args, "slo_guard"), "all");
 	/* A GPU that lacks the model of its first task waits, although other tasks could run. With several GPUs a task may wait for a
-	 * faster one, or for the exit point of the run that it is merged with, while another GPU is idle. */
-	if (s->gpus.n == 1 && irina_all_loaded(&s->gpus, w))
+	 * faster one while another GPU is idle. A task waits for the exit point, or for the answers, of the run that it is merged with.
+	 * The projection knows the latencies of the tables only. */
+	bool is_exact = orr_latencies_are_exact(w);
+	if (is_exact && s->gpus.n == 1 && irina_all_loaded(&s->gpus, w))
 		orr_serve_claim(w, ORR_WORK_CONSERVING);
-	if (s->gpus.keeps_heaps)
+	if (is_exact && s->gpus.keeps_heaps)
 		orr_serve_claim(w, ORR_SLO_GUARDED);
 	s->is_all = !strcmp(orr_arg_text(args, "jct_scope"), "all");
 	s->waits_to_stack = orr_arg_bool(args, "stack_wait");

@@ -192,6 +192,21 @@ double orr_model_round_trip(const struct orr_serve *w, uint32_t replica, uint32_
 	return isnan(s) ? s : s + front_alone_s(w, m->input_bytes * samples) + front_alone_s(w, m->output_bytes * samples);
 }
 
+bool orr_latencies_are_exact(const struct orr_serve *w)
+{
+	const struct serve_settings *set = w->set;
+	bool has_exits = set->exit == EXIT_LAYER || (set->exit == EXIT_INTERVAL && set->exit_interval_s > 0);
+	if (set->front != FRONT_NONE || set->interference != INTERFERENCE_NONE || set->loss > 0 || has_exits)
+		return false;
+	for (uint32_t m = 0; m < w->config->n_models; m++)
+		if (w->config->model[m]->noise != SERVED_EXACT)
+			return false;
+	for (uint32_t d = 0; d < w->config->n_deployments; d++)
+		if (w->config->deployment[d].pp > 1)
+			return false;
+	return true;
+}
+
 struct orr_front_info orr_front_get(const struct orr_serve *w)
 {
 	return (struct orr_front_info){ .kind = (enum orr_front_kind)w->set->front,

@@ -93,7 +93,7 @@ void serve_starving(struct orr_serve *w)
 			(unsigned long long)w->live);
 	serve_fail(w, ORR_EFAIL, oldest,
 		"%llu requests have not ended, nothing runs, no timer is set and no request will arrive: expected the policy to start a "
-		"request (this request is the first%s)",
+		"request, or --until before this time (this request is the first%s)",
 		(unsigned long long)w->live,
 		w->set->preloaded ? "" : "; with serve.preloaded=false a policy loads models by orr_model_load()");
 }

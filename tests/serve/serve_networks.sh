@@ -71,6 +71,8 @@ for policy in fifo clockwork; do
 done
 "$orrery" serve poisson:rate=2000,n=6 --policy irina -q --no-figures --out pair --check --cluster 2x1:a100 --model vit:width=768 --pp 2 2>err
 is "$?$(cat err)" 0 "irina aborts no batch in a later stage"
+"$orrery" serve poisson:rate=50,n=400 --policy irina -q --no-figures --out pair --check --cluster 2x1:a100 --model vit:width=384,image=192 --pp 2 --set serve.exit_interval=1ms --seed 90809 2>err
+is "$?$(cat err)" 0 "irina does not claim to be work-conserving in a pipeline"
 
 # ---- devices of different kinds: each has its own time ----
 printf 'arrival_s\n0\n0\n0\n' >three.csv

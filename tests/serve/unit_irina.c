@@ -548,6 +548,37 @@ static void promises(void)
 	ok(n[0] + n[1] + n[2] > 20 && stacked == 0, "slo_guard=all: the same with stacking");
 }
 
+/* Tests that nothing is claimed where times differ from the projection: --check verifies claims, and each of these runs breaks one. */
+static void no_promises(void)
+{
+	static const char table[] = "{\"name\":\"a\"," TABLE ",\"batch\":[1,2,4,8],\"latency_ms\":[5,6,8,12],\"input_bytes\":1e5}";
+	static const char noisy[] =
+		"{\"name\":\"a\"," TABLE ",\"batch\":[1,2,4,8],\"latency_ms\":[50,50.5,52,55],\"noise\":\"exponential\",\"slo_ms\":300}";
+	static const struct {
+		const char *what, *model, *requests, *settings, *options;
+	} cases[] = {
+		{ "noise", noisy, "poisson:rate=500,n=400", "slo_guard=all jct_scope=involved", "shed=late" },
+		{ "serve.front", table, "gamma:rate=200,n=400,cv=3,samples=1-8,slo=40ms", "slo_guard=all stack=false",
+			"shed=late front=per-replica front_Bps=5e7" },
+		{ "serve.interference", table, "poisson:rate=200,n=400,samples=1-8,slo=40ms", "slo_guard=all",
+			"interference=curve slowdown_curve=1,1.5" },
+		{ "answers in transit", table, "poisson:rate=200,n=400", "stack=false jct_scope=involved",
+			"front=shared front_Bps=1e7 front_latency=1ms exit_interval=1ms" },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const char *const models[] = { cases[i].model, NULL };
+		struct serve_case c = { .requests = cases[i].requests,
+			.models = models,
+			.policy = &orr_policy_serve_irina,
+			.settings = cases[i].settings,
+			.options = cases[i].options,
+			.seed = 1 };
+		struct run_result *r = serve_replay(&c, &err);
+		ok(r != NULL, "no claim with %s (%s)", cases[i].what, r ? "" : err.text);
+		result_free(r);
+	}
+}
+
 /* Compares with figure 5: 1.254, 1.984 and 2.548. The rates of arrivals are fitted (docs/models/serve-policies.md#irina). The
  * tolerance is 15 % with few seeds; scenarios/irina runs 1,000 seeds with intervals. */
 
@@ -600,6 +631,7 @@ int main(void)
 	tables_have_steps();
 	against_the_restatement();
 	promises();
+	no_promises();
 	the_sweep();
 	return done();
 }

@@ -264,7 +264,7 @@ static const struct mistake {
 	{ give_up, "I am lost" },
 	{ spin, "!schedule() still acts after 1000 calls at one instant: expected at most serve.max_calls_per_instant" },
 	{ nothing, "2 requests have not ended, nothing runs, no timer is set and no request will arrive: expected the policy to start a "
-		   "request (this request is the first)" },
+		   "request, or --until before this time (this request is the first)" },
 };
 
 static const struct mistake *mistake;
