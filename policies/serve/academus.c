@@ -4,10 +4,10 @@
  * deep teacher and runs in parallel; under load the last students are removed (Wang et al., arXiv 2408.12526; KDD 2025).
  * Also its baselines: the teacher with static or dynamic padding, and early exit, where a batch runs to its deepest exit.
  *
- * Assumes, as the paper's equations were not available: a group is `gpus` consecutive replicas; student j runs on replica j mod
- * gpus of its group; a request completes with its last student. Co-running students slow each other down by
- * serve.interference=occupancy. A batch holds requests of one bucket of `bucket` tokens. Values that the paper does not state
- * are parameters.
+ * Assumes, as the paper's equations were not available: a group is `gpus` consecutive replicas, and one that leaves is replaced by a
+ * replica of an incomplete group; student j runs on replica j mod gpus of its group; a request completes with its last student. Co-running
+ * students slow each other down by serve.interference=occupancy. A batch holds requests of one bucket of `bucket` tokens. Values that the
+ * paper does not state are parameters.
  *
  * Residual error of the first m students, as a share of the error without students: floor + (1 - floor) decay^m (boosting:
  * each student removes the same share of the remaining error above the floor). Its mean over requests is the metric
@@ -35,6 +35,7 @@ struct group {
 struct academus {
 	enum variant variant;
 	struct group *group;
+	uint32_t *order, *at; /* all replicas: order[g x gpus + i] is number i of group g, and at[] is its inverse */
 	uint32_t groups, gpus, buckets, bucket;
 	uint32_t students, least, batch, longest;
 	size_t prune_at, restore_at;
@@ -45,18 +46,19 @@ struct academus {
 
 static struct group *group_of(struct academus *a, uint32_t replica)
 {
-	return &a->group[replica / a->gpus < a->groups ? replica / a->gpus : a->groups - 1];
+	uint32_t g = a->at[replica] / a->gpus;
+	return &a->group[g < a->groups ? g : a->groups - 1];
 }
 
-static uint32_t first_replica(const struct academus *a, const struct group *g)
+static uint32_t member(const struct academus *a, const struct group *g, uint32_t i)
 {
-	return (uint32_t)(g - a->group) * a->gpus;
+	return a->order[(uint32_t)(g - a->group) * a->gpus + i];
 }
 
 static bool is_idle(const struct academus *a, const struct orr_serve *w, const struct group *g)
 {
 	for (uint32_t i = 0; i < a->gpus; i++)
-		if (!orr_replica_is_idle(w, first_replica(a, g) + i))
+		if (!orr_replica_is_idle(w, member(a, g, i)))
 			return false;
 	return true;
 }
@@ -149,7 +151,7 @@ static struct orr_batch batch_of(struct academus *a, struct orr_serve *w, struct
 {
 	uint32_t model = orr_req_model(w, a->chosen[0]);
 	struct orr_batch b = { .model = model, .req = a->chosen, .n = n };
-	if (isnan(orr_model_latency(w, first_replica(a, g), model, samples, a->longest)))
+	if (isnan(orr_model_latency(w, member(a, g, 0), model, samples, a->longest)))
 		b.samples = orr_model_batch_for(w, model, samples); /* padded to a size of the table */
 	b.length = a->pads_all ? a->longest : 0;
 	b.part = a->variant == EARLY_EXIT ? deepest(a, w, n) : 0;
@@ -163,21 +165,21 @@ static void start(struct academus *a, struct orr_serve *w, struct group *g)
 	uint32_t samples, copies = 1;
 	uint32_t n = fill(a, w, g, orr_req_model(w, q->first), &samples);
 	struct orr_batch b = batch_of(a, w, g, n, samples);
-	while (n > 1 && !orr_run_fits(w, first_replica(a, g), &b, 0)) {
+	while (n > 1 && !orr_run_fits(w, member(a, g, 0), &b, 0)) {
 		samples -= orr_req_samples(w, a->chosen[--n]);
 		orr_fifo_push_front(w, q, a->chosen[n]);
 		b = batch_of(a, w, g, n, samples);
 	}
-	if (!orr_run_fits(w, first_replica(a, g), &b, 0)) { /* the first request alone does not fit */
+	if (!orr_run_fits(w, member(a, g, 0), &b, 0)) { /* the first request alone does not fit */
 		orr_refuse_because(w, a->chosen[0], ORR_REQ_REFUSED, "its batch does not fit into memory");
-		orr_wake(w, first_replica(a, g));
+		orr_wake(w, member(a, g, 0));
 		return;
 	}
 	adapt(a, w, g);
 	uint32_t most = a->variant == STUDENTS ? g->active : 1;
-	orr_run_start(w, first_replica(a, g), &b);
-	for (; copies < most && orr_run_fits(w, first_replica(a, g) + copies % a->gpus, &b, 0); copies++)
-		orr_run_start(w, first_replica(a, g) + copies % a->gpus, &b);
+	orr_run_start(w, member(a, g, 0), &b);
+	for (; copies < most && orr_run_fits(w, member(a, g, copies % a->gpus), &b, 0); copies++)
+		orr_run_start(w, member(a, g, copies % a->gpus), &b);
 	double accuracy = orr_serve_quality_members(w) ? orr_serve_quality(w, (UINT64_C(1) << copies) - 1) : NAN;
 	for (uint32_t i = 0; i < n && a->variant == STUDENTS; i++) {
 		orr_serve_observe(w, "residual", residual(a, copies));
@@ -194,7 +196,7 @@ static bool is_loaded(const struct academus *a, struct orr_serve *w, const struc
 	uint32_t model = orr_req_model(w, g->queue[oldest(a, w, g)].first);
 	bool is = true;
 	for (uint32_t i = 0; i < a->gpus; i++)
-		is &= model_is_ready(w, first_replica(a, g) + i, model);
+		is &= model_is_ready(w, member(a, g, i), model);
 	return is;
 }
 
@@ -218,20 +220,84 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 	uint32_t best = a->groups;
 	for (uint32_t i = 0; i < a->groups; i++)
 		if (!a->group[i].missing && serves(w, &a->group[i], r) &&
-			(best == a->groups || orr_replica_routed(w, i * a->gpus) < orr_replica_routed(w, best * a->gpus)))
+			(best == a->groups ||
+				orr_replica_routed(w, member(a, &a->group[i], 0)) < orr_replica_routed(w, member(a, &a->group[best], 0))))
 			best = i;
-	return best < a->groups ? best * a->gpus : ORR_ANY_REPLICA;
+	return best < a->groups ? member(a, &a->group[best], 0) : ORR_ANY_REPLICA;
+}
+
+/* ---- replicas that join and leave ---- */
+
+static bool is_open(const struct orr_serve *w, uint32_t replica)
+{
+	struct orr_replica_info info;
+	return orr_replica_get(w, replica, &info) && info.is_up && !info.is_draining;
+}
+
+static void count_missing(const struct academus *a, const struct orr_serve *w, struct group *g)
+{
+	g->missing = 0;
+	for (uint32_t i = 0; i < a->gpus; i++)
+		g->missing += !is_open(w, member(a, g, i));
+}
+
+static bool same_model(const struct orr_serve *w, uint32_t x, uint32_t y)
+{
+	struct orr_replica_info i, k;
+	return orr_replica_get(w, x, &i) && orr_replica_get(w, y, &k) && i.model == k.model;
+}
+
+/* Replaces a replica of a group by an open one of a later incomplete group, or of none. */
+static void replace(struct academus *a, const struct orr_serve *w, uint32_t index)
+{
+	uint32_t n = orr_replicas(w), old = a->order[index];
+	for (uint32_t k = (index / a->gpus + 1) * a->gpus; k < n; k++) {
+		uint32_t other = a->order[k];
+		bool is_spare = k / a->gpus >= a->groups || a->group[k / a->gpus].missing;
+		if (!is_spare || !is_open(w, other) || !same_model(w, old, other))
+			continue;
+		a->order[index] = other;
+		a->order[k] = old;
+		a->at[other] = index;
+		a->at[old] = k;
+		return;
+	}
+}
+
+static bool is_down(const struct orr_serve *w, uint32_t replica)
+{
+	struct orr_replica_info info;
+	return !orr_replica_get(w, replica, &info) || !info.is_up;
+}
+
+/* Moves the requests of a group that cannot run to a complete group. */
+static void empty(struct academus *a, struct orr_serve *w, struct group *g)
+{
+	uint32_t down = 0, to;
+	for (uint32_t i = 0; i < a->gpus; i++)
+		down += is_down(w, member(a, g, i));
+	for (uint32_t b = 0; down && b < a->buckets; b++)
+		while (g->queue[b].first && (to = route(a, w, g->queue[b].first)) != ORR_ANY_REPLICA) {
+			orr_req r = orr_fifo_pop(w, &g->queue[b]);
+			orr_assign(w, r, to);
+			orr_fifo_push(w, &group_of(a, to)->queue[b], r);
+			orr_wake(w, to);
+		}
 }
 
 static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_replica_event event)
 {
 	struct academus *a = self;
-	struct orr_replica_info info;
-	struct group *g = group_of(a, number);
-	(void)event;
-	g->missing = 0;
-	for (uint32_t i = 0; i < a->gpus; i++)
-		g->missing += !orr_replica_get(w, first_replica(a, g) + i, &info) || !info.is_up || info.is_draining;
+	(void)number, (void)event;
+	for (uint32_t g = 0; g < a->groups; g++)
+		count_missing(a, w, &a->group[g]);
+	for (uint32_t i = 0; i < a->groups * a->gpus; i++)
+		if (!is_open(w, a->order[i]))
+			replace(a, w, i);
+	for (uint32_t g = 0; g < a->groups; g++)
+		count_missing(a, w, &a->group[g]);
+	for (uint32_t g = 0; g < a->groups; g++)
+		empty(a, w, &a->group[g]);
 }
 
 static void arrive(void *self, struct orr_serve *w, orr_req r)
@@ -260,6 +326,8 @@ static void destroy(void *self)
 	for (uint32_t i = 0; a->group && i < a->groups; i++)
 		orr_free(a->group[i].queue);
 	orr_free(a->group);
+	orr_free(a->order);
+	orr_free(a->at);
 	orr_free(a);
 }
 
@@ -290,7 +358,7 @@ static void read_params(struct academus *a, const struct orr_args *args)
 static bool settle_model(struct academus *a, const struct orr_serve *w, struct group *g, struct orr_error *err)
 {
 	struct orr_replica_info info;
-	uint32_t first = first_replica(a, g);
+	uint32_t first = member(a, g, 0);
 	for (uint32_t i = 0; i < a->gpus && orr_replica_get(w, first + i, &info); i++) {
 		if (i && info.model != g->model) {
 			orr_fail(err, ORR_EINPUT, "gpus: replicas %u and %u are in one group: expected replicas of the same model", first,
@@ -328,13 +396,18 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 		destroy(a);
 		return NULL;
 	}
+	uint32_t n = orr_replicas(w);
 	a->group = orr_alloc(a->groups, sizeof *a->group);
+	a->order = orr_alloc(n, sizeof *a->order);
+	a->at = orr_alloc(n, sizeof *a->at);
+	for (uint32_t i = 0; i < n; i++)
+		a->order[i] = a->at[i] = i;
 	bool is_one = true;
 	for (uint32_t i = 0; i < a->groups && is_one; i++) {
 		a->group[i].queue = orr_alloc(a->buckets, sizeof *a->group[i].queue);
 		a->group[i].active = a->students;
 		a->group[i].crossed_s = INFINITY;
-		replica(a, w, i * a->gpus, ORR_REPLICA_UP);
+		count_missing(a, w, &a->group[i]);
 		is_one = settle_model(a, w, &a->group[i], err);
 	}
 	if (is_one)

@@ -156,4 +156,12 @@ echo '{"world": "serve", "trace": "periodic:rate=1,n=2", "models": ["loaded.json
  "deployments": [{"replicas": 1, "least": 1, "most": 2}], "serve": {"preloaded": false, "autoscale": "outstanding"}}' >few.json
 "$orrery" run few.json --check --no-figures -q --out loaded
 is "$? $(awk -F, 'NR > 1 { printf "%.3f ", $4 - $2 }' loaded/clockwork.requests.csv)" "0 0.110 0.010 " "clockwork does not count replicas that are not up"
+# ---- a group of two replicas whose first node is given notice at 9 s: the replacement joins the group ----
+printf 'time_s,node,event\n10,n0,fail\n' >gone.csv
+"$orrery" serve periodic:rate=10,n=300 --model loaded.json --cluster 3x1 --replicas 2 --policy academus --set policy.academus.gpus=2 --failures gone.csv --set serve.notice=1s --check --no-figures -q --out loaded
+is "$? $(awk -F, '$2 == "requests_completed" || $2 == "completion_max" { printf "%.3f ", $3 }' loaded/summary.csv)" "0 0.010 300.000 " "academus: a group stays complete when a replica is replaced"
+# Replicas 1 and 2 fail, one of each group of two: the other two form a group, which takes all requests.
+printf 'time_s,node,event\n1.5,n1,fail\n1.5,n2,fail\n' >gone.csv
+"$orrery" serve periodic:rate=10,n=30 --model loaded.json --cluster 4x1 --replicas 4 --policy academus --set policy.academus.gpus=2 --failures gone.csv --check --no-figures -q --out loaded
+is "$? $(awk -F, '$2 == "requests_completed" { print $3 }' loaded/summary.csv)" "0 30" "academus: replicas of incomplete groups form a group"
 tap_done
