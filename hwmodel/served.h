@@ -81,6 +81,8 @@ void served_set_precision(struct served *m, const struct quantisation *q);
 void served_describe_memory(const struct served *m, const struct quantisation *q, struct sbuf *out);
 /* Returns whether the precision affects times and bytes of the model: true for models and tables by layers. */
 bool served_has_precision(const struct served *m);
+/* Returns whether the model is by layers, and several queries of its attention share a key and a value. */
+bool served_shares_keys(const struct served *m);
 const char *served_catalogue(size_t i); /* returns name i of the catalogue; NULL past the last */
 
 /* ---- tables ---- */

@@ -218,6 +218,11 @@ bool served_has_precision(const struct served *m)
 	return m->network || (m->kind == SERVED_LLM && m->llm->form == SERVED_LAYERS);
 }
 
+bool served_shares_keys(const struct served *m)
+{
+	return m->kind == SERVED_LLM && m->llm->form == SERVED_LAYERS && m->llm->dnn->heads > m->llm->dnn->kv_heads;
+}
+
 /* Returns whether the bytes of weights come from the file: it gives them, and the option is auto. */
 static bool has_given_weights(const struct served_llm *f, const struct quantisation *q)
 {

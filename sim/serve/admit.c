@@ -52,24 +52,35 @@ static enum req_reason table_refusal(const struct orr_serve *w, const struct req
 	return REASON_MEMORY;
 }
 
-/* Returns the reason why a language model can never serve the request. The request needs room for all its tokens except the last,
- * which no iteration reads. */
-static enum req_reason llm_refusal(const struct orr_serve *w, const struct req *q, const struct served *m)
+/* Returns whether some replica has room for the prompt, and some for the whole request: all its tokens except the last, which no iteration
+ * reads. keeps_roles: deployments have the roles of the scenario; else each may get any role. */
+static bool has_room(const struct orr_serve *w, const struct req *q, bool keeps_roles)
 {
-	double prompt = q->prompt_asked, whole = (double)req_whole(q) + 1;
+	double prompt = q->prompt_asked, whole = (double)req_whole(q);
 	bool prompt_fits = false, whole_fits = false;
-	if (m->longest && whole > m->longest)
-		return REASON_CONTEXT;
 	for (uint32_t d = 0; d < w->config->n_deployments; d++) {
 		const struct fleet_part *p = &w->fleet->part[d];
-		enum orr_replica_role role = w->set->roles_adapt ? ORR_ROLE_BOTH : w->config->deployment[d].role;
+		enum orr_replica_role role = keeps_roles ? w->config->deployment[d].role : ORR_ROLE_BOTH;
 		if (p->model != q->model && p->model != NONE)
 			continue;
 		bool is_known = !isnan(p->kv_tokens);
 		prompt_fits |= role != ORR_ROLE_DECODE && (!is_known || prompt <= p->kv_tokens);
-		whole_fits |= role != ORR_ROLE_PREFILL && (!is_known || whole - 1 <= p->kv_tokens);
+		whole_fits |= role != ORR_ROLE_PREFILL && (!is_known || whole <= p->kv_tokens);
 	}
-	return prompt_fits && whole_fits ? REASON_NONE : REASON_KV;
+	return prompt_fits && whole_fits;
+}
+
+/* Returns the reason why a language model can never serve the request. */
+static enum req_reason llm_refusal(const struct orr_serve *w, const struct req *q, const struct served *m)
+{
+	if (m->longest && (double)req_whole(q) + 1 > m->longest)
+		return REASON_CONTEXT;
+	if (has_room(w, q, true))
+		return REASON_NONE;
+	if (!w->set->roles_adapt || !has_room(w, q, false))
+		return REASON_KV;
+	w->metrics->used |= SERVE_USED_ROLES;
+	return REASON_NONE;
 }
 
 /* Returns whether the KV cache of the replica can never hold the request. Deployments may have caches of different sizes. */

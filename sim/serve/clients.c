@@ -255,6 +255,7 @@ static bool index_sessions(struct orr_serve *w)
 	for (size_t i = 1; i < m; i++) {
 		if (turn[i].session != turn[i - 1].session)
 			continue;
+		w->used |= SERVE_USED_SESSIONS;
 		c->next_turn[turn[i - 1].row] = turn[i].row;
 		c->is_later[turn[i].row / 64] |= UINT64_C(1) << (turn[i].row % 64);
 	}

@@ -57,6 +57,15 @@ CONDITION(has_llm_layers)
 	return false;
 }
 
+CONDITION(shares_keys)
+{
+	UNUSED;
+	for (uint32_t m = 0; m < STATE->n_models; m++)
+		if (served_shares_keys(STATE->model[m]))
+			return true;
+	return false;
+}
+
 CONDITION(has_quantised)
 {
 	UNUSED;
@@ -161,6 +170,23 @@ CONDITION(has_choice)
 	return replicas > 1 || serve_used(s, i) & SERVE_USED_OTHER_ROUTE; /* a router may reject requests */
 }
 
+/* Without this option some requests are refused although a replica of another role has room. */
+CONDITION(used_roles)
+{
+	return remark_metric(s, r, "role_changes") > 0 || serve_used(s, i) & SERVE_USED_ROLES;
+}
+
+CONDITION(has_turns)
+{
+	UNUSED;
+	return serve_used(s, i) & SERVE_USED_SESSIONS;
+}
+
+CONDITION(thinks_between)
+{
+	return orr_arg_int(s->options, "clients") > 0 || has_turns(s, i, r);
+}
+
 /* In a mixed run, failures are an input of the mixed scenario. */
 CONDITION(may_fail)
 {
@@ -253,6 +279,7 @@ CONDITION(is_drawn)
 #define AUTOSCALE(KEY) { .key = KEY, .why = "serve.autoscale=none", .needs = "serve.autoscale=outstanding|rate" }
 #define NO_DECISION(KEY) { .key = KEY, .why = "the last request ended before the first decision", .use = SERVE_USED_DECISION }
 #define THINK(KEY) { .key = KEY, .why = "neither serve.clients nor serve.sessions is set", .holds = thinks }
+#define NO_TURN(KEY) { .key = KEY, .why = "no session of the trace has several requests", .holds = thinks_between }
 #define FAILURES(KEY) { .key = KEY, .why = "no node failed before the end", .holds = has_failed }
 #define DRAFT(KEY) { .key = KEY, .why = "serve.draft_tokens is 0", .needs = "serve.draft_tokens" }
 #define TIER(KEY) LLM(KEY), { .key = KEY, .why = "serve.prefix_cache is false", .needs = "serve.prefix_cache" }, \
@@ -273,7 +300,7 @@ const struct world_effect serve_effects[] = {
 	NO_TRANSFER("serve.decode_admission"),
 	{ .key = "serve.decode_admission", .why = "the policy chooses decode replicas itself", .holds = hands_off },
 	{ .key = "serve.decode_admission", .why = "the decode replicas had room for every cache", .use = SERVE_USED_DECODE_ROOM },
-	{ .key = "serve.roles", .why = "no replica changed its role", .metric = "role_changes" },
+	{ .key = "serve.roles", .why = "no replica changed its role", .holds = used_roles },
 	ROLES("serve.role_interval"), ROLES("serve.role_waiting"), ROLES("serve.role_kv"),
 	TIER("serve.kv_dram"), { .key = "serve.kv_dram", .why = "no block was written to it", .metric = "kv_dram_written_bytes" },
 	TIER("serve.kv_ssd"), { .key = "serve.kv_ssd", .why = "no block was written to it", .metric = "kv_ssd_written_bytes" },
@@ -289,6 +316,7 @@ const struct world_effect serve_effects[] = {
 	{ .key = "network", .why = "no KV cache was sent to another replica, and no replica is on several nodes", .holds = uses_network },
 	{ .key = "serve.engine", .why = "no language model by layers is served", .holds = has_layers },
 	{ .key = "serve.kv_reads", .why = "no language model by layers is served", .holds = has_layers },
+	{ .key = "serve.kv_reads", .why = "no two queries of a model share keys and values", .holds = shares_keys },
 	{ .key = "serve.queue_limit", .why = "no request arrived at a replica with that many requests", .metric = "shed_queue_limit" },
 	{ .key = "serve.shed", .why = "no request reached its deadline while it waited", .metric = "shed_deadline" },
 	{ .key = "serve.slowdowns", .why = "serve.interference is not pairwise", .needs = "serve.interference=pairwise" },
@@ -339,7 +367,8 @@ const struct world_effect serve_effects[] = {
 	{ .key = "serve.notice", .why = "nodes do not fail", .holds = may_fail },
 	{ .key = "serve.notice", .why = "no notice was given before the end", .holds = had_notice },
 	{ .key = "serve.notice", .why = "no node failed before the end", .holds = jobs_had_notice, .is_unsure = true },
-	THINK("serve.think"), THINK("serve.think_law"),
+	THINK("serve.think"), THINK("serve.think_law"), NO_TURN("serve.think"), NO_TURN("serve.think_law"),
+	{ .key = "serve.sessions", .why = "no session of the trace has several requests", .holds = has_turns },
 	{ .key = "serve.think_law", .why = "serve.think is 0", .holds = thinks_for_a_time },
 	{ .key = "failures.mttr", .why = "nodes do not fail (failures.mtbf is 0)", .holds = may_fail },
 	{ .key = "failures.mttr", .why = "failures.trace states the repairs", .needs = "failures.mtbf" },

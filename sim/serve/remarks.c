@@ -29,15 +29,24 @@ static void put_context(const struct orr_serve *w, struct sbuf *b)
 		sbuf_printf(b, "longer than the context of %.80s (%u tokens of prompt and output)", only->name, only->longest);
 }
 
-/* Names the largest KV cache of a replica so far. */
-static void put_cache(const struct orr_serve *w, struct sbuf *b)
+/* Returns the tokens of the largest KV cache so far of a replica without this role; NAN: none yet. */
+static double largest_cache(const struct orr_serve *w, enum orr_replica_role role)
 {
 	double most = NAN;
 	for (uint32_t d = 0; d < w->config->n_deployments; d++)
-		most = fmax(most, w->fleet->part[d].kv_tokens);
+		if (w->set->roles_adapt || w->config->deployment[d].role != role)
+			most = fmax(most, w->fleet->part[d].kv_tokens);
+	return most;
+}
+
+static void put_cache(const struct orr_serve *w, struct sbuf *b)
+{
+	double prompt = largest_cache(w, ORR_ROLE_DECODE), whole = largest_cache(w, ORR_ROLE_PREFILL);
 	sbuf_puts(b, "larger than the KV cache of a replica");
-	if (!isnan(most))
-		sbuf_printf(b, " (%.0f tokens)", most);
+	if (prompt < whole || prompt > whole)
+		sbuf_printf(b, " (%.0f tokens for the prompt, %.0f for prompt and output)", prompt, whole);
+	else if (!isnan(prompt) || !isnan(whole))
+		sbuf_printf(b, " (%.0f tokens)", fmax(prompt, whole));
 }
 
 static void put_policy(const struct orr_serve *w, enum orr_req_end how, struct sbuf *b)

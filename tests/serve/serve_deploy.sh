@@ -121,6 +121,17 @@ echo '{"world": "serve", "trace": "tiers.csv", "trace_options": {"block_tokens":
 "$orrery" run tiers.json --no-figures -q --check --out o
 is "$? $(metric o kv_dram_written_bytes) $(metric o kv_pool_written_bytes)" "0 5600000 1600000" "a block has the bytes of its own model in each tier"
 
+# The cache of the decode replica holds 160 tokens. Adaptive roles let the prefill replica, of 320, decode a request of 199.
+printf 'arrival_s,prompt_tokens,output_tokens\n0,100,100\n' >roles.csv
+for roles in fixed adaptive; do
+  echo '{"world": "serve", "trace": "roles.csv", "models": ["l.json"], "cluster": "2x1:a100", "policies": ["vllm"], "serve": {"roles": "'$roles'"},
+   "deployments": [{"role": "prefill", "kv_blocks": 20}, {"role": "decode", "kv_blocks": 10}]}' >roles.json
+  "$orrery" run roles.json --no-figures --check --out o >$roles 2>&1
+  is "$? $(metric o requests_completed)" "0 $([ $roles = fixed ]; echo $?)" "roles=$roles: the number of requests completed"
+done
+like "$(cat fixed)" '1 larger than the KV cache of a replica \(320 tokens for the prompt, 160 for prompt and output\)' "the sizes of both roles"
+is "$(grep -c 'serve.roles has no effect' adaptive)" 0 "adaptive roles have an effect on a request that fixed roles refuse"
+
 # ---- inputs without effect ----
 while IFS='|' read -r input expected arguments; do
   read -ra words <<<"$arguments"
