@@ -68,10 +68,25 @@ void las_arrive(void *self, struct orr_jobs *w, orr_job j)
 	s->is_due = true;
 }
 
-static bool drop(struct las_list *l, orr_job j)
+/* Returns the time that the job has waited since its submission. */
+static int64_t waited_ns(const struct orr_jobs *w, orr_job j)
+{
+	return orr_now(w) - orr_job_submit_ns(w, j) - orr_job_attained_ns(w, j);
+}
+
+/* Adds a job that has stopped to the waiting jobs of its queue. */
+static void add_stopped(struct orr_jobs *w, struct las_queue *q, const struct las_job *x, int64_t key)
+{
+	orr_queue_add2(q->waiting, x->job, key, waited_ns(w, x->job), x->from_ns);
+}
+
+/* Removes a job from the list, and stores it in *out unless that is NULL. */
+static bool drop(struct las_list *l, orr_job j, struct las_job *out)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (l->v[i].job == j) {
+			if (out)
+				*out = l->v[i];
 			memmove(l->v + i, l->v + i + 1, (l->n - i - 1) * sizeof *l->v);
 			l->n--;
 			return true;
@@ -84,7 +99,7 @@ void las_finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
 	struct las *s = self;
 	(void)w, (void)how;
 	for (size_t i = 0; i < s->n; i++)
-		if (drop(&s->queue[i].running, j) || orr_queue_remove(s->queue[i].waiting, j))
+		if (drop(&s->queue[i].running, j, NULL) || orr_queue_remove(s->queue[i].waiting, j))
 			break;
 	s->is_due = true;
 }
@@ -93,10 +108,10 @@ void las_finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
 void las_evict(void *self, struct orr_jobs *w, orr_job j)
 {
 	struct las *s = self;
-	(void)w;
+	struct las_job x;
 	for (size_t i = 0; i < s->n; i++)
-		if (drop(&s->queue[i].running, j)) {
-			orr_queue_add(s->queue[i].waiting, j, ++s->queue[i].back, 0);
+		if (drop(&s->queue[i].running, j, &x)) {
+			add_stopped(w, &s->queue[i], &x, ++s->queue[i].back);
 			break;
 		}
 	s->is_due = true;
@@ -112,7 +127,7 @@ void las_capacity(void *self, struct orr_jobs *w)
 
 static double service_of(const struct las *s, const struct orr_jobs *w, const struct las_job *x)
 {
-	double t = (double)orr_job_attained_ns(w, x->job) / 1e9;
+	double t = (double)(orr_job_attained_ns(w, x->job) - x->from_ns) / 1e9;
 	return s->counts_gpus ? t * (double)x->milli / 1000 : t;
 }
 
@@ -145,18 +160,15 @@ static void demote(struct las *s, struct orr_jobs *w)
 /* Returns jobs that waited long to the first queue. Visits every waiting job of the other queues. */
 static void promote(struct las *s, struct orr_jobs *w)
 {
-	struct orr_job_info info;
 	for (size_t i = 1; s->promote_ns && i < s->n; i++) {
 		struct orr_walk walk;
 		orr_walk_begin(s->queue[i].waiting, &walk);
 		for (orr_job j; (j = orr_walk_next(&walk));) {
-			if (!orr_job_get(w, j, &info))
-				continue;
-			int64_t waited = orr_now(w) - info.submit_ns - info.attained_ns;
+			int64_t waited = waited_ns(w, j);
 			if (waited - orr_queue_tie(s->queue[i].waiting, j) < s->promote_ns)
 				continue;
 			orr_queue_remove(s->queue[i].waiting, j);
-			orr_queue_add(s->queue[0].waiting, j, ++s->queue[0].back, waited);
+			orr_queue_add2(s->queue[0].waiting, j, ++s->queue[0].back, waited, orr_job_attained_ns(w, j));
 		}
 		orr_walk_end(&walk);
 	}
@@ -192,6 +204,12 @@ static void choose_running(struct las *s, const struct las_list *l)
 	}
 }
 
+static struct las_job waiting_job(const struct orr_queue *q, orr_job j, const struct orr_job_info *info)
+{
+	return (struct las_job){ j, info->number, (int64_t)info->gpus * info->gpu_milli, orr_queue_second(q, j), info->gpus, UINT32_MAX,
+		true };
+}
+
 /* Returns the length of s->chosen, which is the end of this queue's part. */
 static size_t choose_waiting(struct las *s, struct orr_jobs *w, struct orr_queue *q)
 {
@@ -199,7 +217,7 @@ static size_t choose_waiting(struct las *s, struct orr_jobs *w, struct orr_queue
 	struct orr_job_info info;
 	orr_walk_begin(q, &walk);
 	for (orr_job j; gpu_budget_any_left(&s->budget) && (j = orr_walk_next(&walk)) && orr_job_get(w, j, &info);) {
-		struct las_job x = { j, info.number, (int64_t)info.gpus * info.gpu_milli, info.gpus, UINT32_MAX, true };
+		struct las_job x = waiting_job(q, j, &info);
 		if (gpu_budget_draw(&s->budget, w, x.job, info.gpu_types, x.milli, &x.type))
 			push(&s->chosen, &x);
 		else
@@ -228,12 +246,12 @@ static void settle(struct orr_jobs *w, struct las_queue *q, struct las_list *l, 
 	size_t kept = 0;
 	for (size_t k = l->n; to_front && k-- > 0;)
 		if (!orr_job_is_running(w, l->v[k].job))
-			orr_queue_add(q->waiting, l->v[k].job, --q->front, 0);
+			add_stopped(w, q, &l->v[k], --q->front);
 	for (size_t k = 0; k < l->n; k++) {
 		if (orr_job_is_running(w, l->v[k].job))
 			l->v[kept++] = l->v[k];
 		else if (!to_front)
-			orr_queue_add(q->waiting, l->v[k].job, ++q->back, 0);
+			add_stopped(w, q, &l->v[k], ++q->back);
 	}
 	l->n = kept;
 }
@@ -246,7 +264,7 @@ static void refill(struct las *s, struct orr_jobs *w)
 		struct orr_walk walk;
 		orr_walk_begin(s->queue[i].waiting, &walk);
 		for (orr_job j; (orr_free_gpus(w) || s->budget.has_small) && (j = orr_walk_next(&walk)) && orr_job_get(w, j, &info);) {
-			struct las_job x = { j, info.number, (int64_t)info.gpus * info.gpu_milli, info.gpus, UINT32_MAX, true };
+			struct las_job x = waiting_job(s->queue[i].waiting, j, &info);
 			if (start(s, w, &s->queue[i], &x))
 				push(&s->queue[i].running, &x);
 			else
@@ -302,7 +320,7 @@ static void look_ahead(struct las *s, struct orr_jobs *w)
 			if (!(width > 0))
 				continue; /* without GPUs, the job attains no GPU time */
 			if (s->is_tiresias) {
-				double ran = (double)orr_job_attained_ns(w, x->job) / 1e9;
+				double ran = (double)(orr_job_attained_ns(w, x->job) - x->from_ns) / 1e9;
 				double dt = floor((s->limit[i] - ran) / width);
 				at = dt > 0 && dt < most ? now + (int64_t)(dt * 1e9) : ORR_NEVER;
 			} else {

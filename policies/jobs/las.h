@@ -8,8 +8,12 @@
  * victims (gpu_budget.h). A job moves down at most one queue per pass, to the tail. After the pass, the running jobs of a queue
  * precede its waiting jobs.
  *
+ * With `promote`, a job that waits this long after its last stop returns to the tail of the first queue, and its service counts from 0
+ * again: else it would move down at once.
+ *
  * Each queue is an array of running jobs, in order, followed by an orr_queue of waiting jobs. Keys of the waiting jobs count down
- * at the front (jobs that ran until now) and up at the tail. A pass costs O(running + started log waiting + shapes).
+ * at the front (jobs that ran until now) and up at the tail. Their tie is their wait in all up to the last stop or promotion, their second
+ * key is from_ns. A pass costs O(running + started log waiting + shapes).
  */
 #ifndef ORR_POLICIES_LAS_H
 #define ORR_POLICIES_LAS_H
@@ -19,7 +23,8 @@
 struct las_job {
 	orr_job job;
 	uint64_t number;
-	int64_t milli; /* GPUs in 1/1000 */
+	int64_t milli;   /* GPUs in 1/1000 */
+	int64_t from_ns; /* service counts from this attained running time on: that at the last promotion */
 	uint32_t gpus, type;
 	bool stays; /* the job was chosen in this pass */
 };
@@ -51,7 +56,8 @@ struct las {
 
 #define LAS_PARAMS                                                                                       \
 	ORR_PARAM_LIST("limits", "3250s,7200s", "attained service at which a job moves one queue down"), \
-		ORR_PARAM_TIME("promote", "0", "waiting time after which a job returns to the first queue; 0: never")
+		ORR_PARAM_TIME("promote", "0",                                                           \
+			"wait since the last stop after which a job returns to the first queue, and its service to 0; 0: never")
 
 /* Functions for struct orr_jobs_ops. */
 void *las_create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err);

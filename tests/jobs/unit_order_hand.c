@@ -58,19 +58,25 @@ static void test_las(void)
 	/* Times in s. A reaches the limit at 10 and waits for B (8 s). C arrives at 20, runs until its limit at 30, and goes behind A. */
 	by_hand("queues by attained time", &orr_policy_las, "submit_s,duration_s,gpus\n0,30,1\n5,8,1\n20,15,1\n", "1x1", "limits=10s",
 		TIMES(0, 10, 20), TIMES(48, 18, 53), 3);
-	/* At 20 s, when B ends, A has waited for 10 s. With promote=8s it is ahead of D, which arrives at 25 s. */
+	/* At 20 s, when B ends, A has waited for 10 s. With promote=8s it is ahead of D, which arrives at 25 s. It runs for 10 s, from 30
+	 * to 40 s, moves down again, and continues when D ends. */
 	static const char csv[] = "submit_s,duration_s,gpus\n0,30,1\n5,10,1\n12,10,1\n25,10,1\n";
 	by_hand("without promotion", &orr_policy_las, csv, "1x1", "limits=10s", TIMES(0, 10, 20, 30), TIMES(60, 20, 30, 40), 4);
-	by_hand("promotion after 8 s of wait", &orr_policy_las, csv, "1x1", "limits=10s promote=8s", TIMES(0, 10, 20, 50),
-		TIMES(50, 20, 30, 60), 4);
-	by_hand("promotion after 10 s", &orr_policy_las, csv, "1x1", "limits=10s promote=10s", TIMES(0, 10, 20, 50), TIMES(50, 20, 30, 60),
+	by_hand("promotion after 8 s of wait", &orr_policy_las, csv, "1x1", "limits=10s promote=8s", TIMES(0, 10, 20, 40),
+		TIMES(60, 20, 30, 50), 4);
+	by_hand("promotion after 10 s", &orr_policy_las, csv, "1x1", "limits=10s promote=10s", TIMES(0, 10, 20, 40), TIMES(60, 20, 30, 50),
 		4);
 	by_hand("no promotion before 10.5 s", &orr_policy_las, csv, "1x1", "limits=10s promote=10500ms", TIMES(0, 10, 20, 30),
 		TIMES(60, 20, 30, 40), 4);
-	/* The same 100 s later: waits are counted from the submission. */
+	/* The same 100 s later. */
 	static const char later[] = "submit_s,duration_s,gpus\n100,30,1\n105,10,1\n112,10,1\n125,10,1\n";
-	by_hand("promotion after 10 s, later", &orr_policy_las, later, "1x1", "limits=10s promote=10s", TIMES(100, 110, 120, 150),
-		TIMES(150, 120, 130, 160), 4);
+	by_hand("promotion after 10 s, later", &orr_policy_las, later, "1x1", "limits=10s promote=10s", TIMES(100, 110, 120, 140),
+		TIMES(160, 120, 130, 150), 4);
+	/* B waits for A until 20 s, reaches the limit at 40 s and waits for C. At 50 s it has waited for 10 s since, so it is not ahead of
+	 * E. */
+	by_hand("waits before the last stop do not count", &orr_policy_las,
+		"submit_s,duration_s,gpus\n0,20,1\n5,30,1\n28,10,1\n32,10,1\n55,10,1\n", "1x1", "limits=20s promote=12s",
+		TIMES(0, 20, 40, 50, 60), TIMES(20, 80, 50, 60, 70), 5);
 	by_hand("no promotion before 10.5 s, later", &orr_policy_las, later, "1x1", "limits=10s promote=10500ms", TIMES(100, 110, 120, 130),
 		TIMES(160, 120, 130, 140), 4);
 	/* A on two of four GPUs reaches 10 GPU-s at 5 s. B runs on all four from 5 s on, reaches them at 7.5 s, and waits for A. */
