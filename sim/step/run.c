@@ -166,13 +166,14 @@ static void extrapolate(struct orr_step *s)
 	}
 }
 
-/* Returns samples/s while every worker was active: from the end of all first iterations to the first end of a last iteration. */
+/* Returns samples/s while every worker was active: from the end of all iterations before the measured ones to the first end of a last
+ * iteration. */
 static double counted_rate(const struct orr_step *s)
 {
 	double begin = 0, end = INFINITY, sum = 0;
-	uint64_t last = s->n_rows ? s->n_rows - 1 : 0;
+	uint64_t last = s->n_rows ? s->n_rows - 1 : 0, first = run_first(s, s->n_rows);
 	for (size_t i = 0; i < s->n_counts; i++) {
-		if (s->count[i].iteration == 0 && last > 0)
+		if (first && s->count[i].iteration == first - 1)
 			begin = fmax(begin, s->count[i].time_s);
 		if (s->count[i].iteration == last)
 			end = fmin(end, s->count[i].time_s);

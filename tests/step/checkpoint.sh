@@ -78,6 +78,12 @@ step lcm.db --set step.checkpoint_every=7 --set step.storage_bw=1GBps --policy l
 like "$(cat "$work/out" "$work/err")" 'means over 14 iterations; checkpoints and the policy repeat together after 56: expected step.iterations of at least 57' \
   'a run shorter than that says what is expected'
 
+# Workers that are not synchronised: samples are counted over whole intervals, too.
+"$ORRERY" step vgg16 --cluster 4x1:v100 --policy parameter-server --db "$work/asp.db" --no-figures -q --set step.checkpoint_every=7 \
+  --set step.storage_bw=1GBps --set policy.parameter-server.mode=asp
+is "$(sqlite3 "$work/asp.db" "SELECT abs(a.value * b.value / 128 - 1) < 0.01 FROM metrics a JOIN metrics b
+  ON a.name = 'iteration_s' AND b.name = 'samples_per_s'")" 1 'asp: samples_per_s is 128 samples / iteration_s'
+
 # Without checkpoints their options do not appear in the scenario, whose hash is that of before.
 "$ORRERY" step vgg16 --cluster 4x1:v100 --policy allreduce --json 2>/dev/null | grep -c 'checkpoint\|storage_bw' >"$work/count"
 is "$(cat "$work/count")" 0 'a run without checkpoints does not name them'
