@@ -75,7 +75,7 @@ is "$("$orrery" spot three.csv --job two.json --policy checkpoint --set spot.end
 # ---- the same result for any -j, with --exact, and from the database ----
 n=300
 [ -z "${ORR_SANITIZED:-}" ] || n=30
-study=("hazard:p=0.2,slots=12,length=24h" --job slow.json --policy "checkpoint,bamboo,checkpoint@never" --set policy.never.interval=never --replications "$n"
+study=("hazard:p=0.2,slots=12,length=24h" --job slow.json --policy "checkpoint,bamboo,checkpoint@never" --set policy.never.interval=never --set policy.never.notice=false --replications "$n"
   --set policy.bamboo.depth=2 --set spot.startup=2m --set spot.notice=30s --no-figures)
 "$orrery" spot "${study[@]}" -j1 --out j1 --db runs.db --json >j1.json 2>said
 is "$? $(grep -c 'the rows are those of the first replication' said)" "0 1" "replications"
