@@ -186,17 +186,22 @@ static uint32_t idle_replica(const struct fifo *f, struct orr_serve *w, uint32_t
 	return i;
 }
 
-/* Returns whether no replica has memory for the request: neither that to which it is routed, nor any of all, if all are up. */
+/* Returns whether the replica to which the request is routed, or each that is up and serves its model, lacks memory for it. */
 static bool is_too_large(const struct fifo *f, const struct orr_serve *w, orr_req r)
 {
 	struct orr_replica_info info;
-	uint32_t i = orr_req_replica(w, r);
+	uint32_t i = orr_req_replica(w, r), model = orr_req_model(w, r);
+	bool is_served = false;
 	if (i != ORR_NO_REPLICA)
 		return !can_hold(f, w, i, r);
-	for (i = 0; i < f->replicas; i++)
-		if (!orr_replica_get(w, i, &info) || !info.is_up || can_hold(f, w, i, r))
+	for (i = 0; i < f->replicas && !f->is_llm[model]; i++) {
+		if (!orr_replica_get(w, i, &info) || !info.is_up || (info.model != UINT32_MAX && info.model != model))
+			continue;
+		if (can_hold(f, w, i, r))
 			return false;
-	return true;
+		is_served = true;
+	}
+	return is_served;
 }
 
 /* Starts the next work of an idle replica. */

@@ -88,6 +88,8 @@ for policy in fifo cascade clockwork irina; do
 done
 "$orrery" serve mixed.csv --model big.json --cluster 1x1:jetson-nano,1x1:t4 --policy fifo -q --no-figures --out large --check 2>err
 is "$(cat err)$(awk -F, 'NR > 1 { printf "%.3f ", $4 }' large/fifo.requests.csv)" "0.016 0.032 0.026 " "fifo: a smaller request behind it starts when it has started"
+"$orrery" serve large.csv --model big.json --cluster 1x1:jetson-nano,1x1:t4 --replicas 1 --policy fifo -q --no-figures --out large --check 2>err
+is "$(cat err)$(awk -F, 'NR > 1 { printf "%s ", $4 }' large/fifo.requests.csv)" "0.010000000  " "fifo refuses a request that fits on no replica"
 # One request per second, an SLO between the latencies of the two types: the fast GPU answers all, in any order of the types.
 fast=1x1:flat:flops=1.69e12 slow=1x1:flat:flops=0.472e12
 for cluster in $fast $fast,$slow $slow,$fast; do
