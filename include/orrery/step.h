@@ -180,6 +180,8 @@ ORR_API double orr_update_cost(const struct orr_step *s, uint32_t device, double
 ORR_API double orr_bandwidth(const struct orr_step *s, uint32_t from, uint32_t to);
 ORR_API double orr_bandwidth_now(const struct orr_step *s, uint32_t from, uint32_t to);
 ORR_API double orr_latency(const struct orr_step *s, uint32_t from, uint32_t to);
+/* Returns the number of NICs of a node, which its GPUs share. */
+ORR_API uint32_t orr_step_nics(const struct orr_step *s);
 ORR_API double orr_step_uniform(struct orr_step *s); /* returns a number in [0,1) from the policy's own random stream */
 
 /* ---- settings, in create() ---- */

@@ -23,7 +23,7 @@ static const struct orr_param params[] = { ORR_PARAM_INT("shards_most", "0", 0, 
 						   "maximum number of shards; 0: GPUs of a node; 1: data parallelism only"),
 	ORR_PARAM_CHOICE("recompute", "none", "none|selective|full", "activations that the backward pass recomputes"), ORR_PARAM_END };
 
-enum { MOST_MESHES = 64 };
+enum { MOST_MESHES = 64 }; /* the time of the search grows with their number */
 
 struct alpa {
 	struct orr_plan *p;
@@ -65,8 +65,14 @@ static void list_meshes(struct alpa *a)
 	uint32_t whole = a->per_node * a->f.nodes == a->f.gpus ? a->per_node : a->f.gpus;
 	for (uint32_t n = 1; n < whole && a->per_node % n == 0 && a->meshes < MOST_MESHES; n *= 2)
 		a->mesh[a->meshes++] = n;
-	for (uint32_t n = whole; n <= a->f.gpus && a->meshes < MOST_MESHES; n += whole)
-		a->mesh[a->meshes++] = n;
+	/* Whole nodes: all numbers of them if there is room; otherwise small ones, then ever larger steps up to all nodes. */
+	uint32_t nodes = a->f.gpus / whole, room = MOST_MESHES - a->meshes, n = 0;
+	double each = room / 2, more = room - room / 2;
+	for (uint32_t i = 0; i < room && n < nodes; i++) {
+		uint32_t far = i < each || nodes <= room ? 0 : (uint32_t)lround(each * pow(nodes / each, (i + 1 - each) / more));
+		n = far > n + 1 ? far : n + 1;
+		a->mesh[a->meshes++] = n * whole;
+	}
 }
 
 static size_t cell(const struct alpa *a, uint32_t i, uint32_t j, uint32_t k)

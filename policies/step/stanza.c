@@ -47,7 +47,6 @@ struct stanza {
 	uint32_t servers;
 	uint32_t *server; /* endpoints: hosts without GPUs if there are any, else FC workers */
 	bool does_overlap, is_per_worker, is_early;
-	bool shares_nics;                              /* several nodes, and several workers in a node; the closed form assumes one */
 	double conv_bytes, fc_bytes, activation_bytes; /* conv, fc: bytes of the gradients; activation: bytes of the activations of one
 							  worker's batch, in one direction */
 	double step_s;                                 /* step time by the closed form */
@@ -72,6 +71,19 @@ static double ring_s(const struct orr_step *s, uint32_t first, uint32_t n, doubl
 	return n < 2 ? 0 : 2 * (n - 1.0) / n * bytes / orr_bandwidth(s, first, first + n - 1);
 }
 
+/* Returns the largest number of n workers that share a NIC, from the first one on; 1 if all workers are on one node. */
+static double sharers(const struct orr_step *s, const struct stanza *z, uint32_t first, uint32_t n)
+{
+	uint32_t run = 0, most = 0;
+	if (orr_node_of(s, 0) == orr_node_of(s, z->n - 1))
+		return 1;
+	for (uint32_t i = first; i < first + n; i++) {
+		run = i > first && orr_node_of(s, i) == orr_node_of(s, i - 1) ? run + 1 : 1;
+		most = run > most ? run : most;
+	}
+	return fmax(1, (double)most / orr_step_nics(s));
+}
+
 static double closed_form(const struct orr_step *s, const struct stanza *z, uint32_t fc)
 {
 	uint32_t conv = z->n - fc;
@@ -79,8 +91,9 @@ static double closed_form(const struct orr_step *s, const struct stanza *z, uint
 	double sync_c = z->sync == SYNC_RING ? ring_s(s, 0, conv, z->conv_bytes)
 					     : 2 * c / (z->sync == SYNC_SERVERS ? z->servers : 1) * z->conv_bytes / B;
 	double sync_f = ring_s(s, conv, fc, z->fc_bytes);
+	double busiest = fmax(per * sharers(s, z, conv, fc), sharers(s, z, 0, conv)); /* batches over the busiest NIC */
 	return passes(s, z, 0, true, z->facts.batch, 0) + passes(s, z, z->n - 1, false, z->facts.batch * per, 0) +
-	       2 * per * z->activation_bytes / B + fmax(sync_c, sync_f);
+	       2 * busiest * z->activation_bytes / B + fmax(sync_c, sync_f);
 }
 
 static void choose_fc(const struct orr_step *s, struct stanza *z)
@@ -149,8 +162,6 @@ static int set_up(struct orr_step *s, struct stanza *z, const struct orr_args *a
 		return orr_fail(err, ORR_EINPUT, "fc_workers: expected fewer than the %u workers, found %u", z->n, z->fc);
 	z->conv = z->n - z->fc;
 	z->step_s = closed_form(s, z, z->fc);
-	for (uint32_t i = 1; i < z->n && orr_node_of(s, z->n - 1) != orr_node_of(s, 0); i++)
-		z->shares_nics |= orr_node_of(s, i) == orr_node_of(s, i - 1);
 	return z->sync == SYNC_RING ? ORR_OK : place_servers(s, z, err);
 }
 
@@ -392,8 +403,7 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 static void describe(void *self, char *out, size_t size)
 {
 	const struct stanza *z = self;
-	snprintf(out, size, "C=%u CONV workers, F=%u FC workers; closed form %.6g s%s", z->conv, z->fc, z->step_s,
-		z->shares_nics ? ", without the sharing of NICs" : "");
+	snprintf(out, size, "C=%u CONV workers, F=%u FC workers; closed form %.6g s", z->conv, z->fc, z->step_s);
 }
 
 static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };

@@ -188,6 +188,11 @@ double orr_bandwidth(const struct orr_step *s, uint32_t from, uint32_t to)
 	return are_endpoints(s, from, to) ? wire_bandwidth(s, from, to) : INFINITY;
 }
 
+uint32_t orr_step_nics(const struct orr_step *s)
+{
+	return topo_nics(s->config->topo);
+}
+
 double orr_bandwidth_now(const struct orr_step *s, uint32_t from, uint32_t to)
 {
 	note_network(s, from, to);

@@ -46,6 +46,9 @@ for cluster in 2x3:v100 1x3:v100,1x6:v100; do
   plan three.csv:batch=4 --cluster "$cluster" --global-batch 64 --micro-batch 4 --policy alpa -o "${cluster%%:*}.json" -q
 done
 is "$(gpus_of 2x3.json), $(gpus_of 1x3.json)" "0-2 3-5, 0-8" "no submesh of alpa crosses nodes of three GPUs, or of three and six"
+"$ORRERY" plan lenet5 --cluster 100x1:v100 --network star:bw=100Gbps,lat=0s --global-batch 26000 --micro-batch 26000 --policy alpa -o far.json -q \
+  --no-figures
+is "$(gpus_of far.json)" "0-99" "of more than 64 numbers of nodes, all nodes are one"
 metric() { sed -n "s/^$1,$2,\([^,]*\),.*/\1/p" "$3/summary.csv"; }
 profile few.csv 0,a,4,8,4000000,400000 1,b,1,2,400000,0 2,c,2,4,4000,40000000
 plan few.csv:batch=4 --cluster 2x2:v100 --global-batch 64 --policy alpa,pipedream --out every -q
