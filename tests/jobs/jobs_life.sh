@@ -85,7 +85,7 @@ done
 printf '%s\na,0,100,1\n' $header >t.csv
 changes '50,n0,fail'
 for p in easy-backfill conservative-backfill; do
-  kills=(--policy $p --set policy.$p.overrun=kill --set policy.$p.estimate=exact)
+  kills=(--policy "$p" --set "policy.$p.overrun=kill" --set "policy.$p.estimate=exact")
   run "$p: 10 + 100 / 2 s" 60 --cluster 1x1:v100:speed=2 "${kills[@]}" --set jobs.start_cost=10s
   is "$(metric jobs_completed)" 1 "the job is not killed"
   run "$p: 50 + 30 + 100 s" 180 --cluster 2x1:v100 "${kills[@]}" --set jobs.migrate_cost=30s --failures f.csv

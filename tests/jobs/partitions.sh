@@ -138,7 +138,7 @@ some=fifo,smallest-gpu,srtf,las-gpu,easy-backfill,drf,gavel,gandiva
 bad=
 for seed in 1 2 3 4; do
   awk -v n=40 -v seed=$seed -f gen.awk | awk -F, 'NR == 1 { print $0 ",gpu_milli" } NR > 1 { print $0 "," ($3 > 1 ? 1000 : 1 + NR * 370 % 1000) }' >r.csv
-  run=("$orrery" jobs r.csv --cluster "${clusters[seed % 2]}" --placement "${placements[seed % 3]}" --policy $some --check -q --no-figures)
+  run=("$orrery" jobs r.csv --cluster "${clusters[seed % 2]}" --placement "${placements[seed % 3]}" --policy "$some" --check -q --no-figures)
   "${run[@]}" --out plain 2>&1 && "${run[@]}" --out whole --partitions "*=$((seed % 2 ? 48 : 32))" 2>&1
   for p in ${some//,/ }; do
     cmp -s <(cut -d, -f1-5 plain/$p.jobs.csv) <(cut -d, -f1-5 whole/$p.jobs.csv) || bad+="trace $seed: $p"$'\n'
