@@ -127,20 +127,22 @@ static void move(struct conservative *c, const struct promise *x, int sign)
 		availability_move(&c->profile, x->start, x->end, x->type, &x->need, sign);
 }
 
-/* Iterates over the types on which x may have a reservation; *at starts at -1. A job without GPUs has one iteration, with
- * BACKFILL_NO_TYPE. */
-static bool next_type(struct conservative *c, uint64_t types, const struct promise *x, int *at, uint32_t *type)
+/* Writes the types on which x may have a reservation, in the job's order of types; returns their number. A job without GPUs has one
+ * entry, BACKFILL_NO_TYPE. */
+static uint32_t types_of(struct conservative *c, struct orr_jobs *w, const struct promise *x, uint32_t type[BACKFILL_MAX_TYPES])
 {
+	struct orr_job_info info;
+	uint32_t n = 0;
 	if (!x->need.gpu_milli) {
-		*type = BACKFILL_NO_TYPE;
-		return ++*at == 0;
+		type[0] = BACKFILL_NO_TYPE;
+		return 1;
 	}
-	while (++*at < (int)c->base.n_types)
-		if (types >> *at & 1) {
-			*type = (uint32_t)*at;
-			return true;
-		}
-	return false;
+	uint64_t types = orr_job_get(w, x->job, &info) ? backfill_types(&c->base, w, x->job, &info) : 0;
+	uint32_t n_all = orr_job_type_order(w, x->job, type, c->base.n_types);
+	for (uint32_t i = 0; i < n_all; i++)
+		if (types >> type[i] & 1)
+			type[n++] = type[i];
+	return n;
 }
 
 /* Returns at least 1 ns, because a job of length zero holds its GPUs to the end of its instant. */
@@ -150,26 +152,19 @@ static int64_t span_on(struct conservative *c, struct orr_jobs *w, const struct 
 	return span > 0 ? span : 1;
 }
 
-static uint64_t types_of(struct conservative *c, struct orr_jobs *w, const struct promise *x)
-{
-	struct orr_job_info info;
-	return orr_job_get(w, x->job, &info) ? backfill_types(&c->base, w, x->job, &info) : 0;
-}
-
 /* Cancels the reservation of x and takes the earliest one from `from` on, on the first type that has it. */
 static void promise(struct conservative *c, struct orr_jobs *w, struct promise *x, int64_t from)
 {
-	uint64_t types = types_of(c, w, x);
-	uint32_t type;
+	uint32_t type[BACKFILL_MAX_TYPES], n = types_of(c, w, x, type);
 	move(c, x, 1);
 	x->start = ORR_NEVER;
-	for (int at = -1; next_type(c, types, x, &at, &type);) {
-		int64_t span = span_on(c, w, x, type);
-		int64_t start = availability_find(&c->profile, from, span, type, &x->need);
+	for (uint32_t i = 0; i < n; i++) {
+		int64_t span = span_on(c, w, x, type[i]);
+		int64_t start = availability_find(&c->profile, from, span, type[i], &x->need);
 		if (start < x->start) {
 			x->start = start;
 			x->end = start + span;
-			x->type = type;
+			x->type = type[i];
 		}
 	}
 	move(c, x, -1);
@@ -231,17 +226,16 @@ static bool try_start(struct conservative *c, struct orr_jobs *w, const struct p
 static bool start(struct conservative *c, struct orr_jobs *w, struct promise *x)
 {
 	int64_t now = orr_now(w);
-	uint64_t types = types_of(c, w, x);
-	uint32_t type;
+	uint32_t type[BACKFILL_MAX_TYPES], n = types_of(c, w, x, type);
 	move(c, x, 1);
 	x->start = ORR_NEVER;
-	for (int at = -1; next_type(c, types, x, &at, &type);) {
-		int64_t span = span_on(c, w, x, type);
-		if (availability_find(&c->profile, now, span, type, &x->need) != now || !try_start(c, w, x, type))
+	for (uint32_t i = 0; i < n; i++) {
+		int64_t span = span_on(c, w, x, type[i]);
+		if (availability_find(&c->profile, now, span, type[i], &x->need) != now || !try_start(c, w, x, type[i]))
 			continue;
 		x->start = now;
 		x->end = now + span;
-		x->type = type;
+		x->type = type[i];
 		move(c, x, -1);
 		backfill_started(&c->base, w, x->job);
 		return true;

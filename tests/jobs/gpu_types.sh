@@ -120,6 +120,13 @@ mixed=$(run 1x1:v100,1x1:h100 --drop-unfit --set jobs.reference_type=v100)
 is "$mixed" 100 "the cluster's order tries v100 first"
 like "$(cat notes.txt)" "remark: jobs try GPU types in the cluster's order, the slower v100 before h100 .jobs.type_order=fastest" "which is said"
 is "$(run 1x1:v100,1x1:h100 --drop-unfit --set jobs.reference_type=v100 --set jobs.type_order=fastest)" "$h100" "the fastest first"
+# By hand: the first job takes the fast GPU until 50 s. The second job takes the slow GPU at 1 s. At 101 s both
+# are free, and the third job takes the fast one.
+printf 'submit_s,duration_s,gpus\n0,100,1\n1,100,1\n101,100,1\n' >both.csv
+for p in fifo easy-backfill conservative-backfill; do
+  "$orrery" jobs both.csv --cluster 1x1:slow:speed=1,1x1:fast:speed=2 --policy $p --set jobs.type_order=fastest --check --no-figures --out out -q
+  is "$(ends out/$p.jobs.csv)" "50 101 151" "$p: a job that may start on two types takes the fastest"
+done
 printf 'submit_s,duration_s,gpus\n0,100,1\n0,100,2\n1,100,3\n' >t.csv
 is "$(run 2x2:v100,1x3:h100)" "100 100 101" "two jobs on v100, one on h100"
 printf 'submit_s,duration_s,gpus\n0,100,2\n0,100,2\n1,100,3\n' >t.csv
