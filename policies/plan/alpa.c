@@ -270,8 +270,8 @@ static int search(struct orr_plan *p, const struct orr_args *args, struct orr_er
 	struct found b = { .cost_s = INFINITY };
 	struct orr_plan_gpu first;
 	double *micro, best_s = INFINITY, cost_s = NAN; /* of the best plan: iteration time and T */
+	bool has_division = false;
 	const char *recompute = orr_arg_text(args, "recompute");
-	(void)err;
 	orr_plan_facts(p, &a.f);
 	orr_plan_gpu(p, 0, &first);
 	a.memory = first.memory_bytes;
@@ -290,6 +290,7 @@ static int search(struct orr_plan *p, const struct orr_args *args, struct orr_er
 		a.micro = micro[i];
 		a.m = a.f.global_batch / micro[i];
 		double T = plan_at(&a, &b), iteration_s = isfinite(T) ? submit(&a, &b) : INFINITY;
+		has_division |= isfinite(T);
 		if (iteration_s < best_s) {
 			best_s = iteration_s;
 			cost_s = T;
@@ -299,6 +300,12 @@ static int search(struct orr_plan *p, const struct orr_args *args, struct orr_er
 	orr_plan_put(p, "stage_sum_s", cost_s);
 	orr_free(micro);
 	release(&a, &b);
+	if (!has_division && orr_plan_goes_on(p))
+		return orr_fail(err, ORR_EINPUT,
+			"no division into stages fits in memory, even with one micro-batch in flight: expected %s%smore GPUs, or GPUs "
+			"with more memory",
+			a.f.micro_batch > 0 ? "a smaller micro-batch, " : "",
+			a.recompute == ORR_PLAN_RECOMPUTE_FULL ? "" : "recompute=full, ");
 	return 0;
 }
 

@@ -154,7 +154,8 @@ static void note_choice(const struct orr_plan *p, const struct plan_copy *c, str
 	}
 	sbuf_printf(&b, "%s; micro-batches of %g", d->stages > 16 ? " .." : "", d->micro_batch);
 	if (draft_interleave(d) > 1)
-		sbuf_printf(&b, "; interleave %u", d->interleave);
+		sbuf_printf(&b, "; interleave %u (a pipeline of %u sets of GPUs with %u stages each)", d->interleave,
+			d->stages / d->interleave, d->interleave);
 	if (d->recompute != ORR_PLAN_KEEP)
 		sbuf_printf(&b, "; recompute %s", d->recompute == ORR_PLAN_RECOMPUTE_FULL ? "full" : "selective");
 	if (d->zero)
@@ -237,8 +238,9 @@ static int report(struct orr_plan *p, struct run_result *r, struct orr_error *er
 	if (!n)
 		return orr_fail(err, ORR_EFAIL,
 			"policy %.100s: no plan fits in memory (%llu of %llu evaluated plans exceed a GPU's memory): expected more GPUs, "
-			"or GPUs with more memory",
-			p->label, (unsigned long long)p->unfit, (unsigned long long)p->used);
+			"or GPUs with more memory%s",
+			p->label, (unsigned long long)p->unfit, (unsigned long long)p->used,
+			p->of->micro_batch > 0 ? ", or a smaller micro-batch" : "");
 	for (uint32_t i = 0; i < n && p->of->checked; i++) {
 		struct orr_error e = { 0 };
 		execute_one(p, &list[i], &best, &which, &worst, &e);

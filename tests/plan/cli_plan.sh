@@ -90,6 +90,10 @@ like "$("$ORRERY" plan --cluster 1x2:v100 --policy straight 2>&1)" 'expected PRO
 like "$("$ORRERY" plan lenet5 --cluster 1x1:v100 --policy dapple 2>&1)" 'search=bipartition: expected at least 2 GPUs' "a policy that needs more GPUs"
 like "$("$ORRERY" plan gpt:hidden=8192,layers=48,heads=64,seq=1024,vocab=51200 --cluster 1x2:v100 --policy data-parallel,straight 2>&1)" \
   'policy data-parallel: no plan fits in memory \(7 of 7 evaluated plans exceed a GPU.s memory\): expected more GPUs, or GPUs with more memory' "nothing fits"
+# 16 bytes per parameter of 39 billion parameters on two GPUs of 16 GB: no stage fits, whatever the batch.
+said=$("$ORRERY" plan gpt:hidden=8192,layers=48,heads=64,seq=1024,vocab=51200 --cluster 1x2:v100 --micro-batch 4 --policy alpa,straight 2>&1)
+like "$said" 'policy alpa: no division into stages fits in memory, .* expected a smaller micro-batch, recompute=full, more GPUs' "alpa says why it has no plan"
+like "$said" 'policy straight: no plan fits in memory .* or a smaller micro-batch$' "a given micro-batch may be the reason"
 like "$(plan chain.csv:batch=4 --cluster 1x7:v100 --global-batch 64 --policy grid -q 2>&1)" \
   'policy grid: no grid for 7 GPUs, [0-9]+ pieces and a global batch of 64: expected shards x stages x replicas = GPUs' "no grid has seven GPUs"
 

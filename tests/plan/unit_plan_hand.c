@@ -584,7 +584,8 @@ static void grids(void)
 	d = *DRAFT(4, { .count = 2, .gpu = inner, .n_gpus = 2 }, { .first = 2, .count = 1, .gpu = inner + 2, .n_gpus = 2 },
 		{ .first = 3, .count = 1, .gpu = inner, .n_gpus = 2 }, { .first = 4, .count = PIECES - 4, .gpu = inner + 2, .n_gpus = 2 });
 	d.interleave = 2;
-	ok(grid(d) && file_has("\"interleave\":\"2\"") && file_has("\"pp\":\"2\"") && strstr(note("choice"), "; interleave 2; ") &&
+	ok(grid(d) && file_has("\"interleave\":\"2\"") && file_has("\"pp\":\"2\"") &&
+			strstr(note("choice"), "; interleave 2 (a pipeline of 2 sets of GPUs with 2 stages each); ") &&
 			metric("plan_gpus") == 4 && metric("plan_stages") == 4,
 		"two sets of GPUs with two stages each");
 	d.micro_batch = 16. / 3;
