@@ -77,6 +77,9 @@ static void weighted_work(const struct cost *c, const struct dnn_layer *l, enum 
 	double in = batch * l->in_elems / (by_columns ? 1 : shards), out = batch * l->out_elems / (by_columns ? shards : 1);
 	/* The weights include a table that is tied to the layer. */
 	double weights = l->kind == ORR_LAYER_LINEAR ? l->n * l->k * (l->experts > 0 ? l->experts : 1) : l->params;
+	/* The time steps of a recurrent layer run one after another, and each reads all weights; its weight gradient is one product. */
+	w->kernels = l->kind == ORR_LAYER_RNN && pass != DNN_BACKWARD_WEIGHT && l->count > 1 ? l->count : 1;
+	weights *= w->kernels;
 	w->bytes = c->element_bytes * (in + out + weights / shards);
 	if (c->o.operand_bytes > 0)
 		w->bytes -= (c->element_bytes - c->o.operand_bytes) * in;
@@ -87,8 +90,6 @@ static void weighted_work(const struct cost *c, const struct dnn_layer *l, enum 
 		w->ramp_s = c->ramp_s;
 		w->exposed = c->dev->gemm_exposed_memory;
 	}
-	/* The time steps of a recurrent layer run one after another; its weight gradient is one product. */
-	w->kernels = l->kind == ORR_LAYER_RNN && pass != DNN_BACKWARD_WEIGHT && l->count > 1 ? l->count : 1;
 }
 
 /* Attention: neither operand is a weight, so there are two data gradients. */

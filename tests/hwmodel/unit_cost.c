@@ -210,6 +210,31 @@ static void check_experts(const struct device *dev)
 	dnn_free(d);
 }
 
+/* An LSTM of 1,024 cells, 2,048 inputs and 32 time steps. Every step needs the step before it, so each reads the weights again. */
+static void check_recurrent(const struct device *dev)
+{
+	struct orr_error err = { 0 };
+	struct dnn *d = dnn_load("gnmt_v2", &err);
+	struct cost_options o = { .precision = PRECISION_FP16 };
+	struct cost *c = d ? cost_new(d, dev, &o, &err) : NULL;
+	if (!ok(c != NULL, "GNMT %s", err.text))
+		return;
+	uint32_t i;
+	const double b = 2, cells = 1024, x = 2048 + cells, steps = 32, weights = 4 * cells * x + 8 * cells;
+	find(d, "enc1.matmul", &i);
+	double flops = 2 * b * x * 4 * cells, bytes = 2 * (b * (x + 4 * cells) + weights);
+	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, b, 1, false), 1e6 * steps * (max(flops / peak + ramp, bytes / Bps) + launch), 1e-6,
+		"a recurrent layer reads its weights in each time step");
+	near_to(1e6 * cost_layer_s(c, i, DNN_BACKWARD_DATA, b, 1, false), 1e6 * steps * (max(flops / peak + ramp, bytes / Bps) + launch),
+		1e-6, "so does its data gradient");
+	flops *= steps;
+	bytes = 2 * (steps * b * (x + 4 * cells) + weights);
+	near_to(1e6 * cost_layer_s(c, i, DNN_BACKWARD_WEIGHT, b, 1, false), 1e6 * (max(flops / peak + ramp, bytes / Bps) + launch), 1e-6,
+		"its weight gradient is one product");
+	cost_free(c);
+	dnn_free(d);
+}
+
 static void check_convolutions(const struct device *dev)
 {
 	struct orr_error err = { 0 };
@@ -306,6 +331,7 @@ int main(void)
 	check_fusion(dev, d);
 	check_dropout(dev);
 	check_experts(dev);
+	check_recurrent(dev);
 	check_convolutions(dev);
 	check_measured();
 	dnn_free(d);
