@@ -111,12 +111,12 @@ static void record(struct orr_jobs *w, const struct job *job, enum job_status ho
 }
 
 /* Measures finish-time fairness (Mahajan et al., "Themis", NSDI 2020, section 3): JCT over the time alone on 1/N of the cluster,
- * where N is the mean number of jobs present. */
-static void measure_fairness(struct orr_jobs *w, const struct job *job, double jct_s, double duration_s)
+ * where N is the mean number of jobs present. run_s: running time at the mean speed of the cluster's GPUs. */
+static void measure_fairness(struct orr_jobs *w, const struct job *job, double jct_s, double run_s)
 {
 	double present = jct_s > 0 ? (double)(w->totals.live_ns - job->live_ns) / 1e9 / jct_s : 1;
 	double share = (double)w->config->cluster->gpus / (present > 1 ? present : 1);
-	double alone = duration_s * fmax(1, gpus_asked(w, job) / share);
+	double alone = run_s * fmax(1, gpus_asked(w, job) / share);
 	double rho = alone > 0 ? jct_s / alone : 1;
 	w->totals.ftf_sum += rho;
 	w->totals.ftf_n++;
@@ -140,8 +140,9 @@ static void measure(struct orr_jobs *w, const struct job *job, int64_t end)
 	w->totals.jain_sum += 1 / slowdown; /* 1 / slowdown is the speed relative to running alone */
 	w->totals.jain_sum2 += 1 / (slowdown * slowdown);
 	w->totals.jain_n++;
-	measure_fairness(w, job, ready, duration);
-	tenants_complete(w, ready, duration);
+	double alone = duration / tenants_rate(w, job);
+	measure_fairness(w, job, ready, alone);
+	tenants_complete(w, ready, alone);
 }
 
 /* A job that was killed did less work than requested. The means exclude such jobs; otherwise policies that lose jobs early would appear

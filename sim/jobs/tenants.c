@@ -21,7 +21,8 @@ struct tenant {
 struct tenants {
 	struct tenant **of;   /* by user; NULL: none yet */
 	uint32_t n, users;    /* entries; tenants */
-	struct hist *stretch; /* JCT over duration of completed jobs */
+	struct hist *stretch; /* JCT over the time alone of completed jobs */
+	double *type_gpus;    /* GPUs of the cluster by type */
 };
 
 static struct tenants *all_of(struct orr_jobs *w)
@@ -29,6 +30,10 @@ static struct tenants *all_of(struct orr_jobs *w)
 	if (!w->tenants) {
 		w->tenants = mem_zalloc(1, sizeof *w->tenants);
 		w->tenants->stretch = hist_new();
+		w->tenants->type_gpus = mem_zalloc(w->config->cluster->n_types + 1u, sizeof(double));
+		for (uint32_t i = 0; i < w->config->cluster->n_nodes; i++)
+			if (w->config->cluster->node[i].gpus)
+				w->tenants->type_gpus[w->config->cluster->node[i].type] += w->config->cluster->node[i].gpus;
 	}
 	return w->tenants;
 }
@@ -42,6 +47,7 @@ void tenants_free(struct tenants *t)
 		}
 	if (t) {
 		mem_free(t->of);
+		mem_free(t->type_gpus);
 		hist_free(t->stretch);
 	}
 	mem_free(t);
@@ -101,10 +107,23 @@ void tenants_end(struct orr_jobs *w, const struct job *job)
 		t->active_ns += (double)(eng_now(w->engine) - t->since_ns);
 }
 
-void tenants_complete(struct orr_jobs *w, double jct_s, double duration_s)
+double tenants_rate(struct orr_jobs *w, const struct job *job)
 {
-	if (duration_s > 0)
-		hist_add(all_of(w)->stretch, jct_s / duration_s);
+	const struct tenants *t = all_of(w);
+	const struct pool_request *r = &w->shapes.shape[job->shape].request;
+	double gpus = 0, sum = 0;
+	for (uint32_t i = 0; r->gpus && job->adapt == NONE && i < w->config->cluster->n_types; i++)
+		if (r->types >> i & 1) {
+			gpus += t->type_gpus[i];
+			sum += t->type_gpus[i] * rate_on_type(w, job, i);
+		}
+	return gpus > 0 && sum > 0 ? sum / gpus : 1;
+}
+
+void tenants_complete(struct orr_jobs *w, double jct_s, double alone_s)
+{
+	if (alone_s > 0)
+		hist_add(all_of(w)->stretch, jct_s / alone_s);
 }
 
 /* ---- at the end ---- */

@@ -17,8 +17,11 @@ void tenants_arrive(struct orr_jobs *w, const struct job *job);
 /* The job has held this GPU time on its GPUs, where it may have shared them. */
 void tenants_hold(struct orr_jobs *w, const struct job *job, double gpu_milli_ns);
 void tenants_end(struct orr_jobs *w, const struct job *job);
-/* A job has completed: jct_s over its duration counts for finish-time fairness. */
-void tenants_complete(struct orr_jobs *w, double jct_s, double duration_s);
+/* Returns the speed of a job on an equal share of the cluster: the mean of its rates on the types that it may run on, weighted by their
+ * GPUs. Nodes that are down count. 1 for a job that adapts its batch. */
+double tenants_rate(struct orr_jobs *w, const struct job *job);
+/* A job has completed: jct_s over alone_s, its running time at tenants_rate(), counts for finish-time fairness. */
+void tenants_complete(struct orr_jobs *w, double jct_s, double alone_s);
 /* Adds the metrics. Jobs that are still live count up to now. */
 void tenants_metrics(struct orr_jobs *w);
 

@@ -32,6 +32,13 @@ is "$(metrics share.csv 1x1 gandiva jain_tenants envy_max)" "0.9800 0.1667" "GPU
 # Two types: the slow GPU does half the work. a holds the fast one for its 10 s, b the slow one for 20 s of its 20 s: x = 1 and 0.5; b envies a: 0.5.
 printf 'submit_s,duration_s,gpus,user\n0,10,1,a\n0,10,1,b\n' >types.csv
 is "$(metrics types.csv 1x1:fast:speed=1,1x1:slow:speed=0.5 fifo jain_tenants envy_mean envy_max)" "0.9000 0.2500 0.5000" "users on two GPU types"
+# Twice the durations at twice the speed are the same run: rho of 10 / 10 / 2 and 40 / 30 / 2 as above, not half of it.
+printf 'submit_s,duration_s,gpus\n0,20,1\n0,60,1\n' >fast.csv
+is "$(metrics fast.csv 1x1:fast:speed=2 fifo ftf_static_mean ftf_static_max ftf_max)" "0.5833 0.6667 $(metrics two.csv 1x1 fifo ftf_max)" "rho counts the speed of the GPUs"
+# One job of 20 s of work on GPUs of speed 2 and 0.5: 20 / 1.25 = 16 s on a share of each; it takes 10 s, or 40 s if it accepts the slow type only,
+# where its share gives it 40 s.
+printf 'submit_s,duration_s,gpus,gpu_types\n0,20,1,\n100,20,1,slow\n' >mean.csv
+is "$(metrics mean.csv 1x1:fast:speed=2,1x1:slow:speed=0.5 fifo ftf_mean ftf_max)" "0.8125 1.0000" "rho with GPUs of two speeds"
 # Four jobs, each alone on its quarter of the GPU. Their mean number is 4, so each has its share: rho = 1.
 printf 'submit_s,duration_s,gpus,gpu_milli\n0,1000,1,250\n0,1000,1,250\n0,1000,1,250\n0,1000,1,250\n' >parts.csv
 is "$(metrics parts.csv 1x1 fifo ftf_mean ftf_max)" "1.0000 1.0000" "jobs on parts of a GPU"
