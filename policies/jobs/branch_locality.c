@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Runs all branches of an explore concurrently on equal parts of the cluster (branch_parallel.c). A stage runs on the nodes that hold
- * most bytes of its inputs; on ties, the first node is used. A baseline of meta-dataflows: the prototype's parallel scheduler with input
- * locality.
+ * most bytes of its inputs; on ties, the first node is used. It takes the first type with enough free GPUs, in the order of these nodes. If
+ * these nodes lack CPUs or memory, the run's placement chooses the nodes. A baseline of meta-dataflows: the prototype's parallel scheduler
+ * with input locality.
  */
 #include "branches.h"
 
@@ -60,21 +61,38 @@ static uint32_t list_nodes(struct local *l, struct orr_jobs *w, orr_job j)
 	return n;
 }
 
-static bool start_near(struct local *l, struct orr_jobs *w, orr_job j, uint32_t size)
+/* Takes `size` GPUs of one type from the first of n nodes. Returns the number of nodes; 0 if the type has too few free GPUs. */
+static uint32_t take_type(struct local *l, uint32_t n, uint32_t type, uint32_t size)
 {
-	uint32_t n = list_nodes(l, w, j), used = 0;
-	if (!size)
-		return orr_try_start(w, j);
+	uint32_t used = 0;
 	for (uint32_t i = 0; i < n && size; i++) {
-		if (l->near[i].type != l->near[0].type)
+		if (l->near[i].type != type)
 			continue;
 		l->node[used] = l->near[i].node;
 		l->gpus[used] = l->near[i].gpus < size ? l->near[i].gpus : size;
 		size -= l->gpus[used++];
 	}
-	if (size)
+	return size ? 0 : used;
+}
+
+/* Starts j on the nodes with most bytes of its inputs, on the first type with enough free GPUs. Returns false also if these nodes lack CPUs
+ * or memory. */
+static bool start_near(struct local *l, struct orr_jobs *w, orr_job j, uint32_t size)
+{
+	struct orr_job_info info;
+	if (!size || !orr_job_get(w, j, &info) || info.gpu_milli < 1000)
 		return false;
-	return orr_try_start_at(w, j, l->node, l->gpus, used);
+	uint64_t tried = 0;
+	uint32_t n = list_nodes(l, w, j);
+	for (uint32_t i = 0; i < n; i++) {
+		if (tried >> l->near[i].type & 1)
+			continue;
+		tried |= UINT64_C(1) << l->near[i].type;
+		uint32_t used = take_type(l, n, l->near[i].type, size);
+		if (used && orr_try_start_at(w, j, l->node, l->gpus, used))
+			return true;
+	}
+	return false;
 }
 
 static void schedule(void *self, struct orr_jobs *w)
@@ -83,11 +101,14 @@ static void schedule(void *self, struct orr_jobs *w)
 	struct orr_walk walk;
 	struct orr_stage s;
 	orr_walk_begin(l->base.waiting, &walk);
-	for (orr_job j; orr_free_gpus(w) && (j = orr_walk_next(&walk));) {
-		if (!start_near(l, w, j, branches_size(w, j, orr_stage_get(w, j, &s) ? s.parallel : 1)))
+	for (orr_job j; (j = orr_walk_next(&walk));) {
+		double n = orr_stage_get(w, j, &s) ? s.parallel : 1;
+		if (start_near(l, w, j, branches_size(w, j, n))) {
+			orr_queue_remove(l->base.waiting, j);
+			l->base.running++;
+		} else if (!branches_start(&l->base, w, j, n)) {
 			break;
-		orr_queue_remove(l->base.waiting, j);
-		l->base.running++;
+		}
 	}
 	orr_walk_end(&walk);
 }

@@ -13,7 +13,7 @@ static void schedule(void *self, struct orr_jobs *w)
 	struct orr_walk walk;
 	struct orr_stage s;
 	orr_walk_begin(b->waiting, &walk);
-	for (orr_job j; orr_free_gpus(w) && (j = orr_walk_next(&walk));)
+	for (orr_job j; (j = orr_walk_next(&walk));)
 		if (!branches_start(b, w, j, orr_stage_get(w, j, &s) ? s.parallel : 1))
 			break;
 	orr_walk_end(&walk);

@@ -59,6 +59,21 @@ data=explore:f=4,prefix=20,branch=1,prefix_bytes=100,branch_bytes=10
 run $data --cluster 1x4 --policy mdf,branch-parallel --set jobs.unshared=true --out "$work/u"
 is "$(metric "$work/u" mdf memory_max) $(metric "$work/u" branch-parallel memory_max)" "120 440" "parallel jobs demand f times the memory"
 
+# ---- jobs outside flows under the parallel baselines, by hand: all of these fit at once ----
+printf 'submit_s,duration_s,gpus,gpu_milli\n0,100,1,250\n0,100,1,250\n0,100,1,500\n' >"$work/parts.csv"
+printf 'submit_s,duration_s,gpus,cpus\n0,100,4,\n5,10,0,1\n' >"$work/wide.csv"
+ends() { awk -F, 'NR > 1 { printf "%s%g", (NR > 2 ? " " : ""), $5 }' "$1"; }
+for p in branch-parallel branch-locality; do
+  run "$work/parts.csv" --cluster 1x1:v100 --policy $p --out "$work/p"
+  is "$(ends "$work/p/$p.jobs.csv")" "100 100 100" "$p: parts of one GPU run side by side"
+  run "$work/wide.csv" --cluster 1x1:k80,1x4:v100 --policy $p --out "$work/p"
+  is "$(ends "$work/p/$p.jobs.csv")" "100 15" "$p: four GPUs of the second type; a job without GPUs while all of them are taken"
+done
+# Node 0 has the bytes of no input and one free GPU without free CPUs: the second job starts on node 1.
+printf 'submit_s,duration_s,gpus,cpus\n0,100,1,8\n1,100,1,4\n' >"$work/cpus.csv"
+run "$work/cpus.csv" --cluster 1x2:k80:cpus=8,1x2:v100:cpus=8 --policy branch-locality --out "$work/p"
+is "$(ends "$work/p/branch-locality.jobs.csv")" "100 101" "branch-locality: a node with GPUs but without CPUs stops no job"
+
 # ---- invalid flows: JSON path, accepted values, exit code 2 ----
 bad() { # TEXT EXPECTED NAME
   printf '%s' "$1" >"$work/bad.json"
