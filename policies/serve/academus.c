@@ -213,16 +213,34 @@ static bool serves(const struct orr_serve *w, const struct group *g, orr_req r)
 	return g->model == UINT32_MAX || g->model == orr_req_model(w, r);
 }
 
-/* Returns the first replica of the group with the fewest requests, among groups that are complete and serve the model. */
+/* Returns whether a student of the request alone fits on the first replica of the group. */
+static bool holds(const struct academus *a, const struct orr_serve *w, const struct group *g, orr_req r)
+{
+	uint32_t first = member(a, g, 0);
+	struct orr_batch b = smallest_batch(w, first, &r);
+	b.length = a->pads_all ? a->longest : 0;
+	return fits_if_idle(w, first, &b);
+}
+
+/* Returns the first replica of the group with the fewest requests, among groups that are complete and serve the model: one with memory for
+ * the request, if any. */
 static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 {
 	const struct academus *a = self;
 	uint32_t best = a->groups;
-	for (uint32_t i = 0; i < a->groups; i++)
-		if (!a->group[i].missing && serves(w, &a->group[i], r) &&
-			(best == a->groups ||
-				orr_replica_routed(w, member(a, &a->group[i], 0)) < orr_replica_routed(w, member(a, &a->group[best], 0))))
+	bool best_holds = false;
+	for (uint32_t i = 0; i < a->groups; i++) {
+		const struct group *g = &a->group[i];
+		if (g->missing || !serves(w, g, r))
+			continue;
+		bool its = holds(a, w, g, r);
+		if (best == a->groups || its > best_holds ||
+			(its == best_holds &&
+				orr_replica_routed(w, member(a, g, 0)) < orr_replica_routed(w, member(a, &a->group[best], 0)))) {
 			best = i;
+			best_holds = its;
+		}
+	}
 	return best < a->groups ? member(a, &a->group[best], 0) : ORR_ANY_REPLICA;
 }
 

@@ -7,12 +7,8 @@
  * Example of a policy whose requests use several models: runs start with ORR_RUN_KEEP, and run_end() forwards or completes each request. A
  * pipeline of models (detect, then recognise) is a cascade with keeps=0.
  */
-#include <orrery/serve.h>
-
 #include "kinds.h"
 #include "queues.h"
-
-#include <string.h>
 
 enum { MAX_STAGES = 16, MAX_BATCH = 512 };
 
@@ -54,7 +50,7 @@ static uint32_t stage_to_run(struct cascade *c, struct orr_serve *w, uint32_t re
 	return c->stages;
 }
 
-/* Makes a batch of the first requests of the queue, limited by table and memory, and padded to a size of the table. */
+/* Makes a batch of the first requests of the queue, limited by table and memory, and padded if the table lacks its size. */
 static struct orr_batch first_of(struct cascade *c, struct orr_serve *w, uint32_t replica, uint32_t stage)
 {
 	uint32_t model = c->model[stage];
@@ -64,7 +60,8 @@ static struct orr_batch first_of(struct cascade *c, struct orr_serve *w, uint32_
 		struct orr_batch larger = b;
 		samples += orr_req_samples(w, r);
 		c->chosen[larger.n++] = r;
-		larger.samples = samples <= most ? orr_model_batch_for(w, model, (uint32_t)samples) : 0;
+		larger.length = orr_req_length(w, r) > b.length ? orr_req_length(w, r) : b.length;
+		larger.samples = samples <= most ? batch_runs_at(w, replica, model, samples, larger.length) : 0;
 		if (b.n && (!larger.samples || !orr_run_fits(w, replica, &larger, 0)))
 			break;
 		b = larger;

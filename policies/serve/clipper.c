@@ -10,12 +10,14 @@
 #include "kinds.h"
 #include "queues.h"
 
-static const struct orr_param params[] = { ORR_PARAM_LIST("objective", "",
-						   "latency objective of a batch, for all models or one per model; empty: the SLO"),
+static const struct orr_param params[] = {
+	ORR_PARAM_LIST(
+		"objective", "", "latency objective of a batch, for all models or one per model; empty: the smallest SLO of its requests"),
 	ORR_PARAM_REAL("increase", "1", 1e-3, 1e6, "additive increase of the batch limit, in samples"),
 	ORR_PARAM_REAL("decrease", "0.9", 0.01, 0.999, "multiplicative decrease of the batch limit"),
 	ORR_PARAM_REAL("first_batch", "1", 1, 1e6, "initial batch limit"),
-	ORR_PARAM_TIME("batch_wait", "0", "longest wait of a request for a batch to fill (delayed batching)"), ORR_PARAM_END };
+	ORR_PARAM_TIME("batch_wait", "0", "longest wait of a request for a batch to fill (delayed batching)"), ORR_PARAM_END
+};
 
 struct clipper {
 	struct queues queues;
@@ -61,7 +63,7 @@ static size_t cell(const struct clipper *s, uint32_t replica, uint32_t model)
 static void arrive(void *self, struct orr_serve *w, orr_req r)
 {
 	struct clipper *s = self;
-	uint32_t model = orr_req_model(w, r), replica = orr_req_replica(w, r);
+	uint32_t model = orr_req_model(w, r), replica = settle_replica(w, r);
 	if (batch_runs_at(w, replica, model, orr_req_samples(w, r), orr_req_length(w, r)))
 		queue_push(w, queue_at(&s->queues, replica, model), r);
 	else
@@ -81,16 +83,26 @@ static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_r
 		queues_lost(&((struct clipper *)self)->queues, number);
 }
 
+/* Returns the objective of a batch: by default the smallest SLO of its requests. */
+static double objective_of(const struct clipper *s, const struct orr_serve *w, orr_run run, const struct orr_run_info *i)
+{
+	double least = per_model(s->objective, s->n_objective, i->model, INFINITY);
+	for (size_t k = 0; k < i->n && !s->n_objective; k++) {
+		orr_req r = orr_run_request(w, run, k);
+		least = fmin(least, request_deadline(w, r) - orr_req_arrival(w, r));
+	}
+	return least;
+}
+
 /* Adapts the limit to the time of the batch that ended. */
 static void run_end(void *self, struct orr_serve *w, orr_run run)
 {
 	struct clipper *s = self;
 	struct orr_run_info i;
-	struct orr_model_info m;
-	if (!orr_run_get(w, run, &i) || !orr_model_get(w, i.model, &m))
+	if (!orr_run_get(w, run, &i))
 		return;
 	double *most = &s->most[cell(s, i.replica, i.model)], took = orr_serve_now(w) - i.started_s;
-	if (took > per_model(s->objective, s->n_objective, i.model, m.slo_s) + 1e-9)
+	if (took > objective_of(s, w, run, &i) + EPSILON_S)
 		*most = fmax(1, fmin(*most, i.samples) * s->decrease);
 	else if (s->was_full[cell(s, i.replica, i.model)])
 		*most = fmin(orr_model_largest(w, i.model), *most + s->increase);

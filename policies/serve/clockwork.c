@@ -256,6 +256,22 @@ static void reject(const struct clockwork *s, struct orr_serve *w, uint32_t gpu,
 	}
 }
 
+/* Unloads the least recently used model that is idle, except `kept`. Returns false if there is none. */
+static bool unload_least_used(const struct clockwork *s, struct orr_serve *w, uint32_t gpu, uint32_t kept)
+{
+	const struct gpu *g = &s->gpu[gpu];
+	struct orr_run_info i;
+	orr_run run = orr_run_first(w, gpu);
+	uint32_t victim = UINT32_MAX, busy = run && orr_run_get(w, run, &i) ? i.model : UINT32_MAX;
+	for (uint32_t m = 0; m < s->models; m++)
+		if (m != busy && m != kept && orr_model_is_loaded(w, gpu, m) && (victim == UINT32_MAX || g->used_s[m] < g->used_s[victim]))
+			victim = m;
+	if (victim == UINT32_MAX)
+		return false;
+	orr_model_unload(w, gpu, victim);
+	return true;
+}
+
 static bool infer(struct clockwork *s, struct orr_serve *w, uint32_t gpu)
 {
 	double first_s = INFINITY;
@@ -286,7 +302,9 @@ static bool infer(struct clockwork *s, struct orr_serve *w, uint32_t gpu)
 	struct orr_batch b;
 	if (model == UINT32_MAX)
 		return false;
-	if (!batch_that_fits(&s->queues, w, &s->model[model].q, gpu, model, limit, &b)) {
+	while (!batch_that_fits(&s->queues, w, &s->model[model].q, gpu, model, limit, &b)) {
+		if (unload_least_used(s, w, gpu, model))
+			continue;
 		queue_refuse(w, &s->model[model].q, s->model[model].q.q.first, ORR_REQ_REFUSED);
 		return true;
 	}
@@ -345,20 +363,9 @@ static void find_demands(struct clockwork *s, const struct orr_serve *w)
 /* Loads the model and unloads idle models, least recently used first. Returns false if there is no room. */
 static bool make_room(struct clockwork *s, struct orr_serve *w, uint32_t gpu, uint32_t model)
 {
-	struct gpu *g = &s->gpu[gpu];
-	while (!orr_model_load(w, gpu, model)) {
-		uint32_t victim = UINT32_MAX;
-		struct orr_run_info i;
-		orr_run run = orr_run_first(w, gpu);
-		uint32_t busy = run && orr_run_get(w, run, &i) ? i.model : UINT32_MAX;
-		for (uint32_t m = 0; m < s->models; m++)
-			if (m != busy && m != model && orr_model_is_loaded(w, gpu, m) &&
-				(victim == UINT32_MAX || g->used_s[m] < g->used_s[victim]))
-				victim = m;
-		if (victim == UINT32_MAX)
+	while (!orr_model_load(w, gpu, model))
+		if (!unload_least_used(s, w, gpu, model))
 			return false;
-		orr_model_unload(w, gpu, victim);
-	}
 	return true;
 }
 

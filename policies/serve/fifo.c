@@ -5,13 +5,11 @@
  * queue=central: one queue; an idle replica takes the oldest request that it can serve. queue=per-replica, or an explicit serve.router:
  * the router assigns each request to a replica at arrival, and the request waits there.
  *
- * A request of a table model is a separate batch, padded to the next size of the table; a request of a language model is the only resident
- * until its output is complete. A model that is not in the replica's memory is loaded; other models are unloaded if it does not fit in
- * addition.
+ * A request of a table model is a separate batch, padded to the next size if the table lacks its own; a request of a language model is the
+ * only resident until its output is complete. A model that is not in the replica's memory is loaded; other models are unloaded if it does
+ * not fit in addition.
  */
-#include <orrery/serve.h>
-
-#include <math.h>
+#include "queues.h"
 
 static const struct orr_param params[] = { ORR_PARAM_CHOICE("queue", "central", "central|per-replica",
 						   "requests wait in one queue, or at the replica that the router chooses"),
@@ -86,16 +84,10 @@ static uint32_t fifo_route(void *self, struct orr_serve *w, orr_req r)
 
 /* ---- table models ---- */
 
-static struct orr_batch batch_of(const struct orr_serve *w, const orr_req *r)
-{
-	uint32_t model = orr_req_model(w, *r);
-	return (struct orr_batch){ .model = model, .req = r, .n = 1, .samples = orr_model_batch_for(w, model, orr_req_samples(w, *r)) };
-}
-
 /* Returns whether the replica has memory for the request. */
 static bool can_hold(const struct fifo *f, const struct orr_serve *w, uint32_t replica, orr_req r)
 {
-	struct orr_batch b = batch_of(w, &r);
+	struct orr_batch b = smallest_batch(w, replica, &r);
 	return f->is_llm[b.model] ? orr_kv_can_hold(w, replica, r) : !f->is_tight || orr_run_fits_alone(w, replica, &b);
 }
 
@@ -119,7 +111,7 @@ static bool has_model(struct fifo *f, struct orr_serve *w, uint32_t replica, con
 
 static bool start_batch(struct fifo *f, struct orr_serve *w, uint32_t replica, orr_req r)
 {
-	struct orr_batch b = batch_of(w, &r);
+	struct orr_batch b = smallest_batch(w, replica, &r);
 	if (!has_model(f, w, replica, &b))
 		return false;
 	orr_run_start(w, replica, &b);

@@ -16,7 +16,8 @@
 static const struct orr_param params[] = {
 	ORR_PARAM_LIST("rates", "", "samples/s to plan for, for all models or one per model; empty: as measured in the last epoch"),
 	ORR_PARAM_TIME("epoch", "30s", "time between plans for measured rates"),
-	ORR_PARAM_LIST("slo", "", "SLOs to plan for, for all models or one per model; empty: the models' SLOs"),
+	ORR_PARAM_LIST(
+		"slo", "", "SLOs to plan for, for all models or one per model; empty: the smallest SLO of the model's requests so far"),
 	ORR_PARAM_CHOICE(
 		"drop", "early", "early|lazy|none", "requests to drop: each that would make its batch late, late requests only, or none"),
 	ORR_PARAM_END
@@ -40,7 +41,8 @@ struct nexus {
 	const double *rates, *slo;
 	size_t n_rates, n_slo;
 	double epoch_s, epoch_from_s;
-	double *seen; /* samples of each model in this epoch */
+	double *seen;       /* samples of each model in this epoch */
+	bool *has_seen_slo; /* [model] its SLO is the smallest of the requests so far */
 	bool drops_early, drops_late, is_planned;
 	uint32_t next_gpu;
 };
@@ -57,6 +59,7 @@ static void destroy(void *self)
 	orr_free(s->share);
 	orr_free(s->turn);
 	orr_free(s->seen);
+	orr_free(s->has_seen_slo);
 	queues_end(&s->queues);
 	orr_free(s);
 }
@@ -158,6 +161,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	s->drops_late = s->drops_early || !strcmp(orr_arg_text(args, "drop"), "lazy");
 	s->session = orr_alloc(s->queues.models, sizeof *s->session);
 	s->seen = orr_alloc(s->queues.models, sizeof *s->seen);
+	s->has_seen_slo = orr_alloc(s->queues.models, sizeof *s->has_seen_slo);
 	s->gpus = s->queues.replicas;
 	s->share = orr_alloc((size_t)s->gpus * s->queues.models + 1, sizeof *s->share);
 	s->turn = orr_alloc((size_t)s->gpus + 1, sizeof *s->turn);
@@ -183,9 +187,30 @@ static void replica(void *self, struct orr_serve *w, uint32_t gpu, enum orr_repl
 
 /* ---- requests ---- */
 
+/* Lowers the SLO of a session to that of the request, which the trace may state. Latencies of GPUs that miss it no longer count. */
+static void lower_slo(struct nexus *s, struct orr_serve *w, orr_req r)
+{
+	uint32_t model = orr_req_model(w, r);
+	struct nexus_session *x = &s->session[model];
+	double slo_s = request_deadline(w, r) - orr_req_arrival(w, r);
+	bool is_lower = s->has_seen_slo[model] ? slo_s < x->slo_s - EPSILON_S : fabs(slo_s - x->slo_s) > EPSILON_S;
+	s->has_seen_slo[model] = true;
+	if (s->n_slo || !is_lower)
+		return;
+	x->slo_s = slo_s;
+	s->is_met[model] = false;
+	for (uint32_t i = 0; i < x->n_batches; i++)
+		s->latency_s[model][i] = 0;
+	for (uint32_t g = 0; g < s->gpus; g++)
+		add_latencies(s, w, g);
+	if (s->is_planned)
+		make_plan(s, w);
+}
+
 static void count(struct nexus *s, struct orr_serve *w, orr_req r)
 {
 	double now = orr_serve_now(w);
+	lower_slo(s, w, r);
 	if (s->n_rates == 0 && now >= s->epoch_from_s + s->epoch_s && s->epoch_s > 0) {
 		for (uint32_t m = 0; m < s->queues.models; m++) {
 			s->session[m].rate = s->seen[m] / (now - s->epoch_from_s);
@@ -231,6 +256,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 {
 	struct nexus *s = self;
 	uint32_t model = orr_req_model(w, r), gpu = orr_req_replica(w, r);
+	gpu = gpu == ORR_NO_REPLICA ? gpu : settle_replica(w, r);
 	if (gpu == ORR_NO_REPLICA) {
 		orr_refuse_because(w, r, ORR_REQ_SHED, "the plan has no replica for its model");
 		return;

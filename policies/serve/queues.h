@@ -147,22 +147,39 @@ static inline bool batch_that_fits(
 	return false;
 }
 
-/* Returns whether the batch does not fit on the replica, even alone, but fits on another one that is up. */
+/* Returns whether the batch fits on the replica beside the models in its memory, if no other run is there. A model that is not loaded yet
+ * counts alone. */
+static inline bool fits_if_idle(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b)
+{
+	struct orr_batch later = *b;
+	later.flags |= ORR_RUN_QUEUE; /* it starts when other runs have ended */
+	if (!orr_run_fits_alone(w, replica, b))
+		return false;
+	return !orr_model_is_loaded(w, replica, b->model) || orr_run_fits(w, replica, &later, 0);
+}
+
+/* Returns whether the batch does not fit on the replica, even without other runs, but fits on another one that is up. */
 static inline bool is_for_another(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b)
 {
 	uint32_t i = 0, n = orr_replicas(w);
-	if (orr_run_fits_alone(w, replica, b))
+	if (fits_if_idle(w, replica, b))
 		return false;
-	while (i < n && !orr_run_fits_alone(w, i, b))
+	while (i < n && !fits_if_idle(w, i, b))
 		i++;
 	return i < n;
 }
 
-/* The same for the smallest batch of a request. */
+/* Returns the smallest batch of a request. */
+static inline struct orr_batch smallest_batch(const struct orr_serve *w, uint32_t replica, const orr_req *r)
+{
+	uint32_t model = orr_req_model(w, *r), samples = batch_runs_at(w, replica, model, orr_req_samples(w, *r), orr_req_length(w, *r));
+	return (struct orr_batch){ .model = model, .req = r, .n = 1, .samples = samples };
+}
+
+/* Like is_for_another(), for the smallest batch of a request. */
 static inline bool request_is_for_another(const struct orr_serve *w, uint32_t replica, orr_req r)
 {
-	struct orr_batch b = { .model = orr_req_model(w, r), .req = &r, .n = 1 };
-	b.samples = batch_runs_at(w, replica, b.model, orr_req_samples(w, r), orr_req_length(w, r));
+	struct orr_batch b = smallest_batch(w, replica, &r);
 	return is_for_another(w, replica, &b);
 }
 
@@ -199,6 +216,23 @@ static inline bool takes_requests(const struct orr_serve *w, uint32_t replica, u
 {
 	struct orr_replica_info i;
 	return orr_replica_get(w, replica, &i) && i.is_up && !i.is_draining && (i.model == UINT32_MAX || i.model == model);
+}
+
+/* Assigns a request that never fits on its replica to the one with the fewest requests on which it fits. Returns its replica. */
+static inline uint32_t settle_replica(struct orr_serve *w, orr_req r)
+{
+	uint32_t own = orr_req_replica(w, r), best = ORR_NO_REPLICA;
+	struct orr_batch b = smallest_batch(w, own, &r);
+	if (fits_if_idle(w, own, &b))
+		return own;
+	for (uint32_t i = 0; i < orr_replicas(w); i++)
+		if (takes_requests(w, i, b.model) && fits_if_idle(w, i, &b) &&
+			(best == ORR_NO_REPLICA || orr_replica_routed(w, i) < orr_replica_routed(w, best)))
+			best = i;
+	if (best == ORR_NO_REPLICA)
+		return own;
+	orr_assign(w, r, best);
+	return best;
 }
 
 /* Returns the element of a list that has one number for all models or one for each; `otherwise` if the list is empty. */

@@ -73,7 +73,7 @@ static void destroy(void *self)
 static void arrive(void *self, struct orr_serve *w, orr_req r)
 {
 	struct tf_serving *s = self;
-	uint32_t model = orr_req_model(w, r), replica = orr_req_replica(w, r);
+	uint32_t model = orr_req_model(w, r), replica = settle_replica(w, r);
 	uint64_t full = full_at(s, w, model), samples = orr_req_samples(w, r);
 	if (samples > full || !batch_runs_at(w, replica, model, samples, orr_req_length(w, r))) {
 		orr_refuse_because(w, r, ORR_REQ_REFUSED, "larger than a full batch");

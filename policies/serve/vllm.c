@@ -19,6 +19,8 @@
 
 #include <string.h>
 
+enum { LEAST_TOKENS = 4096 };
+
 struct queues {
 	struct orr_fifo waiting, swapped;
 };
@@ -26,7 +28,7 @@ struct queues {
 struct vllm {
 	struct queues *queue; /* by replica */
 	double watermark;
-	uint32_t max_batch, max_tokens;
+	uint32_t max_batch, max_tokens; /* max_tokens 0: by the model */
 	enum orr_evict_how how;
 	orr_req *room;           /* max_batch */
 	struct micro_idle *idle; /* by replica; used with micro-batches */
@@ -45,11 +47,20 @@ static uint32_t reserve(const struct vllm *v, const struct orr_serve *w, uint32_
 	return orr_residents(w, replica) ? watermark_of(v, w, replica) : 0;
 }
 
+/* Returns the limit of an iteration of prompts: by default the model's context, as in vLLM's SchedulerConfig. */
+static uint64_t limit_of(const struct vllm *v, const struct orr_serve *w, uint32_t model)
+{
+	struct orr_model_info info;
+	if (v->max_tokens)
+		return v->max_tokens;
+	return orr_model_get(w, model, &info) && info.longest > LEAST_TOKENS ? info.longest : LEAST_TOKENS;
+}
+
 static void arrive(void *self, struct orr_serve *w, orr_req r)
 {
 	struct vllm *v = self;
 	uint32_t replica = orr_req_replica(w, r), prompt = orr_req_prompt(w, r);
-	if (prompt > v->max_tokens)
+	if (v->max_tokens && prompt > v->max_tokens)
 		orr_refuse_because(w, r, ORR_REQ_REFUSED, "prompt longer than max_tokens");
 	else
 		orr_fifo_push(w, &v->queue[replica].waiting, r);
@@ -65,8 +76,9 @@ static uint32_t admit(struct vllm *v, struct orr_serve *w, uint32_t replica, uin
 		orr_req r = q->first;
 		uint32_t prompt = orr_req_prompt(w, r), done = orr_req_done(w, r), left = prompt > done ? prompt - done : 0;
 		longest = left > longest ? left : longest;
-		/* A prompt that evictions made too long runs alone. */
-		if (left && (n + 1) * longest > v->max_tokens && (n || left <= v->max_tokens)) {
+		uint64_t limit = limit_of(v, w, orr_req_model(w, r));
+		/* A prompt that evictions made too long runs alone; so does a long prompt of a model whose context has no limit. */
+		if (left && (n + 1) * longest > limit && (n || left <= limit)) {
 			orr_serve_why(w, replica, "limit max_tokens");
 			break;
 		}
@@ -201,8 +213,9 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 static const struct orr_param params[] = { ORR_PARAM_REAL("watermark", "0.01", 0, 0.9,
 						   "minimum share of KV blocks that stays free after a prompt is admitted"),
 	ORR_PARAM_INT("max_batch", "128", 1, 65536, "largest number of resident requests per replica"),
-	ORR_PARAM_INT("max_tokens", "4096", 1, 1e9,
-		"largest number of tokens of an iteration of prompts, padded to the longest prompt; longer prompts are refused"),
+	ORR_PARAM_INT("max_tokens", "0", 0, 1e9,
+		"largest number of tokens of an iteration of prompts, padded to the longest prompt; longer prompts are refused; 0: the "
+		"model's context, at least 4096"),
 	ORR_PARAM_CHOICE("preemption", "restart", "restart|swap", "how a resident is evicted when blocks run out"), ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {

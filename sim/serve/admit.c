@@ -31,11 +31,17 @@ static double largest_memory(const struct orr_serve *w, const struct serve_deplo
 	return most > 0 ? most : INFINITY;
 }
 
+/* Returns the size of the smallest batch of the request: its own samples, or the next size of the table; 0: the table lacks both. */
+static uint32_t smallest_batch(const struct served *m, const struct req *q)
+{
+	return served_has_batch(m, q->samples, q->prompt_asked) ? q->samples : served_batch_for(m, q->samples);
+}
+
 /* Returns the reason why the request fits on no replica that holds only the weights of its model; REASON_NONE: it fits on one. */
 static enum req_reason table_refusal(const struct orr_serve *w, const struct req *q, const struct served *m)
 {
 	static const double rounding = 1e-9; /* as in memory.c */
-	uint32_t size = served_batch_for(m, q->samples);
+	uint32_t size = smallest_batch(m, q);
 	if (!size || !served_has_batch(m, size, q->prompt_asked))
 		return REASON_BATCH;
 	if (m->utilisation > w->set->utilisation_limit * (1 + rounding)) {
@@ -126,7 +132,7 @@ static double shortest_service(const struct orr_serve *w, const struct req *q)
 {
 	const struct served *m = w->config->model[q->model];
 	if (m->kind == SERVED_TABLE) {
-		double s = fastest(w, q->model, served_batch_for(m, q->samples), q->prompt_asked);
+		double s = fastest(w, q->model, smallest_batch(m, q), q->prompt_asked);
 		return isfinite(s) ? s : 0;
 	}
 	uint32_t n = group_count(w, q->model);

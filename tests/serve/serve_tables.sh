@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Policies at their defaults on small traces, with results computed by hand: sizes between those of a table, GPUs of different memory, SLOs
+# of the trace, prompts longer than 4096 tokens.
+. "${srcdir:-.}/tests/tap.sh"
+orrery=$(realpath "$ORRERY")
+cd "$work" || exit 1
+# serve POLICY ARGS..: "completion in ms, replica" of each request, in order; "-" if it was not completed
+serve() {
+  timeout 60 "$orrery" serve "${@:2}" --policy "$1" --check --out o --no-figures -q >said 2>&1 || { cat said; return; }
+  awk -F, 'NR > 1 { printf "%s%s", (NR > 2 ? " " : ""), ($10 == "completed" ? sprintf("%g,%d", 1000 * $4, $11) : "-") } END { print "" }' "o/$1.requests.csv"
+}
+
+# ---- sizes between two sizes of a table: 10 ms and 4 GiB per sample ----
+cat >line.json <<'EOT2'
+{"name": "line", "source": "by hand", "kind": "table", "between": "linear", "batch": [1, 5, 9], "latency_ms": [10, 50, 90],
+ "memory_unit_bytes": 1073741824, "memory": [4, 20, 36]}
+EOT2
+printf 'arrival_s,samples,slo_s\n0,3,1\n0.01,3,0.055\n0.02,1,1\n' >between.csv
+# A v100 has 16 GiB: 4 samples. Batches: 3, 3, 1; or 3, then 3 and 1 together.
+is "$(serve fifo between.csv --model line.json --cluster 1x1:v100)" "30,0 60,0 70,0" "fifo: 3 samples take 30 ms"
+is "$(serve cascade between.csv --model line.json --cluster 1x1:v100)" "30,0 70,0 70,0" "cascade: 4 samples take 40 ms"
+# Request 1 must start by 65 - 30 = 35 ms, and starts at 30 ms.
+is "$(serve fifo between.csv --model line.json --cluster 1x1:v100 --set serve.shed=hopeless)" "30,0 60,0 70,0" "the latest start follows from 30 ms"
+
+# ---- a GPU of 8 GiB and one of 16 GiB ----
+cat >big.json <<'EOT2'
+{"name": "big", "source": "by hand", "kind": "table", "batch": [1, 5], "latency_ms": [10, 50], "memory_unit_bytes": 1073741824, "memory": [4, 12]}
+EOT2
+printf 'arrival_s,samples\n0,5\n0.001,1\n0.002,5\n1,1\n' >sizes.csv
+for policy in fifo tf-serving clipper cascade irina clockwork academus; do
+  is "$(serve $policy sizes.csv --model big.json --cluster 1x1:2080,1x1:v100)" "50,1 11,0 100,1 1010,0" "$policy: 12 GiB run on the larger GPU"
+done
+# Without a plan nexus takes GPUs in turn: 1 for the first request, because it is too large for 0, then 1, 1 for 0, and 1.
+like "$(serve nexus sizes.csv --model big.json --cluster 1x1:2080,1x1:v100)" '^50,1 60,1 110,1 ' "nexus: 12 GiB run on the larger GPU"
+# Two models of 3 GB each; a batch of a takes 4 GB, so it fits on the smaller GPU alone, but not beside b.
+echo '{"name": "a", "source": "by hand", "kind": "table", "batch": [1], "latency_ms": [10], "weight_bytes": 3e9, "memory": [4e9]}' >a.json
+echo '{"name": "b", "source": "by hand", "kind": "table", "batch": [1], "latency_ms": [20], "weight_bytes": 3e9, "memory": [1e9]}' >b.json
+printf 'arrival_s,model\n0,a\n0.001,b\n0.1,a\n' >two.csv
+for policy in tf-serving clipper cascade irina clockwork academus; do
+  is "$(serve $policy two.csv --model a.json,b.json --cluster 1x1:2080,1x1:v100)" "10,1 21,0 110,1" "$policy: the weights of other models count"
+done
+# On one GPU of 8 GiB, clockwork unloads b for a, and loads it again in 0 s.
+is "$(serve clockwork two.csv --model a.json,b.json --cluster 1x1:2080)" "10,0 30,0 110,0" "clockwork unloads a model whose weights leave too little memory"
+
+# ---- an SLO of the trace is the same as --slo ----
+echo '{"name": "m", "source": "by hand", "kind": "table", "between": "up", "batch": [1, 2, 4, 8, 16, 32], "latency_ms": [10, 12, 16, 24, 40, 72]}' >m.json
+for policy in clipper nexus clockwork tf-serving irina; do
+  own=$(serve $policy poisson:rate=300,n=1000,slo=50ms --model m.json --cluster 1x1)
+  is "$own" "$(serve $policy poisson:rate=300,n=1000 --model m.json --cluster 1x1 --slo 50ms)" "$policy: an SLO of the trace"
+  like "$own" ',0 .*,0' "$policy: requests complete"
+done
+
+# ---- long prompts of a model with a long context: an iteration takes 10 ms and 0.01 ms per token ----
+echo '{"name": "l", "source": "by hand", "kind": "llm", "weight_bytes": 0, "kv_bytes_per_token": 1000, "longest": 20000,
+ "closed": {"constant_ms": 10, "token_ms": 0.01, "context_ms": 0, "pair_ms": 0}}' >l.json
+sed 's/"longest": 20000, *//' l.json >any.json
+printf 'arrival_s,prompt_tokens,output_tokens\n0,8000,1\n0,8000,1\n0,8000,1\n' >long.csv
+is "$(serve vllm long.csv --model l.json --cluster 1x1 --kv-blocks 10000)" "170,0 170,0 260,0" "vllm: two prompts of 8000 in a context of 20000"
+is "$(serve vllm long.csv --model any.json --cluster 1x1 --kv-blocks 10000)" "90,0 180,0 270,0" "vllm: one after the other without a limit of the context"
+is "$(serve vllm long.csv --model l.json --cluster 1x1 --kv-blocks 10000 --set policy.vllm.max_tokens=4096)" "- - -" "vllm: max_tokens given"
+
+tap_done
