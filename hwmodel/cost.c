@@ -356,19 +356,38 @@ static double error_of_laws(const struct cost *c)
 	return n > 0 ? sum / n : NAN;
 }
 
-/* Lists the kernel families of this model at batch 1 that have a law, or (with_law false) that have none. */
-static void put_families(const struct cost *c, bool with_law, struct sbuf *out)
+/* Counts the kernels of this model at batch 1, by family, that have a law, or (with_law false) that have none. */
+static void count_families(const struct cost *c, bool with_law, uint64_t n[COST_FAMILIES])
 {
-	uint64_t n[COST_FAMILIES] = { 0 };
 	for (uint32_t i = 0; i < c->d->n_layers; i++)
 		for (int pass = DNN_FORWARD; pass <= DNN_BACKWARD_WEIGHT; pass++) {
 			struct work w = work_of(c, i, (enum dnn_pass)pass, 1, 1, false);
 			n[laws_family(c->d->layer[i].kind)] += w.kernels > 0 && (w.law != 0) == with_law;
 		}
 	n[COST_UPDATE] = (laws_update(c->laws, 0) != 0) == with_law;
+}
+
+/* Lists the families that have a law, or (with_law false) that have none. */
+static void put_families(const struct cost *c, bool with_law, struct sbuf *out)
+{
+	uint64_t n[COST_FAMILIES] = { 0 };
+	count_families(c, with_law, n);
 	for (int f = 0; f < COST_FAMILIES; f++)
 		if (n[f])
 			sbuf_printf(out, "%s%s", out->len ? ", " : "", cost_family_name((enum cost_family)f));
+}
+
+/* Says which shares of the peak that the roofline uses for this model are not those of the device. */
+static void put_carried_over(const struct cost *c, struct sbuf *out)
+{
+	uint64_t n[COST_FAMILIES] = { 0 };
+	count_families(c, false, n);
+	bool gemm = n[COST_GEMM] && c->dev->gemm_is_carried_over && !(c->o.efficiency > 0),
+	     conv = n[COST_CONV] && c->dev->conv_is_carried_over;
+	if (gemm || conv)
+		sbuf_printf(out, "; shares of the peak for %s%s%s carried over, not measured on %s",
+			gemm ? cost_family_name(COST_GEMM) : "", gemm && conv ? ", " : "", conv ? cost_family_name(COST_CONV) : "",
+			c->dev->name);
 }
 
 /* Describes a model with measured layers. */
@@ -401,6 +420,7 @@ static char *describe(const struct cost *c)
 		sbuf_printf(&source, "data sheet only: roofline of %s (%s)%s%s", c->dev->name,
 			c->dev->is_measured ? "its shares measured" : "data sheet and published kernel times",
 			summary ? "; no law for these kernels in profile " : "", summary ? summary : "");
+	put_carried_over(c, &source);
 	if (c->conv_factor != 1 || c->memory_factor != 1)
 		sbuf_printf(&source, "; factors of whole networks: %.3g on convolutions, %.3g on memory-bound layers", c->conv_factor,
 			c->memory_factor);

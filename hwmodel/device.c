@@ -108,6 +108,13 @@ static int read_conv(const struct reader *r, struct device *d)
 	return rc;
 }
 
+/* Returns whether a source states that the values are those of another device, or assumed. */
+static bool is_carried_over(const char *source)
+{
+	return !strncmp(source, "not measured", 12) || !strncmp(source, "assumed", 7) || !strncmp(source, "a conventional", 14) ||
+	       strstr(source, "carried over");
+}
+
 static int read_sources(const struct reader *r, struct device *d)
 {
 	const cJSON *sources = cJSON_GetObjectItemCaseSensitive(r->root, "sources"), *v;
@@ -122,6 +129,8 @@ static int read_sources(const struct reader *r, struct device *d)
 			return orr_fail(r->err, ORR_EINPUT, "%.200s: $.sources.%.60s: expected a string", r->path, v->string);
 		}
 		sbuf_printf(&b, "%s%s: %s", b.len ? "\n" : "", v->string, v->valuestring);
+		d->gemm_is_carried_over |= !strcmp(v->string, "gemm") && is_carried_over(v->valuestring);
+		d->conv_is_carried_over |= !strcmp(v->string, "conv") && is_carried_over(v->valuestring);
 	}
 	d->source = sbuf_steal(&b);
 	return ORR_OK;

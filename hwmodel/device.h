@@ -46,7 +46,9 @@ struct device {
 	double nvls_Bps; /* bus bandwidth of long messages if the switch reduces (NVLS); 0: the switch cannot reduce */
 	/* Fit to the same all-reduce from 64 KiB up: latency + 2(n-1)/n bytes / Bps + sqrt_s sqrt(bytes) (docs/models/step.md); 0: none. */
 	double law_latency_s, law_Bps, law_sqrt_s;
-	char *source;     /* lines of "topic: source" */
+	char *source; /* lines of "topic: source" */
+	/* The sources state that these shares of the peak were not measured on this device. */
+	bool gemm_is_carried_over, conv_is_carried_over;
 	bool is_measured; /* source of the values: measured by orrery, else the data sheet; reports state it */
 	char hash[65];
 	bool is_shared; /* the device belongs to the catalogue: it never changes, and is kept until the program ends */
