@@ -500,6 +500,22 @@ static void note_activations(const struct scenario *s, const struct spot_state *
 			most / 1e6, job->step->model);
 }
 
+/* The unused part of an hour is a cost of the step in which the instance ends, so it hardly changes a mean over the time of all steps. */
+static void note_hours(struct run_result *r)
+{
+	const struct metric *value = result_find(r, "value"), *whole = result_find(r, "value_ratio");
+	double hours_usd = 0;
+	for (size_t i = 0; i < r->n_accounts; i++)
+		if (!strcmp(r->accounts[i].account, "rounding"))
+			hours_usd += r->accounts[i].usd;
+	if (hours_usd > 0 && value && whole && fabs(value->value / whole->value - 1) > 0.05)
+		assume(r,
+			"value nearly omits the unused parts of paid hours (%.4g USD), which are costs of single steps: samples/s over "
+			"USD/h is "
+			"%.4g (metric value_ratio)",
+			hours_usd, whole->value);
+}
+
 static void note_spot(const struct scenario *s, size_t i, struct run_result *r)
 {
 	struct spot_state *t = s->state;
@@ -510,6 +526,7 @@ static void note_spot(const struct scenario *s, size_t i, struct run_result *r)
 		t->job->name);
 	note_activations(s, t, used, r);
 	note_prices(t, used, r);
+	note_hours(r);
 	note_end(s, r);
 }
 

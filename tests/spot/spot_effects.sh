@@ -151,4 +151,14 @@ like "$(spot churn:slots=6,rate=0.5,length=5h --job bamboo-bert --policy oobleck
 # ---- notes ----
 like "$(spot hazard:p=0.2,slots=20,length=5h --job bamboo-bert --policy on-demand --set spot.notice=30s)" \
   "spot\.notice has no effect: the policy did not react to any notice" "a policy that ignores notices"
+# ---- hours paid in full ---- 40 steps of 10 s on instance a, and 10 on both; b is removed after 100 s. Until the last step 600 s are used and 3,500
+# s are unused, so a run of 500 s costs 8.2 USD/h, but only one step costs more.
+echo '{"name": "forty", "source": "made up", "samples_per_step": 8, "steps": 40, "depth": 1, "pipelines": 1, "state_bytes": 1e9, "points": [[1, 1, 10000], [2, 1, 6000]]}' >forty.json
+printf 'time_s,event,node\n0,add,a\n100,add,b\n200,remove,b\n1000,end,\n' >hours.csv
+hours() { spot hours.csv --job forty.json --policy bamboo --set policy.bamboo.pipelines=1 --set policy.bamboo.global_timer=0s --set spot.price=1 --set "spot.billing=$1" --out o; }
+said=$(hours hour 2>/dev/null)
+is "$(near "$(metric bamboo usd_per_hour)" 8.2) $(near "$(metric bamboo value_ratio)" "$(awk 'BEGIN { print 0.64 / 8.2 }')")" "near near" "the unused part of an hour is in the cost rate"
+like "$said" 'value nearly omits the unused parts of paid hours \(1\.833 USD\).* samples/s over USD/h is 0\.07805' "a remark says that the mean over steps nearly omits it"
+is "$(hours second 2>/dev/null | grep -c 'nearly omits')" 0 "no remark if seconds are paid"
+
 tap_done
