@@ -121,9 +121,15 @@ static bool take_gpus(struct orr_jobs *w, struct job *job, const struct pool_req
 {
 	if (!quota_allows(w, job, r, 0))
 		return false;
-	if (!borrow_must_stop(w, r) && take_free(w, job, r, &job->alloc))
+	if (!borrow_must_stop(w, r, 0) && take_free(w, job, r, &job->alloc))
 		return true;
 	return borrow_make_room(w, job, r) && take_free(w, job, r, &job->alloc);
+}
+
+static void start_taken(struct orr_jobs *w, struct job *job, const struct pool_request *r)
+{
+	set_rate(w, job, r->gpus);
+	life_start(w, job);
 }
 
 static bool start_as(struct orr_jobs *w, struct job *job, const struct pool_request *r)
@@ -132,8 +138,7 @@ static bool start_as(struct orr_jobs *w, struct job *job, const struct pool_requ
 		note_split(w, job, r);
 		return false;
 	}
-	set_rate(w, job, r->gpus);
-	life_start(w, job);
+	start_taken(w, job, r);
 	return true;
 }
 
@@ -360,11 +365,16 @@ bool orr_resize(struct orr_jobs *w, orr_job j, uint32_t gpus)
 	struct pool_request r = request_of(w, job, gpus);
 	struct pool_alloc *held = &job->alloc;
 	r.types = UINT64_C(1) << job->alloc.type;
-	if (!quota_allows(w, job, &r, quota_held(job)) || !pool_fits_without(w->pool, &r, &held, 1))
+	if (!quota_allows(w, job, &r, quota_held(job)) || borrow_must_stop(w, &r, quota_held(job)) ||
+		!pool_fits_without(w->pool, &r, &held, 1))
 		return false;
 	decisions_stop(w, job, 0);
 	life_stop(w, job, w->options.preempt_cost, "stop");
-	return start_as(w, job, &r);
+	/* The quota was checked above. Now that the job has given up its GPUs, a partition above its quota could not start it again. */
+	bool fits = take_free(w, job, &r, &job->alloc);
+	if (fits)
+		start_taken(w, job, &r);
+	return fits;
 }
 
 void orr_give_up(struct orr_jobs *w, orr_job j, const char *message)

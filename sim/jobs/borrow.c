@@ -66,9 +66,9 @@ static bool may_stop(const struct orr_jobs *w, const struct job *job, const stru
 	return p->used - freed + quota_request(r) <= p->quota && borrow_has_others(q, job->partition);
 }
 
-bool borrow_must_stop(const struct orr_jobs *w, const struct pool_request *r)
+bool borrow_must_stop(const struct orr_jobs *w, const struct pool_request *r, int64_t freed)
 {
-	return w->quotas && w->quotas->borrows && w->quotas->used + quota_request(r) > w->quotas->all;
+	return w->quotas && w->quotas->borrows && w->quotas->used - freed + quota_request(r) > w->quotas->all;
 }
 
 bool borrow_fits(
@@ -158,7 +158,7 @@ void borrow_clear(
 			if (x->state == ORR_JOB_RUNNING && life_is_on(x, node[i]))
 				stop(w, x);
 		}
-	for (uint32_t k = 0; k < n_victims && borrow_must_stop(w, r); k++)
+	for (uint32_t k = 0; k < n_victims && borrow_must_stop(w, r, 0); k++)
 		if (w->slots.job[v[k].slot].state == ORR_JOB_RUNNING)
 			stop(w, &w->slots.job[v[k].slot]);
 	mem_free(v);

@@ -17,8 +17,9 @@
  * first; freed: their GPUs, 1/1000. */
 bool borrow_fits(
 	struct orr_jobs *w, const struct job *job, const struct pool_request *r, struct pool_alloc *const *given, size_t n, int64_t freed);
-/* Returns whether a start must stop borrowers although free GPUs may suffice: all quotas together are in use. */
-bool borrow_must_stop(const struct orr_jobs *w, const struct pool_request *r);
+/* Returns whether a start must stop borrowers although free GPUs may suffice: all quotas together are in use. freed: GPUs that the job
+ * gives up, 1/1000. */
+bool borrow_must_stop(const struct orr_jobs *w, const struct pool_request *r, int64_t freed);
 /* Stops borrowers so that the request fits; returns false, without effect, if that is not possible. */
 bool borrow_make_room(struct orr_jobs *w, const struct job *job, const struct pool_request *r);
 /* As above, on these nodes. */

@@ -53,6 +53,11 @@ is "$(ends large.csv 2x8 fifo --partitions a=8,b=8 --set jobs.borrow=on)" "50 15
 printf 'submit_s,duration_s,gpus,queue\n0,100,16,a\n0,10,8,a\n0,100,16,b\n0,10,8,b\n' >both.csv
 is "$(ends both.csv 2x8 fifo --partitions a=8,b=8 --set jobs.borrow=on | tr ' ' '\n' | sort -n | tail -1)" 220 "two such jobs at the head of two queues"
 
+# a has both its jobs on two GPUs, three of the four GPUs borrowed, and b wants its quota. The third job of a bids more for a GPU than the second
+# GPU of the others is worth, so these shrink at 20 s, with 30 s of their work done. b gets what they give up, but has room at 990 s only.
+printf 'submit_s,duration_s,gpus,queue,speedup\n0,1000,1,a,1:1;2:1.5\n0,1000,1,a,1:1;2:1.5\n10,50,3,b,\n20,10,1,a,\n' >shrink.csv
+is "$(ends shrink.csv 1x4 spot-market --partitions a=1,b=3 --set jobs.borrow=on)" "990 990 1040 1000" "a job of a partition above its quota may shrink"
+
 # ---- limits per user ----
 printf 'submit_s,duration_s,gpus,user\n0,100,1,u\n0,100,1,u\n0,100,1,v\n0,100,1,\n0,100,1,\n' >users.csv
 is "$(ends users.csv 1x8 fifo --set jobs.user_jobs=1)" "100 200 100 100 100" "user_jobs=1; jobs without a user have no limit"
