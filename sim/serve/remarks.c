@@ -141,6 +141,24 @@ static void remark_on_answers(struct orr_serve *w)
 	sbuf_free(&b);
 }
 
+/* Adds that times of the fleet include a long time before the first request, as in a part of a trace that keeps its times. */
+static void remark_on_start(struct orr_serve *w)
+{
+	static const double least_share = 0.2, least_gaps = 10;
+	const struct serve_metrics *m = w->metrics;
+	double end_s = fmax(m->last_end_s, w->now_s), mean_gap_s = (end_s - m->begun_s) / (double)(m->arrived ? m->arrived : 1);
+	struct sbuf b = { 0 };
+	if (!m->has_begun || !(m->begun_s > least_share * end_s) || !(m->begun_s > least_gaps * mean_gap_s))
+		return;
+	sbuf_printf(&b,
+		"GPU hours, cost, utilisation and mean use of memory include the %.0f s before the first request, %.3g %% of the run "
+		"(orrery "
+		"trace slice --rebase begins a trace at 0)",
+		m->begun_s, 100 * m->begun_s / end_s);
+	result_note(w->result, "remark", sbuf_text(&b));
+	sbuf_free(&b);
+}
+
 void serve_remarks(struct orr_serve *w)
 {
 	const struct serve_metrics *m = w->metrics;
@@ -148,4 +166,5 @@ void serve_remarks(struct orr_serve *w)
 	remark_on(w, ORR_REQ_SHED, "shed", m->shed, m->shed_by);
 	remark_on_tokens(w);
 	remark_on_answers(w);
+	remark_on_start(w);
 }

@@ -166,14 +166,14 @@ static int check_rows(const struct scenario *x, const struct serve_state *s, str
 	return ORR_OK;
 }
 
-/* Returns the language model that serves the row; NULL: another model, or none. */
-static const struct served *language_model_of(const struct serve_state *s, const struct request_rec *r, bool takes_any)
+/* Returns the model that serves the row, if it is a language model or its table has lengths; NULL: another model, or none. */
+static const struct served *token_model_of(const struct serve_state *s, const struct request_rec *r, bool takes_any)
 {
 	const struct served *m = s->n_models == 1 || takes_any ? s->model[0] : NULL;
 	for (uint32_t i = 0; r->model && i < s->n_models; i++)
 		if (!strcmp(s->model[i]->name, strtab_text(reqset_strings(s->requests), r->model)))
 			m = s->model[i];
-	return m && m->kind == SERVED_LLM ? m : NULL;
+	return m && (m->kind == SERVED_LLM || m->n_lengths) ? m : NULL;
 }
 
 static int no_tokens(const struct serve_state *s, const struct served *m, bool has_prompt, bool has_output, struct orr_error *err)
@@ -186,26 +186,42 @@ static int no_tokens(const struct serve_state *s, const struct served *m, bool h
 			: "both options of the generator, as in prompt=500,output=100 or prompt=azure-conv,output=azure-conv");
 }
 
-/* Refuses a trace whose requests for language models all lack prompt tokens, or all lack output tokens. For a generator, the first
- * rows are representative. */
+static int no_lengths(const struct serve_state *s, const struct served *m, struct orr_error *err)
+{
+	return orr_fail(err, ORR_EINPUT,
+		"%.200s: the requests of this trace have no prompt tokens, but the latency of %.80s depends on them: %s",
+		reqset_source(s->requests), m->name,
+		reqset_is_loaded(s->requests) ? "expected the column prompt_tokens"
+					      : "expected an option of the generator, as in prompt=100");
+}
+
+/* Refuses a trace whose requests for language models all lack prompt tokens, or all lack output tokens, or whose requests for tables with
+ * lengths all lack prompt tokens. For a generator, the first rows are representative. */
 static int check_tokens(const struct scenario *x, const struct serve_state *s, struct orr_error *err)
 {
 	enum { GENERATED = 1000 };
-	bool takes_any = orr_arg_bool(x->options, "any_model"), has_prompt = false, has_output = false;
+	bool takes_any = orr_arg_bool(x->options, "any_model"), has_prompt = false, has_output = false, has_length = false;
 	uint64_t most = reqset_is_loaded(s->requests) ? UINT64_MAX : GENERATED;
-	const struct served *wants = NULL;
+	const struct served *wants = NULL, *wants_length = NULL;
 	struct reqcursor *c = reqset_open(s->requests, 0);
 	struct request_rec r;
-	for (uint64_t i = 0; i < most && !(has_prompt && has_output) && reqcursor_next(c, &r); i++) {
-		const struct served *m = language_model_of(s, &r, takes_any);
+	for (uint64_t i = 0; i < most && !(has_prompt && has_output && has_length) && reqcursor_next(c, &r); i++) {
+		const struct served *m = token_model_of(s, &r, takes_any);
 		if (!m)
 			continue;
-		wants = m;
-		has_prompt |= r.prompt_tokens > 0;
-		has_output |= r.output_tokens > 0;
+		if (m->kind == SERVED_LLM) {
+			wants = m;
+			has_prompt |= r.prompt_tokens > 0;
+			has_output |= r.output_tokens > 0;
+		} else {
+			wants_length = m;
+			has_length |= r.prompt_tokens > 0;
+		}
 	}
 	reqcursor_close(c);
-	return wants && !(has_prompt && has_output) ? no_tokens(s, wants, has_prompt, has_output, err) : ORR_OK;
+	if (wants && !(has_prompt && has_output))
+		return no_tokens(s, wants, has_prompt, has_output, err);
+	return wants_length && !has_length ? no_lengths(s, wants_length, err) : ORR_OK;
 }
 
 /* ---- other keys ---- */

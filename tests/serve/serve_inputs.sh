@@ -35,6 +35,18 @@ is "$?" 0 "a table model needs no tokens"
 printf 'arrival_s,model,prompt_tokens,output_tokens\n0,slow,0,0\n1,llama2-7b,0,0\n' >both.csv
 said=$("$orrery" serve both.csv --model slow.json,llama2-7b --cluster 1x2:a100 --policy fifo -q 2>&1)
 like "$? $said" '^2 .*both.csv: the requests of this trace have neither prompt nor output tokens, but llama2-7b is a language model' "requests without tokens are refused if one of the models is a language model"
+echo '{"name": "text", "source": "made up", "kind": "table", "batch": [1], "length": [10, 20], "between": "up", "latency_ms": [[5], [8]]}' >text.json
+like "$("$orrery" serve poisson:rate=2,n=50 --model text.json --cluster 1x1 --policy fifo -q 2>&1; echo $?)" \
+  '^orrery: poisson:rate=2,n=50: the requests of this trace have no prompt tokens, but the latency of text depends on them: expected an option of the generator, as in prompt=100$' \
+  "a table with lengths needs prompt tokens"
+is "$("$orrery" serve poisson:rate=2,n=50,prompt=15 --model text.json --cluster 1x1 --policy fifo -q 2>&1; echo $?)" 0 "with them it serves"
+
+# ---- the time before the first request: 100 s of 110.02 s ----
+printf 'arrival_s\n100\n110\n' >late.csv
+like "$("$orrery" serve late.csv --model slow.json --cluster 1x1 --policy fifo --no-figures 2>&1)" \
+  '^GPU hours, cost, utilisation and mean use of memory include the 100 s before the first request, 90\.9 % of the run \(orrery trace slice --rebase' "a late start is reported"
+printf 'arrival_s\n20\n110\n' >later.csv
+is "$("$orrery" serve later.csv --model slow.json --cluster 1x1 --policy fifo --no-figures 2>&1 | grep -c 'before the first request')" 0 "a short wait is not"
 
 # ---- roles ----
 roles() { # FIRST SECOND POLICY: the roles of two deployments
