@@ -89,14 +89,6 @@ static enum req_reason llm_refusal(const struct orr_serve *w, const struct req *
 	return REASON_NONE;
 }
 
-/* Returns whether the KV cache of the replica can never hold the request. Deployments may have caches of different sizes. */
-static bool is_too_small(const struct orr_serve *w, const struct req *q, uint32_t replica)
-{
-	const struct replica *r = &w->replica[replica];
-	bool may_move = r->role == ORR_ROLE_PREFILL || w->policy->flags & ORR_SERVE_ROLES;
-	return r->lane && !kv_can_hold(r->lane, may_move ? q->prompt_asked : req_whole(q));
-}
-
 bool model_has_replicas(const struct orr_serve *w, uint32_t model)
 {
 	for (uint32_t d = 0; d < w->config->n_deployments; d++)
@@ -251,7 +243,7 @@ static void place(struct orr_serve *w, struct req *q, bool is_new)
 		route_reject(w, q);
 		return;
 	}
-	if (replica != NONE && is_too_small(w, q, replica)) {
+	if (replica != NONE && route_is_too_small(w, q, replica)) {
 		req_turn_away(w, q, ORR_REQ_REFUSED, REASON_KV, w->now_s);
 		return;
 	}

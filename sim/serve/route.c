@@ -2,6 +2,7 @@
 /* Routing: the choice of a replica for a request; docs/models/serve-routers.md. */
 #include "serve/route.h"
 #include "serve/fleet.h"
+#include "serve/lane.h"
 #include "serve/metrics.h"
 #include "serve/requests.h"
 #include "serve/router.h"
@@ -79,7 +80,14 @@ double orr_slo_tpot(const struct orr_serve *w)
 
 /* ---- the choice ---- */
 
-uint32_t route_by_rule(struct orr_serve *w, const struct req *q)
+bool route_is_too_small(const struct orr_serve *w, const struct req *q, uint32_t replica)
+{
+	const struct replica *r = &w->replica[replica];
+	bool may_move = r->role == ORR_ROLE_PREFILL || w->policy->flags & ORR_SERVE_ROLES;
+	return r->lane && !kv_can_hold(r->lane, may_move ? q->prompt_asked : req_whole(q));
+}
+
+static uint32_t ask_router(struct orr_serve *w, const struct req *q)
 {
 	struct router *x = w->router;
 	if (!group_count(w, q->model))
@@ -99,6 +107,32 @@ uint32_t route_by_rule(struct orr_serve *w, const struct req *q)
 		return NONE;
 	}
 	return replica;
+}
+
+/* Returns the replica of the router's choice. If its KV cache can never hold the request, returns the candidate with the fewest live
+ * requests that can; if none can, the router's choice. */
+static uint32_t settle(struct orr_serve *w, const struct req *q, uint32_t choice)
+{
+	uint32_t best = NONE;
+	if (choice == NONE || choice == ORR_ROUTER_REJECTS || !route_is_too_small(w, q, choice))
+		return choice;
+	for (uint32_t i = 0; i < group_count(w, q->model); i++) {
+		uint32_t x = group_nth(w, q->model, i);
+		if (route_is_too_small(w, q, x))
+			continue;
+		if (best == NONE || w->replica[x].routed < w->replica[best].routed ||
+			(w->replica[x].routed == w->replica[best].routed && x < best))
+			best = x;
+	}
+	if (best == NONE)
+		return choice;
+	w->router->copy_to = w->router->copy_from = 0;
+	return best;
+}
+
+uint32_t route_by_rule(struct orr_serve *w, const struct req *q)
+{
+	return settle(w, q, ask_router(w, q));
 }
 
 static uint32_t ask_policy(struct orr_serve *w, const struct req *q)
@@ -138,13 +172,13 @@ uint32_t route_pick(struct orr_serve *w, const struct req *q)
 		return ask_policy(w, q);
 	/* Once a choice has differed from shortest(), the remark is decided and the scan is skipped. */
 	uint32_t by_jsq = !(w->used & SERVE_USED_OTHER_ROUTE) && !w->ops->route && !router_is_auto(w) ? shortest(w, q->model) : NONE;
-	uint32_t picked = route_by_rule(w, q);
+	uint32_t picked = ask_router(w, q);
 	if (!(w->used & SERVE_USED_OTHER_ROUTE)) {
 		bool is_other = by_jsq != NONE && picked != by_jsq;
 		w->used |= w->ops->route || is_other ? SERVE_USED_ROUTER : 0;
 		w->used |= is_other ? SERVE_USED_OTHER_ROUTE : 0;
 	}
-	return picked;
+	return settle(w, q, picked);
 }
 
 void route_reject(struct orr_serve *w, struct req *q)

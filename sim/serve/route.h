@@ -15,8 +15,11 @@ void route_reject(struct orr_serve *w, struct req *q);
  * arrived. Returns whether a copy is under way. */
 bool copy_start(struct orr_serve *w, struct req *q);
 
-/* Returns the replica that serve.router chooses; NONE: none now; or ORR_ROUTER_REJECTS. */
+/* Returns the replica that serve.router chooses; NONE: none now; or ORR_ROUTER_REJECTS. A replica whose KV cache can never hold the request
+ * is chosen only if no candidate can hold it. */
 uint32_t route_by_rule(struct orr_serve *w, const struct req *q);
+/* Returns whether the KV cache of the replica can never hold the request. Deployments may have caches of different sizes. */
+bool route_is_too_small(const struct orr_serve *w, const struct req *q, uint32_t replica);
 
 /* Handles the arrival of a request: refuses it if it can never be served, sheds it if serve.queue_limit is reached, else routes it. */
 void serve_arrive(struct orr_serve *w, const struct request_rec *rec);

@@ -60,4 +60,19 @@ is "$(serve vllm long.csv --model l.json --cluster 1x1 --kv-blocks 10000)" "170,
 is "$(serve vllm long.csv --model any.json --cluster 1x1 --kv-blocks 10000)" "90,0 180,0 270,0" "vllm: one after the other without a limit of the context"
 is "$(serve vllm long.csv --model l.json --cluster 1x1 --kv-blocks 10000 --set policy.vllm.max_tokens=4096)" "- - -" "vllm: max_tokens given"
 
+# ---- caches of 320 and of 1600 tokens: prompts of 1000 tokens take 20 ms, one at a time, on the larger one ----
+printf 'arrival_s,prompt_tokens,output_tokens\n0,1000,1\n0,1000,1\n0.001,1000,1\n' >thousand.csv
+caches() { # POLICY BLOCKS0 BLOCKS1 ROUTER
+  echo '{"world": "serve", "models": ["l.json"], "cluster": "2x1", "policies": ["'"$1"'"], "serve": {"router": "'"$4"'"},
+ "deployments": [{"replicas": 1, "kv_blocks": '"$2"'}, {"replicas": 1, "kv_blocks": '"$3"'}]}' >caches.json
+  serve "$1" thousand.csv --scenario caches.json
+}
+for policy in vllm mlfq; do
+  is "$(caches $policy 100 20 auto)" "20,0 40,0 60,0" "$policy: the first replica is the larger one"
+  is "$(caches $policy 20 100 auto)" "20,1 40,1 60,1" "$policy: the second replica is the larger one"
+done
+for router in lor round-robin session-affinity power-of-two; do
+  is "$(caches vllm 20 100 $router)" "20,1 40,1 60,1" "$router: requests go to a cache that can hold them"
+done
+
 tap_done
