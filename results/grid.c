@@ -30,10 +30,15 @@ char **grid_cell(const struct grid *g, size_t row, size_t column)
 	return &g->cell[row * g->columns + column];
 }
 
-static const char *text_at(const struct grid *g, size_t row, size_t column)
+static const char *text_of(const char *text)
 {
-	const char *text = *grid_cell(g, row, column);
 	return text ? text : "";
+}
+
+static void drain(const struct grid_rows *g, struct sbuf *out)
+{
+	if (g->drain)
+		g->drain(g->ctx, out);
 }
 
 int grid_format_named(const char *name, enum grid_format *out, struct orr_error *err)
@@ -52,7 +57,7 @@ int grid_format_named(const char *name, enum grid_format *out, struct orr_error 
 enum { GAP = 2, LEAST_KEY = 12 };
 
 /* Narrows the widest name columns until the widest other column fits beside them. */
-static void narrow_keys(const struct grid *g, size_t *width, size_t limit)
+static void narrow_keys(const struct grid_rows *g, size_t *width, size_t limit)
 {
 	size_t used = 0, other = 0;
 	for (size_t c = 0; c < g->columns; c++) {
@@ -90,14 +95,14 @@ static void put_cell(struct sbuf *out, const char *text, size_t width, bool to_t
 }
 
 /* Appends one line: the names of the row, then columns from..to - 1; no blanks at its end. */
-static void put_line(struct sbuf *out, const struct grid *g, const size_t *width, size_t row, size_t from, size_t to)
+static void put_line(struct sbuf *out, const struct grid_rows *g, const size_t *width, const char *const *cell, size_t from, size_t to)
 {
 	struct sbuf line = { 0 };
 	for (size_t c = 0; c < to; c++) {
 		if (c >= g->keys && c < from)
 			continue;
 		sbuf_puts(&line, c ? "  " : "");
-		put_cell(&line, text_at(g, row, c), width[c], !g->is_text[c]);
+		put_cell(&line, text_of(cell[c]), width[c], !g->is_text[c]);
 	}
 	while (line.len && line.text[line.len - 1] == ' ')
 		line.len--;
@@ -106,12 +111,15 @@ static void put_line(struct sbuf *out, const struct grid *g, const size_t *width
 	sbuf_free(&line);
 }
 
-static void put_text(struct sbuf *out, const struct grid *g, size_t limit)
+static void put_text(struct sbuf *out, const struct grid_rows *g, size_t limit)
 {
 	size_t *width = mem_zalloc(g->columns + 1, sizeof *width), to, names = 0;
-	for (size_t i = 0; i < g->rows * g->columns; i++) {
-		size_t n = report_text_width(g->cell[i] ? g->cell[i] : "");
-		width[i % g->columns] = n > width[i % g->columns] ? n : width[i % g->columns];
+	for (size_t row = 0; row < g->rows; row++) {
+		const char *const *cell = g->row(g->ctx, row);
+		for (size_t c = 0; c < g->columns; c++) {
+			size_t n = report_text_width(text_of(cell[c]));
+			width[c] = n > width[c] ? n : width[c];
+		}
 	}
 	narrow_keys(g, width, limit);
 	for (size_t c = 0; c < g->keys; c++)
@@ -122,8 +130,10 @@ static void put_text(struct sbuf *out, const struct grid *g, size_t limit)
 			used += GAP + width[to];
 		if (from > g->keys)
 			sbuf_putc(out, '\n');
-		for (size_t row = 0; row < g->rows; row++)
-			put_line(out, g, width, row, from, to);
+		for (size_t row = 0; row < g->rows; row++) {
+			put_line(out, g, width, g->row(g->ctx, row), from, to);
+			drain(g, out);
+		}
 		if (to == g->keys)
 			break;
 	}
@@ -132,13 +142,14 @@ static void put_text(struct sbuf *out, const struct grid *g, size_t limit)
 
 /* ---- Markdown and LaTeX ---- */
 
-static void put_markdown(struct sbuf *out, const struct grid *g)
+static void put_markdown(struct sbuf *out, const struct grid_rows *g)
 {
 	for (size_t row = 0; row < g->rows; row++) {
+		const char *const *cell = g->row(g->ctx, row);
 		sbuf_putc(out, '|');
 		for (size_t c = 0; c < g->columns; c++) {
 			sbuf_putc(out, ' ');
-			for (const char *s = text_at(g, row, c); *s; s++) {
+			for (const char *s = text_of(cell[c]); *s; s++) {
 				if (strchr("\\`*_{}[]<>#|$~^", *s))
 					sbuf_putc(out, '\\');
 				sbuf_putc(out, *s == '\n' ? ' ' : *s);
@@ -150,6 +161,7 @@ static void put_markdown(struct sbuf *out, const struct grid *g)
 			sbuf_puts(out, g->is_text[c] ? " --- |" : " --: |");
 		if (!row)
 			sbuf_putc(out, '\n');
+		drain(g, out);
 	}
 }
 
@@ -174,31 +186,34 @@ static void put_latex_text(struct sbuf *out, const char *s)
 	}
 }
 
-static void put_latex(struct sbuf *out, const struct grid *g)
+static void put_latex(struct sbuf *out, const struct grid_rows *g)
 {
 	sbuf_puts(out, "\\begin{tabular}{");
 	for (size_t c = 0; c < g->columns; c++)
 		sbuf_putc(out, g->is_text[c] ? 'l' : 'r');
 	sbuf_puts(out, "}\n\\hline\n");
 	for (size_t row = 0; row < g->rows; row++) {
+		const char *const *cell = g->row(g->ctx, row);
 		for (size_t c = 0; c < g->columns; c++) {
 			sbuf_puts(out, c ? " & " : "");
 			/* LaTeX would read a row that starts with "[" as an option of the line break before it. */
-			sbuf_puts(out, !c && *text_at(g, row, c) == '[' ? "{}" : "");
-			put_latex_text(out, text_at(g, row, c));
+			sbuf_puts(out, !c && *text_of(cell[c]) == '[' ? "{}" : "");
+			put_latex_text(out, text_of(cell[c]));
 		}
 		sbuf_puts(out, row ? " \\\\\n" : " \\\\\n\\hline\n");
+		drain(g, out);
 	}
 	sbuf_puts(out, "\\hline\n\\end{tabular}\n");
 }
 
 /* ---- CSV and JSON ---- */
 
-static void put_csv(struct sbuf *out, const struct grid *g)
+static void put_csv(struct sbuf *out, const struct grid_rows *g)
 {
 	for (size_t row = 0; row < g->rows; row++) {
+		const char *const *cell = g->row(g->ctx, row);
 		for (size_t c = 0; c < g->columns; c++) {
-			const char *text = text_at(g, row, c);
+			const char *text = text_of(cell[c]);
 			bool is_quoted = text[strcspn(text, ",\"\r\n")];
 			sbuf_puts(out, c ? "," : "");
 			sbuf_puts(out, is_quoted ? "\"" : "");
@@ -210,16 +225,21 @@ static void put_csv(struct sbuf *out, const struct grid *g)
 			sbuf_puts(out, is_quoted ? "\"" : "");
 		}
 		sbuf_putc(out, '\n');
+		drain(g, out);
 	}
 }
 
-static void put_json(struct sbuf *out, const struct grid *g)
+static void put_json(struct sbuf *out, const struct grid_rows *g)
 {
 	cJSON *list = cJSON_CreateArray();
-	for (size_t row = 1; row < g->rows; row++) {
-		cJSON *o = cJSON_CreateObject();
-		for (size_t c = 0; c < g->columns; c++) {
-			const char *text = text_at(g, row, c), *title = text_at(g, 0, c);
+	char **titles = mem_zalloc(g->columns + 1, sizeof *titles);
+	for (size_t row = 0; row < g->rows; row++) {
+		const char *const *cell = g->row(g->ctx, row);
+		cJSON *o = row ? cJSON_CreateObject() : NULL;
+		for (size_t c = 0; !row && c < g->columns; c++)
+			titles[c] = mem_strdup(text_of(cell[c]));
+		for (size_t c = 0; row && c < g->columns; c++) {
+			const char *text = text_of(cell[c]), *title = titles[c];
 			double v;
 			char number[NUM_REAL_MAX];
 			if (!*text || !strcmp(text, "-")) {
@@ -231,8 +251,12 @@ static void put_json(struct sbuf *out, const struct grid *g)
 				cJSON_AddStringToObject(o, title, text);
 			}
 		}
-		cJSON_AddItemToArray(list, o);
+		if (row)
+			cJSON_AddItemToArray(list, o);
 	}
+	for (size_t c = 0; c < g->columns; c++)
+		mem_free(titles[c]);
+	mem_free(titles);
 	char *text = cJSON_Print(list);
 	sbuf_puts(out, text);
 	sbuf_putc(out, '\n');
@@ -240,7 +264,7 @@ static void put_json(struct sbuf *out, const struct grid *g)
 	cJSON_Delete(list);
 }
 
-void grid_put(struct sbuf *out, const struct grid *g, enum grid_format format, size_t width)
+void grid_put_rows(struct sbuf *out, const struct grid_rows *g, enum grid_format format, size_t width)
 {
 	switch (format) {
 	case GRID_MARKDOWN:
@@ -258,6 +282,18 @@ void grid_put(struct sbuf *out, const struct grid *g, enum grid_format format, s
 	default:
 		put_text(out, g, width ? width : SIZE_MAX);
 	}
+}
+
+static const char *const *row_of_grid(void *ctx, size_t row)
+{
+	const struct grid *g = ctx;
+	return (const char *const *)grid_cell(g, row, 0);
+}
+
+void grid_put(struct sbuf *out, const struct grid *g, enum grid_format format, size_t width)
+{
+	struct grid table = *g;
+	grid_put_rows(out, &(struct grid_rows){ g->rows, g->columns, g->keys, g->is_text, row_of_grid, NULL, &table }, format, width);
 }
 
 /* ---- sentences ---- */

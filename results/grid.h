@@ -35,6 +35,16 @@ int grid_format_named(const char *name, enum grid_format *out, struct orr_error 
  */
 void grid_put(struct sbuf *out, const struct grid *g, enum grid_format format, size_t width);
 
+/* A table whose rows are made when they are written, in ascending order; text tables read them once more for each part, from 0 on. */
+struct grid_rows {
+	size_t rows, columns, keys;
+	const bool *is_text;
+	const char *const *(*row)(void *ctx, size_t row); /* the cells (NULL: empty), valid until the next call */
+	void (*drain)(void *ctx, struct sbuf *out);       /* takes text out of `out` after a row; NULL: all text stays there */
+	void *ctx;
+};
+void grid_put_rows(struct sbuf *out, const struct grid_rows *g, enum grid_format format, size_t width);
+
 /* Appends sentences with line breaks at blanks, so that no line has more than `width` characters; 0: no limit. Continued lines are
  * indented. */
 void grid_put_wrapped(struct sbuf *out, const char *text, size_t width);

@@ -108,23 +108,34 @@ static struct report_scale smaller_scale(enum report_kind kind, struct report_sc
 	return by;
 }
 
-struct report_scale report_scale_of(enum report_kind kind, const struct metric *const *m, size_t n)
+const struct report_range report_no_range = { INFINITY, 0 };
+
+void report_range_add(struct report_range *r, double value)
 {
-	double least = INFINITY, largest = 0;
-	for (size_t i = 0; i < n; i++) {
-		double v = m[i] ? fabs(m[i]->value) : NAN;
-		if (!isfinite(v))
-			continue;
-		largest = v > largest ? v : largest;
-		least = v > 0 && v < least ? v : least;
-	}
-	struct report_scale by = report_scale_for(kind, largest);
-	for (struct report_scale next; least < 0.1 * by.divisor; by = next) {
+	double v = fabs(value);
+	if (!isfinite(v))
+		return;
+	r->largest = v > r->largest ? v : r->largest;
+	r->least = v > 0 && v < r->least ? v : r->least;
+}
+
+struct report_scale report_scale_within(enum report_kind kind, struct report_range r)
+{
+	struct report_scale by = report_scale_for(kind, r.largest);
+	for (struct report_scale next; r.least < 0.1 * by.divisor; by = next) {
 		next = smaller_scale(kind, by);
 		if (next.divisor >= by.divisor)
 			break;
 	}
 	return by;
+}
+
+struct report_scale report_scale_of(enum report_kind kind, const struct metric *const *m, size_t n)
+{
+	struct report_range r = report_no_range;
+	for (size_t i = 0; i < n; i++)
+		report_range_add(&r, m[i] ? m[i]->value : NAN);
+	return report_scale_within(kind, r);
 }
 
 void report_put_metric(struct sbuf *b, const struct metric *m, enum report_kind kind, struct report_scale by, bool has_unit)

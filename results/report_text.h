@@ -19,6 +19,13 @@ struct report_scale report_scale_for(enum report_kind kind, double value);
 
 /* Appends three significant digits; a whole number without decimals. */
 void report_put_number(struct sbuf *b, double v);
+/* Magnitudes of the values of a column: the largest, and the smallest other than 0. report_no_range: no value. */
+struct report_range {
+	double least, largest;
+};
+extern const struct report_range report_no_range;
+void report_range_add(struct report_range *r, double value);
+struct report_scale report_scale_within(enum report_kind kind, struct report_range r);
 /* Returns the unit of all values of a column: the unit of the largest value, or a smaller one if the smallest value other than 0 would be
  * below 0.1. */
 struct report_scale report_scale_of(enum report_kind kind, const struct metric *const *m, size_t n);

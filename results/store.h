@@ -31,6 +31,8 @@ int store_write(struct store *s, const struct run_result *r, struct orr_error *e
 int store_write_all(struct store *s, const struct run_result *const *r, size_t n, struct orr_error *err);
 /* Reads a run by hash and label; *out is NULL if the run is missing. */
 int store_read(struct store *s, const char *hash, const char *label, struct run_result **out, struct orr_error *err);
+/* Sets *run to the number of the run with this hash and label; 0: none. */
+int store_find_run(struct store *s, const char *hash, const char *label, int64_t *run, struct orr_error *err);
 /* Reads a run by its number in store_list() and in the database. */
 int store_read_run(struct store *s, int64_t run, struct run_result **out, struct orr_error *err);
 
@@ -57,9 +59,6 @@ struct stored_run {
 	uint64_t rows_total;
 };
 int store_list(struct store *s, struct stored_run **out, size_t *n, struct orr_error *err);
-/* Calls each() with the number, hash and label of every run; the texts are valid during the call. Keeps no list in memory. */
-int store_each_key(
-	struct store *s, void (*each)(void *ctx, int64_t run, const char *hash, const char *label), void *ctx, struct orr_error *err);
 void store_list_free(struct stored_run *list, size_t n);
 
 /* Computes the digest, 64 hex digits, of all runs in canonical order. Excludes wall time, host, thread count and row ids. Fails if the

@@ -183,20 +183,27 @@ static int read_run(struct store *s, int64_t run, struct run_result **out, struc
 	return code;
 }
 
-static int find_and_read(struct store *s, const char *hash, const char *label, struct run_result **out, struct orr_error *err)
+int store_find_run(struct store *s, const char *hash, const char *label, int64_t *run, struct orr_error *err)
 {
 	sqlite3_stmt *st;
-	int code = db_prepare(s, "SELECT run FROM runs WHERE hash = ? AND label = ?", doing, &st, err);
+	int code = db_statement(s, DB_FIND_RUN, "SELECT run FROM runs WHERE hash = ? AND label = ?", doing, &st, err);
+	*run = 0;
 	if (code)
 		return code;
 	db_bind_text(st, 1, hash);
 	db_bind_text(st, 2, label);
 	int rc = db_step(s, st, doing, err);
-	int64_t run = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : 0;
-	sqlite3_finalize(st);
 	if (rc == SQLITE_ROW)
-		return read_run(s, run, out, err);
-	return rc == SQLITE_DONE ? ORR_OK : ORR_EFAIL;
+		*run = sqlite3_column_int64(st, 0);
+	sqlite3_reset(st);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? ORR_OK : ORR_EFAIL;
+}
+
+static int find_and_read(struct store *s, const char *hash, const char *label, struct run_result **out, struct orr_error *err)
+{
+	int64_t run;
+	int code = store_find_run(s, hash, label, &run, err);
+	return code || !run ? code : read_run(s, run, out, err);
 }
 
 int store_read(struct store *s, const char *hash, const char *label, struct run_result **out, struct orr_error *err)
@@ -290,19 +297,6 @@ int store_list(struct store *s, struct stored_run **out, size_t *n, struct orr_e
 	*out = NULL;
 	*n = 0;
 	return ORR_EFAIL;
-}
-
-int store_each_key(
-	struct store *s, void (*each)(void *ctx, int64_t run, const char *hash, const char *label), void *ctx, struct orr_error *err)
-{
-	sqlite3_stmt *st;
-	int rc, code = db_prepare(s, "SELECT run, hash, label FROM runs", "listing the runs", &st, err);
-	if (code)
-		return code;
-	while ((rc = db_step(s, st, "listing the runs", err)) == SQLITE_ROW)
-		each(ctx, sqlite3_column_int64(st, 0), (const char *)sqlite3_column_text(st, 1), (const char *)sqlite3_column_text(st, 2));
-	sqlite3_finalize(st);
-	return rc == SQLITE_DONE ? ORR_OK : ORR_EFAIL;
 }
 
 void store_list_free(struct stored_run *list, size_t n)

@@ -29,23 +29,6 @@ struct writer {
 	struct orr_error *err;
 };
 
-/* Sets *run to the number of the run with r's hash and label; 0: none. */
-static int find_run(struct writer *w, int64_t *run)
-{
-	sqlite3_stmt *st;
-	int code = db_statement(w->s, DB_FIND_RUN, "SELECT run FROM runs WHERE hash = ? AND label = ?", doing, &st, w->err);
-	if (code)
-		return code;
-	db_bind_text(st, 1, w->r->hash ? w->r->hash : "");
-	db_bind_text(st, 2, w->r->label ? w->r->label : "");
-	*run = 0;
-	int rc = db_step(w->s, st, doing, w->err);
-	if (rc == SQLITE_ROW)
-		*run = sqlite3_column_int64(st, 0);
-	sqlite3_reset(st);
-	return rc == SQLITE_ROW || rc == SQLITE_DONE ? ORR_OK : ORR_EFAIL;
-}
-
 static int delete_run(struct writer *w, int64_t run)
 {
 	static const char doing_it[] = "replacing a run";
@@ -257,7 +240,7 @@ static int write_series(struct writer *w)
 static int write_all(struct writer *w)
 {
 	int64_t old;
-	int code = find_run(w, &old);
+	int code = store_find_run(w->s, w->r->hash ? w->r->hash : "", w->r->label ? w->r->label : "", &old, w->err);
 	if (code || (old && !w->s->replaces))
 		return code; /* equal hashes mean equal contents: keeps the stored run */
 	if (old)

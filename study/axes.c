@@ -67,38 +67,12 @@ static int read_list(struct book *b, const cJSON *list, const char *where, struc
 	return rc;
 }
 
-void book_add_value(struct book_axis *a, double v)
-{
-	char text[NUM_REAL_MAX];
-	num_put_real(text, v);
-	a->value = mem_realloc(a->value, a->n + 1, sizeof *a->value);
-	a->value[a->n++] = (struct book_value){ .text = mem_strdup(text), .label = mem_strdup(text), .number = v };
-}
-
-void book_set_value(struct book_axis *a, size_t i, double v)
-{
-	struct book_value *old = &a->value[i];
-	mem_free(old->text);
-	mem_free(old->label);
-	book_add_value(a, v);
-	a->value[i] = a->value[--a->n];
-}
-
 /* Reads a number; NAN if the key is missing. */
 static int read_real(struct book *b, const cJSON *o, const char *key, const char *where, double *out, struct orr_error *err)
 {
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
 	*out = NAN;
 	return v ? book_number(b, v, where, out, err) : ORR_OK;
-}
-
-/* Returns v with 15 significant digits: 0.3 instead of 0.30000000000000004. */
-static double rounded(double v)
-{
-	char text[NUM_REAL_MAX];
-	int n = snprintf(text, sizeof text, "%.15g", v);
-	num_real(text, (size_t)n, &v);
-	return v;
 }
 
 static int add_grid(struct book *b, const char *where, struct book_axis *a, double n, double step, struct orr_error *err)
@@ -114,11 +88,9 @@ static int add_grid(struct book *b, const char *where, struct book_axis *a, doub
 	double count = isnan(step) ? n : floor((r->to - r->from) / step * (1 + 1e-12) + 1e-9) + 1;
 	if (count > MAX_VALUES)
 		return book_fail(b, where, err, "\"by\": the step gives %.3g values: expected at most %d", count, MAX_VALUES);
-	for (double i = 0; i < count; i++) {
-		double part = isnan(step) ? i / (n - 1) : i * step / (r->to - r->from);
-		double v = r->is_log ? r->from * pow(r->to / r->from, part) : r->from + part * (r->to - r->from);
-		book_add_value(a, !isnan(n) && i == n - 1 ? r->to : rounded(v));
-	}
+	a->grid_n = n;
+	a->step = step;
+	a->n = (size_t)count;
 	return ORR_OK;
 }
 
@@ -192,7 +164,7 @@ static int read_seeds(struct book *b, struct orr_error *err)
 		return book_fail(b, where, err, "too many axes: expected at most %d", BOOK_MAX_AXES);
 	b->seed_axis = b->n_axes++;
 	struct book_axis *a = &b->axis[b->seed_axis];
-	*a = (struct book_axis){ .name = mem_strdup("seed") };
+	*a = book_new_axis("seed");
 	if (cJSON_IsArray(v)) {
 		int rc = read_list(b, v, where, a, err);
 		return rc ? rc : check_seeds(b, a, where, err);
@@ -201,9 +173,10 @@ static int read_seeds(struct book *b, struct orr_error *err)
 	int rc = book_number(b, v, where, &n, err);
 	if (!rc && !(n >= 1 && n <= MAX_VALUES && n == floor(n)))
 		rc = book_fail(b, where, err, "expected a number of seeds, 1 to %d, or a list of seeds", MAX_VALUES);
-	for (double i = 1; !rc && i <= n; i++)
-		book_add_value(a, i);
-	return rc;
+	if (rc)
+		return rc;
+	a->range = (struct search_axis){ .from = 1, .to = n };
+	return add_grid(b, where, a, NAN, 1, err);
 }
 
 int book_read_axes(struct book *b, struct orr_error *err)
@@ -217,7 +190,7 @@ int book_read_axes(struct book *b, struct orr_error *err)
 		if (b->n_axes == BOOK_MAX_AXES)
 			return book_fail(b, where, err, "too many axes: expected at most %d", BOOK_MAX_AXES);
 		struct book_axis *a = &b->axis[b->n_axes++];
-		*a = (struct book_axis){ .name = mem_strdup(m->string) };
+		*a = book_new_axis(m->string);
 		int rc = cJSON_IsObject(m) ? read_range(b, m, where, a, err) : read_list(b, m, where, a, err);
 		if (rc)
 			return rc;
@@ -271,7 +244,7 @@ int book_apply_rules(const struct book *b, cJSON *scenario, const char *where, s
 	if (!b->is_study)
 		return rc;
 	if (b->seed_axis != SIZE_MAX && b->bound[b->seed_axis] != SIZE_MAX)
-		rc = set_key(b, scenario, "seed", b->axis[b->seed_axis].value[b->bound[b->seed_axis]].text, where, err);
+		rc = set_key(b, scenario, "seed", book_value(&b->axis[b->seed_axis], b->bound[b->seed_axis])->text, where, err);
 	if (!rc && !isnan(s->below)) {
 		num_put_real(text, s->below);
 		rc = set_key(b, scenario, "until_precision", text, where, err);
@@ -518,7 +491,7 @@ int book_read_run_axes(struct book *b, const cJSON *run, const char *where, stru
 		rc = read_refine(b, cJSON_GetObjectItemCaseSensitive(run, "refine"), where, r, err);
 	if (!rc && b->is_study)
 		rc = add_seeds(b, where, r, err);
-	if (!rc)
+	if (!rc && !b->is_study)
 		r->part = mem_zalloc(r->n_points, sizeof *r->part);
 	return rc;
 }

@@ -32,10 +32,14 @@ struct book_value {
 	struct book_let *let;
 	size_t n_lets;
 };
-/* The values of an axis: a list, a grid, or a range, whose values a sample or a search adds later. */
+/* The values of an axis: a list, a grid, or a range, whose values a sample or a search adds later. Only a list has texts in memory; those
+ * of the others are made by book_value(). */
 struct book_axis {
 	char *name;
-	struct book_value *value;
+	struct book_value *value; /* the list; NULL: none */
+	double *number;           /* values that were added to a range; NULL: none */
+	double grid_n, step;      /* of a grid from range.from on; one of them is NAN. A grid has neither a list nor numbers */
+	struct book_made *made;   /* the value that was made last; NULL: none */
 	size_t n;
 	bool is_range;
 	struct search_axis range;
@@ -67,7 +71,7 @@ struct book_run {
 	/* A dimension is an axis, or several whose values change together. Axis i is in dimension dim[i], whose point k has value
 	 * offset[i] + k of the axis. */
 	size_t axis[BOOK_MAX_AXES], n_axes, dim[BOOK_MAX_AXES], offset[BOOK_MAX_AXES], dim_n[BOOK_MAX_AXES], n_dims;
-	size_t *part; /* number of the part of the study, by point (the last dimension varies fastest); SIZE_MAX: the point is left out */
+	size_t *part; /* of a book: number of the part of the study, by point (the last dimension varies fastest); SIZE_MAX: left out */
 	size_t n_points;
 	struct book_search search;
 };
@@ -118,6 +122,20 @@ struct book *book_open(const char *name, struct orr_error *err);
 struct book *book_open_study(const char *path, struct orr_error *err);
 void book_free(struct book *b);
 
+/* ---- the values of an axis (axis.c) ---- */
+
+struct book_axis book_new_axis(const char *name);
+/* Returns value i of an axis; valid until the next call for another value of the axis. */
+const struct book_value *book_value(const struct book_axis *a, size_t i);
+/* Returns whether all values are numbers whose labels are their texts. */
+bool book_has_numbers(const struct book_axis *a);
+void book_free_axis(struct book_axis *a);
+/* Adds a number to the values of a range. */
+void book_add_value(struct book_axis *a, double v);
+/* Replaces value i, which book_add_value() added. */
+void book_set_value(struct book_axis *a, size_t i, double v);
+void book_free_lets(struct book_let *let, size_t n);
+
 /* ---- axes and points (axes.c) ---- */
 
 int book_read_axes(struct book *b, struct orr_error *err);
@@ -129,10 +147,6 @@ int book_apply_rules(const struct book *b, cJSON *scenario, const char *where, s
 /* Reads "axes", "sample", "find" and "refine" of a run, and adds the axis of "seeds". */
 int book_read_run_axes(struct book *b, const cJSON *run, const char *where, struct book_run *r, struct orr_error *err);
 void book_free_searches(struct book_run *r);
-/* Adds a number to the values of an axis. */
-void book_add_value(struct book_axis *a, double v);
-/* Replaces value i, which book_add_value() added. */
-void book_set_value(struct book_axis *a, size_t i, double v);
 /* Binds the run's axes to their values at a point; book_unbind() undoes it. */
 void book_bind(struct book *b, const struct book_run *r, size_t point);
 void book_unbind(struct book *b, const struct book_run *r);

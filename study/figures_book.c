@@ -278,33 +278,13 @@ struct book *book_open_study(const char *path, struct orr_error *err)
 	return read_book(b, err) ? freed(b) : b;
 }
 
-static void free_lets(struct book_let *let, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		mem_free(let[i].name);
-		mem_free(let[i].text);
-	}
-	mem_free(let);
-}
-
-static void free_axis(struct book_axis *a)
-{
-	for (size_t i = 0; i < a->n; i++) {
-		mem_free(a->value[i].text);
-		mem_free(a->value[i].label);
-		free_lets(a->value[i].let, a->value[i].n_lets);
-	}
-	mem_free(a->value);
-	mem_free(a->name);
-}
-
 void book_free(struct book *b)
 {
 	if (!b)
 		return;
 	study_free(b->study);
 	for (size_t i = 0; i < b->n_axes; i++)
-		free_axis(&b->axis[i]);
+		book_free_axis(&b->axis[i]);
 	for (size_t i = 0; i < b->n_runs; i++) {
 		mem_free(b->run[i].name);
 		cJSON_Delete(b->run[i].scenario);
@@ -319,7 +299,7 @@ void book_free(struct book *b)
 		mem_free(b->published[i].source);
 	}
 	mem_free(b->published);
-	free_lets(b->constant, b->n_constants);
+	book_free_lets(b->constant, b->n_constants);
 	book_free_traces(b);
 	cJSON_Delete(b->json);
 	mem_free(b->dir);

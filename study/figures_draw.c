@@ -118,7 +118,7 @@ static int add_series(struct book *b, void *ctx, struct orr_error *err)
 	d->has_bounds = is_published(d);
 	for (size_t i = 0; i < x->n && !rc; i++) {
 		b->bound[d->x_axis] = i;
-		rc = number_or(b, d->one, "x", x->value[i].number, d->where, &point[i].x, err);
+		rc = number_or(b, d->one, "x", book_value(x, i)->number, d->where, &point[i].x, err);
 		if (!rc)
 			rc = number_or(b, d->one, "y", NAN, d->where, &point[i].y, err);
 		if (!rc)
@@ -225,7 +225,7 @@ static int write_data(const struct book *b, const struct drawing *d, struct orr_
 			if (d->x_axis == SIZE_MAX || d->computes_x)
 				fprintf(f.file, "%.17g", p->x);
 			else
-				book_put_text(f.file, b->axis[d->x_axis].value[k].text);
+				book_put_text(f.file, book_value(&b->axis[d->x_axis], k)->text);
 			book_put_real(f.file, p->y);
 			book_put_real(f.file, p->low);
 			book_put_real(f.file, p->high);
@@ -242,12 +242,12 @@ static const char **categories(const struct book *b, struct drawing *d)
 	const struct book_axis *x = &b->axis[d->x_axis];
 	bool are_named = d->chart.kind == CHART_BARS || d->chart.kind == CHART_STACKED;
 	for (size_t i = 0; i < x->n; i++)
-		are_named |= isnan(x->value[i].number);
+		are_named |= isnan(book_value(x, i)->number);
 	if (!are_named)
 		return NULL;
 	const char **names = mem_zalloc(x->n, sizeof *names);
 	for (size_t i = 0; i < x->n; i++)
-		names[i] = x->value[i].label;
+		names[i] = book_value(x, i)->label;
 	d->chart.category = names;
 	d->chart.n_categories = x->n;
 	return names;

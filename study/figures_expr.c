@@ -40,7 +40,7 @@ const struct book_published *book_find_published(const struct book *b, const cha
 
 static const struct book_value *bound_value(const struct book *b, size_t axis)
 {
-	return b->bound[axis] == SIZE_MAX ? NULL : &b->axis[axis].value[b->bound[axis]];
+	return b->bound[axis] == SIZE_MAX ? NULL : book_value(&b->axis[axis], b->bound[axis]);
 }
 
 /* ---- names ---- */
@@ -114,12 +114,14 @@ static int find_value(struct evaluation *e, size_t axis, const char *text, size_
 {
 	const struct book_axis *a = &e->b->axis[axis];
 	double v = NAN;
-	for (*out = 0; *out < a->n; ++*out)
-		if (strlen(a->value[*out].text) == n && !memcmp(a->value[*out].text, text, n))
+	for (*out = 0; *out < a->n; ++*out) {
+		const char *known = book_value(a, *out)->text;
+		if (strlen(known) == n && !memcmp(known, text, n))
 			return ORR_OK;
+	}
 	int rc = evaluate(e, text, n, &v, err);
 	for (*out = 0; !rc && *out < a->n; ++*out)
-		if (fabs(a->value[*out].number - v) <= 1e-12 * fabs(v))
+		if (fabs(book_value(a, *out)->number - v) <= 1e-12 * fabs(v))
 			return ORR_OK;
 	*out = SIZE_MAX; /* the run has no such point */
 	return rc;

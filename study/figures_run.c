@@ -54,7 +54,7 @@ void book_describe_point(const struct book *b, const struct book_run *r, char *o
 	for (size_t i = 0; i < r->n_axes && used < size; i++) {
 		const struct book_axis *a = &b->axis[r->axis[i]];
 		used += (size_t)snprintf(out + used, size - used, "%s%.20s=%.20s%s", i ? "," : "[", a->name,
-			a->value[b->bound[r->axis[i]]].text, i + 1 == r->n_axes ? "]" : "");
+			book_value(a, b->bound[r->axis[i]])->text, i + 1 == r->n_axes ? "]" : "");
 	}
 }
 

@@ -11,6 +11,7 @@
 #include "study/figures.h"
 #include "study/pace.h"
 #include "study/sweep_report.h"
+#include "study/sweep_tasks.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,22 +21,13 @@
 
 enum { BLOCK = 256 }; /* points that are open at once, so that memory does not grow with the study */
 
-/* What is run next: all policies at a point, or the policy of a search at its next value. */
-struct task {
-	struct book_run *run;
-	size_t point;
-	size_t policies;  /* number of runs of a point */
-	int policy;       /* number of the policy in the scenario's list; -1: all policies */
-	struct search *s; /* NULL: none */
-};
-
 struct sweep {
 	const struct sweep_request *request;
 	struct world_output output; /* options of this process; the database is its shard */
 	struct share share;
 	struct book *book;
-	struct task *task;
-	size_t n_tasks, cap_tasks, n_runs, n_reused;
+	struct tasks tasks;
+	size_t n_runs, n_reused;
 	struct sweep_rows rows;
 	struct pace *pace;
 	struct store *store;         /* database or shard of this process; NULL: not open */
@@ -50,42 +42,6 @@ struct sweep {
 };
 
 /* ---- tasks ---- */
-
-static void add_task(struct sweep *w, struct task t)
-{
-	MEM_GROW(w->task, w->n_tasks, w->cap_tasks);
-	w->task[w->n_tasks++] = t;
-}
-
-static struct search *new_search(const struct sweep *w, const struct book_run *r)
-{
-	const struct book_search *s = &r->search;
-	const struct search_axis *axis = &w->book->axis[s->axis].range;
-	return s->kind == BOOK_FIND ? search_find(axis, s->tolerance, s->limit, s->is_below) : search_refine(axis, s->start, s->most);
-}
-
-/* Adds the tasks of a run: its points or, for a search, its points and policies. */
-static int add_tasks(struct sweep *w, struct book_run *r, struct orr_error *err)
-{
-	for (size_t point = 0; point < r->n_points; point++) {
-		char where[160];
-		cJSON *scenario;
-		book_bind(w->book, r, point);
-		book_describe_point(w->book, r, where, sizeof where);
-		int rc = book_scenario(w->book, r, where, &scenario, err);
-		if (rc)
-			return rc;
-		int policies = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(scenario, "policies"));
-		bool is_wanted = scenario != NULL;
-		cJSON_Delete(scenario);
-		if (is_wanted && !r->search.kind)
-			add_task(w, (struct task){ r, point, (size_t)(policies ? policies : 1), -1, NULL });
-		for (int p = 0; is_wanted && r->search.kind && p < (policies ? policies : 1); p++)
-			add_task(w, (struct task){ r, point, 1, policies ? p : -1, new_search(w, r) });
-	}
-	book_unbind(w->book, r);
-	return ORR_OK;
-}
 
 static void keep_policy(cJSON *scenario, int policy)
 {
@@ -121,12 +77,12 @@ static int make_scenario(struct sweep *w, const struct task *t, struct book_poin
 	return rc;
 }
 
-static int add_scenarios(struct sweep *w, struct study *study, const struct task *const *task, size_t n, struct orr_error *err)
+static int add_scenarios(struct sweep *w, struct study *study, const struct task *task, size_t n, struct orr_error *err)
 {
 	struct book_point *point = mem_zalloc(n, sizeof *point);
 	int rc = ORR_OK;
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = make_scenario(w, task[i], &point[i], err);
+		rc = make_scenario(w, &task[i], &point[i], err);
 	if (!rc)
 		rc = book_add_scenarios(w->book, study, point, n, err);
 	for (size_t i = 0; i < n; i++)
@@ -198,7 +154,7 @@ static void take_failure(struct sweep *w, const struct task *t, const char *hash
 	book_describe_point(w->book, t->run, where, sizeof where);
 	if (is_tried && (!old || is_repeating(w)))
 		failed_runs_put(&w->failed, &(struct failed_run){ copy[0], copy[1], where + sizeof "$.runs." - 1, copy[2], ++tries });
-	sweep_add_failure(&w->rows, w->book, t->run, (size_t)(t - w->task), label, error, tries);
+	sweep_add_failure(&w->rows, w->book, t->run, t->number, label, error, tries);
 	for (size_t i = 0; i < 3; i++)
 		mem_free(copy[i]);
 }
@@ -229,9 +185,10 @@ static double runs_of(struct search *s)
 static double expected_runs(const struct sweep *w)
 {
 	double n = 0;
-	for (size_t i = 0; i < w->n_tasks; i++)
-		if (share_has(&w->share, i))
-			n += w->task[i].s ? runs_of(w->task[i].s) : (double)w->task[i].policies;
+	struct task_cursor c = { 0 };
+	for (struct task t; tasks_next(&w->tasks, &c, &t);)
+		if (share_has(&w->share, t.number))
+			n += t.s ? runs_of(t.s) : (double)t.policies;
 	return n;
 }
 
@@ -261,7 +218,7 @@ static int take_part(struct sweep *w, struct study *study, size_t k, const struc
 	const char *label;
 	bind(w, t);
 	for (size_t i = 0; i < n; i++)
-		sweep_add_row(&w->rows, w->book, t->run, (size_t)(t - w->task), result[i]);
+		sweep_add_row(&w->rows, w->book, t->run, t->number, result[i]);
 	for (size_t p = 0; p < study_policies(study, k); p++) {
 		const struct orr_error *e = study_error(study, k, p, &label);
 		const char *hash = study_key(study, k, p, &label);
@@ -286,15 +243,15 @@ static int take_part(struct sweep *w, struct study *study, size_t k, const struc
 static bool is_next(const struct sweep *w, const struct task *t, size_t round)
 {
 	double v;
-	if (!share_has(&w->share, (size_t)(t - w->task)))
+	if (!share_has(&w->share, t->number))
 		return false;
 	return t->s ? search_next(t->s, &v) : !round;
 }
 
-/* Runs the tasks of a round that begin at *i, at most BLOCK of them. *n: how many of them ran. */
-static int run_block(struct sweep *w, size_t round, size_t *i, size_t *n, struct orr_error *err)
+/* Runs the next tasks of a round, at most BLOCK of them. *n: how many of them ran. */
+static int run_block(struct sweep *w, size_t round, struct task_cursor *at, size_t *n, struct orr_error *err)
 {
-	const struct task *task[BLOCK];
+	struct task task[BLOCK];
 	struct study *study = study_new(&w->output);
 	if (w->share.count)
 		study_reuse_from(study, w->request->output.db);
@@ -304,9 +261,8 @@ static int run_block(struct sweep *w, size_t round, size_t *i, size_t *n, struct
 		study_watch(study, run_ended, w);
 	if (!is_repeating(w))
 		study_skip_failures(study, &w->known);
-	for (*n = 0; *i < w->n_tasks && *n < BLOCK; ++*i)
-		if (is_next(w, &w->task[*i], round))
-			task[(*n)++] = &w->task[*i];
+	for (*n = 0; *n < BLOCK && tasks_next(&w->tasks, at, &task[*n]);)
+		*n += is_next(w, &task[*n], round);
 	int rc = *n ? add_scenarios(w, study, task, *n, err) : ORR_OK;
 	struct orr_error failed = { 0 };
 	if (!rc && *n && study_carry_out(study, "runs", &failed) && !study_has_ended(study)) {
@@ -314,7 +270,9 @@ static int run_block(struct sweep *w, size_t round, size_t *i, size_t *n, struct
 		rc = failed.code;
 	}
 	for (size_t k = 0; k < *n && !rc; k++)
-		rc = take_part(w, study, k, task[k], err);
+		rc = take_part(w, study, k, &task[k], err);
+	if (!rc && w->rows.err.code)
+		rc = orr_fail(err, w->rows.err.code, "%s", w->rows.err.text);
 	if (!rc && !w->unstored.code)
 		store_failures(w, &w->unstored);
 	if (w->board)
@@ -330,19 +288,19 @@ static int run_round(struct sweep *w, size_t round, size_t *n, struct orr_error 
 {
 	size_t ran;
 	int rc = ORR_OK;
+	struct task_cursor at = { 0 };
 	*n = 0;
-	for (size_t i = 0; i < w->n_tasks && !rc; *n += ran)
-		rc = run_block(w, round, &i, &ran, err);
+	for (; at.number < w->tasks.n && !rc; *n += ran)
+		rc = run_block(w, round, &at, &ran, err);
 	return rc;
 }
 
-/* Adds the next listed or drawn points from *i on to a study, at most BLOCK of them. *n: their number. */
-static int open_listed(struct sweep *w, struct study *study, size_t *i, size_t *n, struct orr_error *err)
+/* Adds the next listed or drawn points to a study, at most BLOCK of them. *n: their number. */
+static int open_listed(struct sweep *w, struct study *study, struct task_cursor *at, size_t *n, struct orr_error *err)
 {
-	const struct task *task[BLOCK];
-	for (*n = 0; *i < w->n_tasks && *n < BLOCK; ++*i)
-		if (!w->task[*i].s)
-			task[(*n)++] = &w->task[*i];
+	struct task task[BLOCK];
+	for (*n = 0; *n < BLOCK && tasks_next(&w->tasks, at, &task[*n]);)
+		*n += !task[*n].s;
 	return *n ? add_scenarios(w, study, task, *n, err) : ORR_OK;
 }
 
@@ -391,7 +349,7 @@ static void say_dry(const struct sweep *w, const struct dry_count *c)
 		printf("expected time and bytes: unknown, because no run is stored yet\n");
 }
 
-static int count_block(struct sweep *w, size_t *i, struct dry_count *c, struct orr_error *err)
+static int count_block(struct sweep *w, struct task_cursor *at, struct dry_count *c, struct orr_error *err)
 {
 	struct study *study = study_new(&w->output);
 	const char *label;
@@ -399,7 +357,7 @@ static int count_block(struct sweep *w, size_t *i, struct dry_count *c, struct o
 	double wall_s = 0;
 	if (!is_repeating(w))
 		study_skip_failures(study, &w->known);
-	int rc = open_listed(w, study, i, &n, err);
+	int rc = open_listed(w, study, at, &n, err);
 	if (!rc)
 		rc = study_count(study, &runs, &known, &wall_s, err);
 	for (size_t k = 0; k < n && !rc; k++)
@@ -417,10 +375,10 @@ static int dry_run(struct sweep *w, struct orr_error *err)
 {
 	struct dry_count c = { 0 };
 	int rc = read_all_failures(w, err);
-	for (size_t i = 0; i < w->n_tasks; i++)
-		c.searches += w->task[i].s != NULL;
-	for (size_t i = 0; i < w->n_tasks && !rc;)
-		rc = count_block(w, &i, &c, err);
+	struct task_cursor at = { 0 };
+	c.searches = tasks_searches(&w->tasks);
+	while (at.number < w->tasks.n && !rc)
+		rc = count_block(w, &at, &c, err);
 	if (!rc)
 		say_dry(w, &c);
 	return rc;
@@ -430,9 +388,10 @@ static int dry_run(struct sweep *w, struct orr_error *err)
 
 static void add_answers(struct sweep *w)
 {
-	for (size_t i = 0; i < w->n_tasks; i++)
-		if (w->task[i].s && w->task[i].run->search.kind == BOOK_FIND)
-			sweep_add_answer(&w->rows, i, w->task[i].run, search_answer(w->task[i].s), search_grid(w->task[i].s));
+	struct task_cursor c = { 0 };
+	for (struct task t; tasks_next(&w->tasks, &c, &t);)
+		if (t.s && t.run->search.kind == BOOK_FIND)
+			sweep_add_answer(&w->rows, t.number, t.run, search_answer(t.s), search_grid(t.s));
 }
 
 static int run_rounds(struct sweep *w, struct orr_error *err)
@@ -459,12 +418,13 @@ static int failures(const struct sweep *w, struct orr_error *err)
 static int run_whole(struct sweep *w, struct orr_error *err)
 {
 	w->rows.keeps_all = w->output.json || w->output.out_dir;
+	w->rows.keeps_none = !w->rows.keeps_all && w->output.quiet && w->output.table != GRID_JSON;
 	int rc = run_rounds(w, err);
 	if (rc)
 		return rc;
 	study_say_reused(&w->output, w->n_reused, w->n_runs);
 	add_answers(w);
-	rc = sweep_number(&w->rows, w->output.db, err);
+	rc = sweep_end(&w->rows, w->output.db, err);
 	if (!rc)
 		rc = sweep_print(&w->rows, w->book, &w->output, err);
 	return rc ? rc : failures(w, err);
@@ -480,6 +440,7 @@ static int run_share(struct sweep *w, const struct share *share, struct orr_erro
 	w->output.db = db;
 	w->output.out_dir = NULL;
 	w->output.quiet = true;
+	w->rows.keeps_none = true;
 	w->board = board_new(db, share, expected_runs(w));
 	int rc = run_rounds(w, err);
 	board_end(w->board, !rc);
@@ -496,11 +457,7 @@ static int run_share(struct sweep *w, const struct share *share, struct orr_erro
 	w->n_runs = w->n_reused = 0;
 	w->share = (struct share){ 0, 0 };
 	w->output = w->request->output;
-	for (size_t i = 0; i < w->n_tasks; i++)
-		if (w->task[i].s) {
-			search_free(w->task[i].s);
-			w->task[i].s = new_search(w, w->task[i].run);
-		}
+	tasks_restart(&w->tasks);
 	return rc;
 }
 
@@ -508,7 +465,8 @@ static int run_share(struct sweep *w, const struct share *share, struct orr_erro
 struct point_order {
 	struct sweep *w;
 	struct study *study;
-	size_t task, n, part, policy;
+	struct task_cursor at;
+	size_t n, part, policy;
 };
 
 static int next_run(void *ctx, struct run_key *out, struct orr_error *err)
@@ -523,7 +481,7 @@ static int next_run(void *ctx, struct run_key *out, struct orr_error *err)
 		study_free(o->study);
 		o->study = study_new(&o->w->output);
 		o->part = o->policy = 0;
-		rc = open_listed(o->w, o->study, &o->task, &o->n, err);
+		rc = open_listed(o->w, o->study, &o->at, &o->n, err);
 	}
 	*out = (struct run_key){ NULL, NULL };
 	if (!rc && o->part < o->n)
@@ -617,15 +575,11 @@ int study_sweep(const struct sweep_request *request, struct orr_error *err)
 	};
 	int rc = w.book ? ORR_OK : err->code;
 	w.pace = pace_new();
-	for (size_t i = 0; !rc && i < w.book->n_runs; i++)
-		rc = add_tasks(&w, &w.book->run[i], err);
-	if (!rc && !w.n_tasks)
-		rc = book_fail(w.book, "$.runs", err, "expected a run with at least one point");
+	if (!rc)
+		rc = tasks_make(&w.tasks, w.book, err);
 	if (!rc)
 		rc = request->is_dry ? dry_run(&w, err) : run_study(&w, err);
-	for (size_t i = 0; i < w.n_tasks; i++)
-		search_free(w.task[i].s);
-	mem_free(w.task);
+	tasks_free(&w.tasks);
 	sweep_free_rows(&w.rows);
 	failed_runs_free(&w.known);
 	failed_runs_free(&w.failed);

@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/outfile.h"
-#include "base/strtab.h"
 #include "base/utf8.h"
 #include "results/estimate.h"
 #include "results/report.h"
@@ -16,122 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_METRICS = 16 };
-
-/* ---- rows ---- */
-
-/* Rows share their texts: a long study has few different ones. */
-static const char *text_of(struct sweep_rows *w, const char *text)
-{
-	return strtab_text(w->text, strtab_add_z(w->text, text));
-}
-
-static struct sweep_row *new_row(struct sweep_rows *w, const struct book *b, const struct book_run *run, size_t task, const char *label)
-{
-	MEM_GROW(w->row, w->n, w->cap);
-	if (!w->text)
-		w->text = strtab_new();
-	struct sweep_row *x = &w->row[w->n++];
-	w->n_axes = b->n_axes;
-	*x = (struct sweep_row){ .task = task,
-		.order = w->n,
-		.run = run,
-		.value = mem_zalloc(b->n_axes + 1, sizeof *x->value),
-		.label = text_of(w, label),
-		.searched = NAN };
-	for (size_t i = 0; i < run->n_axes; i++) {
-		const struct book_axis *a = &b->axis[run->axis[i]];
-		const struct book_value *v = &a->value[b->bound[run->axis[i]]];
-		x->value[run->axis[i]] = text_of(w, v->label);
-		if (run->search.kind && run->search.axis == run->axis[i])
-			x->searched = v->number;
-	}
-	return x;
-}
-
-static const char *name_of(struct sweep_rows *w, const char *name)
-{
-	for (size_t i = 0; i < w->n_names; i++)
-		if (!strcmp(w->name[i], name))
-			return w->name[i];
-	MEM_GROW(w->name, w->n_names, w->cap_names);
-	return w->name[w->n_names++] = mem_strdup(name);
-}
-
-/* Returns whether the table may show a metric: the study names it, or a search has it, or by default the table of its world. */
-static bool may_show(const struct book *b, const char *world, const char *metric)
-{
-	const cJSON *m, *list = cJSON_GetObjectItemCaseSensitive(b->json, "metrics");
-	const struct report_column *c = list ? NULL : report_column_of(world, metric);
-	bool is_shown = c && c->is_primary;
-	cJSON_ArrayForEach(m, list) is_shown |= cJSON_IsString(m) && !strcmp(m->valuestring, metric);
-	for (size_t i = 0; i < b->n_runs; i++)
-		is_shown |= b->run[i].search.kind && !strcmp(b->run[i].search.metric, metric);
-	return is_shown;
-}
-
-void sweep_add_row(struct sweep_rows *w, const struct book *b, const struct book_run *run, size_t task, const struct run_result *r)
-{
-	struct sweep_row *x = new_row(w, b, run, task, r->label);
-	x->world = text_of(w, r->world);
-	snprintf(x->hash, sizeof x->hash, "%s", r->hash ? r->hash : "");
-	x->metric = mem_alloc((r->n_metrics + 1) * sizeof *x->metric);
-	for (size_t i = 0; i < r->n_metrics; i++) {
-		const char *name = name_of(w, r->metrics[i].name);
-		if (!w->keeps_all && !may_show(b, r->world, name))
-			continue;
-		x->metric[x->n_metrics] = r->metrics[i];
-		x->metric[x->n_metrics++].name = name;
-	}
-	x->metric = mem_realloc(x->metric, x->n_metrics + 1, sizeof *x->metric);
-}
-
-void sweep_add_failure(struct sweep_rows *w, const struct book *b, const struct book_run *run, size_t task, const char *label,
-	const char *error, int64_t tries)
-{
-	struct sweep_row *x = new_row(w, b, run, task, label);
-	x->error = mem_strdup(error);
-	x->tries = tries;
-	w->n_failed++;
-}
-
-void sweep_add_answer(struct sweep_rows *w, size_t task, const struct book_run *run, struct search_answer found, size_t grid)
-{
-	MEM_GROW(w->answer, w->n_answers, w->cap_answers);
-	w->answer[w->n_answers++] = (struct sweep_answer){ task, run, found, grid };
-}
-
-bool sweep_knows(const struct sweep_rows *w, const char *metric)
-{
-	for (size_t i = 0; i < w->n_names; i++)
-		if (!strcmp(w->name[i], metric))
-			return true;
-	return false;
-}
-
-void sweep_free_rows(struct sweep_rows *w)
-{
-	for (size_t i = 0; i < w->n; i++) {
-		struct sweep_row *x = &w->row[i];
-		mem_free(x->value);
-		mem_free(x->error);
-		mem_free(x->metric);
-	}
-	for (size_t i = 0; i < w->n_names; i++)
-		mem_free(w->name[i]);
-	mem_free(w->name);
-	mem_free(w->row);
-	mem_free(w->answer);
-	strtab_free(w->text);
-}
-
-static const struct metric *metric_of(const struct sweep_row *x, const char *name)
-{
-	for (size_t i = 0; i < x->n_metrics; i++)
-		if (!strcmp(x->metric[i].name, name))
-			return &x->metric[i];
-	return NULL;
-}
+enum { MOST_METRICS = 16, DRAIN_BYTES = 64 << 10 };
 
 /* ---- the table ---- */
 
@@ -139,19 +23,19 @@ static const struct metric *metric_of(const struct sweep_row *x, const char *nam
 struct columns {
 	bool has_run, has_number;
 	size_t axis[BOOK_MAX_AXES], n_axes;
-	const char *metric[MOST_METRICS];
+	const struct sweep_name *metric[MOST_METRICS];
 	size_t n_metrics;
 };
 
 static void add_metric(struct columns *l, const struct sweep_rows *w, const char *name)
 {
-	bool is_known = false;
-	for (size_t i = 0; i < w->n && !is_known; i++)
-		is_known = metric_of(&w->row[i], name) != NULL;
+	const struct sweep_name *x = NULL;
+	for (size_t i = 0; i < w->n_names && !x; i++)
+		x = w->name[i].is_kept && !strcmp(w->name[i].name, name) ? &w->name[i] : NULL;
 	for (size_t i = 0; i < l->n_metrics; i++)
-		is_known &= strcmp(l->metric[i], name) != 0;
-	if (is_known && l->n_metrics < MOST_METRICS)
-		l->metric[l->n_metrics++] = name;
+		x = l->metric[i] == x ? NULL : x;
+	if (x && l->n_metrics < MOST_METRICS)
+		l->metric[l->n_metrics++] = x;
 }
 
 /* Adds the metrics that the study names, those of searches, and by default the primary columns of the worlds' tables. */
@@ -162,175 +46,176 @@ static void choose_metrics(struct columns *l, const struct sweep_rows *w, const 
 	for (size_t i = 0; i < b->n_runs; i++)
 		if (b->run[i].search.kind)
 			add_metric(l, w, b->run[i].search.metric);
-	if (list)
-		return;
-	for (size_t i = 0; i < w->n_names; i++)
-		for (size_t k = 0; k < w->n; k++) {
-			const struct report_column *c = w->row[k].world ? report_column_of(w->row[k].world, w->name[i]) : NULL;
-			if (c && c->is_primary)
-				add_metric(l, w, w->name[i]);
-			if (c)
-				break;
-		}
+	for (size_t i = 0; i < w->n_names && !list; i++)
+		if (w->name[i].column && w->name[i].column->is_primary)
+			add_metric(l, w, w->name[i].name);
 }
 
 static struct columns columns_of(const struct sweep_rows *w, const struct book *b)
 {
-	struct columns l = { .has_run = b->n_runs > 1 };
-	for (size_t a = 0; a < b->n_axes; a++) {
-		bool is_used = false;
-		for (size_t i = 0; i < w->n && !is_used; i++)
-			is_used = w->row[i].value[a] != NULL;
-		if (is_used)
+	struct columns l = { .has_run = b->n_runs > 1, .has_number = w->has_number };
+	for (size_t a = 0; a < b->n_axes; a++)
+		if (w->has_axis[a])
 			l.axis[l.n_axes++] = a;
-	}
-	for (size_t i = 0; i < w->n; i++)
-		l.has_number |= w->row[i].number > 0;
 	choose_metrics(&l, w, b);
 	return l;
 }
 
-static const char *title_of(const struct sweep_rows *w, const char *metric)
+static void set_plain(struct sbuf *cell, const char *text)
 {
-	for (size_t i = 0; i < w->n; i++) {
-		const struct report_column *c = w->row[i].world ? report_column_of(w->row[i].world, metric) : NULL;
-		if (c)
-			return c->title;
-	}
-	return metric;
+	sbuf_clear(cell);
+	report_put_plain(cell, text ? text : "");
 }
 
-static char *plain(const char *text)
-{
-	struct sbuf b = { 0 };
-	report_put_plain(&b, text ? text : "");
-	return sbuf_steal(&b);
-}
-
-static char *number_text(int64_t number)
-{
-	struct sbuf b = { 0 };
-	if (number > 0)
-		sbuf_printf(&b, "%lld", (long long)number);
-	return sbuf_steal(&b);
-}
-
-/* Returns the row's value on an axis as a label. A value that was drawn or searched has six digits; its exact text is in JSON and CSV. */
-static char *value_text(const struct sweep_row *x, const struct book *b, size_t axis)
+/* Sets a row's value on an axis. A value that was drawn or searched has six digits; its exact text is in JSON and CSV. */
+static void set_value(struct sbuf *cell, const struct sweep_row *x, const struct book *b, size_t axis)
 {
 	const char *text = x->value[axis];
 	double v;
 	char shorter[NUM_REAL_MAX];
-	if (!text || !b->axis[axis].is_range || !num_real(text, strlen(text), &v))
-		return plain(text);
-	snprintf(shorter, sizeof shorter, "%.6g", v);
-	return plain(shorter);
+	bool is_short = text && b->axis[axis].is_range && num_real(text, strlen(text), &v);
+	if (is_short)
+		snprintf(shorter, sizeof shorter, "%.6g", v);
+	set_plain(cell, is_short ? shorter : text);
 }
 
-static bool is_number(const struct book_axis *a)
+/* The rows of the table, made one at a time. */
+struct table {
+	const struct book *b;
+	struct columns columns;
+	enum grid_format format;
+	struct report_scale by[MOST_METRICS];
+	struct sweep_cursor at;
+	struct sbuf *cell;
+	const char **text; /* of the cells */
+	size_t n;
+};
+
+static enum report_kind kind_of(const struct sweep_name *m)
 {
-	bool is = true;
-	for (size_t i = 0; i < a->n; i++)
-		is &= !isnan(a->value[i].number) && !strcmp(a->value[i].text, a->value[i].label);
-	return is;
+	return m->column ? m->column->kind : REPORT_NUMBER;
 }
 
-static enum report_kind kind_of(const struct sweep_rows *w, const char *metric)
+/* A column has one unit: beside each value in text, in the title in Markdown and LaTeX; CSV has the metric's name and all digits. */
+static void set_title(struct sbuf *cell, const struct table *t, size_t i)
 {
-	for (size_t i = 0; i < w->n; i++) {
-		const struct report_column *c = w->row[i].world ? report_column_of(w->row[i].world, metric) : NULL;
-		if (c)
-			return c->kind;
+	const struct sweep_name *m = t->columns.metric[i];
+	set_plain(cell, t->format == GRID_CSV || !m->column ? m->name : m->column->title);
+	if (t->format != GRID_TEXT && t->format != GRID_CSV && *t->by[i].unit)
+		sbuf_printf(cell, " (%s)", t->by[i].unit);
+}
+
+static const struct metric *metric_of(const struct sweep_row *x, const struct sweep_name *m)
+{
+	for (size_t i = 0; i < x->n_metrics; i++)
+		if (x->metric[i].name == m->name)
+			return &x->metric[i];
+	return NULL;
+}
+
+static void set_metric(struct sbuf *cell, const struct table *t, const struct sweep_row *x, size_t i)
+{
+	const struct metric *m = metric_of(x, t->columns.metric[i]);
+	char exact[NUM_REAL_MAX] = "";
+	sbuf_clear(cell);
+	if (x->error) {
+		sbuf_puts(cell, i ? "" : "failed");
+	} else if (t->format == GRID_CSV) {
+		if (m && isfinite(m->value))
+			num_put_real(exact, m->value);
+		sbuf_puts(cell, exact);
+	} else {
+		report_put_metric(cell, m, kind_of(t->columns.metric[i]), t->by[i], t->format == GRID_TEXT);
 	}
-	return REPORT_NUMBER;
 }
 
-/* Returns the cell of a metric in CSV: all digits. */
-static char *exact(const struct metric *m)
+/* Sets the cells of a row; x NULL: the titles. */
+static void set_row(struct table *t, const struct sweep_row *x)
 {
-	char text[NUM_REAL_MAX] = "";
-	if (m && isfinite(m->value))
-		num_put_real(text, m->value);
-	return mem_strdup(text);
-}
-
-/* Sets the cells of a metric. A column has one unit: beside each value in text, in the title in Markdown and LaTeX; CSV has the
- * metric's name and all digits. */
-static void fill_metric(struct grid *g, size_t column, const struct sweep_rows *w, const char *name, bool is_first, enum grid_format format)
-{
-	const struct metric **m = mem_zalloc(w->n + 1, sizeof *m);
-	struct sbuf b = { 0 };
-	for (size_t i = 0; i < w->n; i++)
-		m[i] = metric_of(&w->row[i], name);
-	enum report_kind kind = kind_of(w, name);
-	struct report_scale by = report_scale_of(kind, m, w->n);
-	bool has_unit = format == GRID_TEXT;
-	report_put_plain(&b, format == GRID_CSV ? name : title_of(w, name));
-	if (!has_unit && format != GRID_CSV && *by.unit)
-		sbuf_printf(&b, " (%s)", by.unit);
-	*grid_cell(g, 0, column) = sbuf_steal(&b);
-	for (size_t i = 0; i < w->n; i++) {
-		char **cell = grid_cell(g, i + 1, column);
-		if (w->row[i].error) {
-			*cell = plain(is_first ? "failed" : "");
-		} else if (format == GRID_CSV) {
-			*cell = exact(m[i]);
-		} else {
-			report_put_metric(&b, m[i], kind, by, has_unit);
-			*cell = sbuf_steal(&b);
-		}
+	const struct columns *l = &t->columns;
+	struct sbuf *cell = t->cell;
+	if (l->has_run)
+		set_plain(cell++, x ? x->run->name : "run");
+	for (size_t i = 0; i < l->n_axes; i++, cell++) {
+		if (x)
+			set_value(cell, x, t->b, l->axis[i]);
+		else
+			set_plain(cell, t->b->axis[l->axis[i]].name);
 	}
-	mem_free(m);
+	set_plain(cell++, x ? x->label : "policy");
+	for (size_t i = 0; i < l->n_metrics; i++, cell++) {
+		if (x)
+			set_metric(cell, t, x, i);
+		else
+			set_title(cell, t, i);
+	}
+	if (!l->has_number)
+		return;
+	set_plain(cell, x ? "" : "stored run");
+	if (x && x->number > 0)
+		sbuf_printf(cell, "%lld", (long long)x->number);
 }
 
-static void put_table(struct sbuf *out, const struct sweep_rows *w, const struct book *b, struct report_style style)
+static const char *const *row_of_table(void *ctx, size_t row)
 {
-	struct columns l = columns_of(w, b);
-	size_t keys = (l.has_run ? 1 : 0) + l.n_axes + 1;
-	struct grid g = grid_new(w->n + 1, keys + l.n_metrics + (l.has_number ? 1 : 0), keys);
-	for (size_t r = 0; r <= w->n; r++) {
-		const struct sweep_row *x = r ? &w->row[r - 1] : NULL;
-		char **cell = grid_cell(&g, r, 0);
-		size_t c = 0;
-		if (l.has_run) {
-			g.is_text[c] = true;
-			cell[c++] = plain(x ? x->run->name : "run");
-		}
-		for (size_t i = 0; i < l.n_axes; i++) {
-			g.is_text[c] = !is_number(&b->axis[l.axis[i]]);
-			cell[c++] = x ? value_text(x, b, l.axis[i]) : plain(b->axis[l.axis[i]].name);
-		}
-		g.is_text[c] = true;
-		cell[c++] = plain(x ? x->label : "policy");
-		if (l.has_number)
-			cell[c + l.n_metrics] = x ? number_text(x->number) : plain("stored run");
-	}
-	for (size_t i = 0; i < l.n_metrics; i++)
-		fill_metric(&g, keys + i, w, l.metric[i], !i, style.format);
-	grid_put(out, &g, style.format, style.width);
-	grid_free(&g);
+	struct table *t = ctx;
+	const struct sweep_row *x = NULL;
+	if (!row)
+		sweep_rewind(&t->at);
+	if (!row || (x = sweep_next(&t->at)))
+		set_row(t, x);
+	for (size_t i = 0; i < t->n; i++)
+		t->text[i] = row && !x ? NULL : sbuf_text(&t->cell[i]); /* empty after an error, which the caller reports */
+	return t->text;
+}
+
+/* Prints what `out` has. */
+static void print(struct sbuf *out, bool is_json)
+{
+	struct sbuf shown = { 0 };
+	(is_json ? utf8_put_valid : utf8_put_shown)(&shown, sbuf_text(out), out->len);
+	fputs(sbuf_text(&shown), stdout);
+	sbuf_free(&shown);
+	sbuf_clear(out);
+}
+
+static void print_much(void *ctx, struct sbuf *out)
+{
+	(void)ctx;
+	if (out->len >= DRAIN_BYTES)
+		print(out, false);
+}
+
+/* Prints the table; its last lines stay in *out. */
+static void put_table(struct sbuf *out, struct sweep_rows *w, const struct book *b, struct report_style style)
+{
+	struct table t = { .b = b, .columns = columns_of(w, b), .format = style.format, .at = { .w = w } };
+	const struct columns *l = &t.columns;
+	size_t keys = (l->has_run ? 1 : 0) + l->n_axes + 1;
+	t.n = keys + l->n_metrics + (l->has_number ? 1 : 0);
+	t.cell = mem_zalloc(t.n, sizeof *t.cell);
+	t.text = mem_zalloc(t.n, sizeof *t.text);
+	bool *is_text = mem_zalloc(t.n, sizeof *is_text);
+	is_text[0] = is_text[keys - 1] = true;
+	for (size_t i = 0; i < l->n_axes; i++)
+		is_text[keys - 1 - l->n_axes + i] = !book_has_numbers(&b->axis[l->axis[i]]);
+	for (size_t i = 0; i < l->n_metrics; i++)
+		t.by[i] = report_scale_within(kind_of(l->metric[i]), l->metric[i]->range);
+	grid_put_rows(out, &(struct grid_rows){ w->n + 1, t.n, keys, is_text, row_of_table, print_much, &t }, style.format, style.width);
+	for (size_t i = 0; i < t.n; i++)
+		sbuf_free(&t.cell[i]);
+	mem_free(t.cell);
+	mem_free(t.text);
+	mem_free(is_text);
+	sweep_free_cursor(&t.at);
 }
 
 /* ---- answers and failures ---- */
 
-/* Returns the first row of a task; rows are in order of the task. */
-static const struct sweep_row *row_of(const struct sweep_rows *w, size_t task)
+/* Appends the run of an answer, its axes except the searched one and `without` (SIZE_MAX: none), and the policy. */
+static void put_place(struct sbuf *out, const struct book *b, const struct sweep_answer *f, size_t without)
 {
-	size_t low = 0, high = w->n - 1;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (w->row[middle].task < task)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return &w->row[low];
-}
-
-/* Appends the run, its axes except the searched one and `without` (SIZE_MAX: none), and the policy. */
-static void put_place(struct sbuf *out, const struct sweep_rows *w, const struct book *b, size_t task, size_t without)
-{
-	const struct sweep_row *x = row_of(w, task);
+	const struct sweep_row *x = f->row;
 	report_put_plain(out, x->run->name);
 	for (size_t a = 0; a < b->n_axes; a++)
 		if (x->value[a] && a != without && !(x->run->search.kind && x->run->search.axis == a)) {
@@ -372,12 +257,12 @@ static void put_range(struct sbuf *out, const struct book *b, const struct sweep
 			a->run->search.metric);
 }
 
-static void put_answer(struct sbuf *out, const struct sweep_rows *w, const struct book *b, const struct sweep_answer *a)
+static void put_answer(struct sbuf *out, const struct book *b, const struct sweep_answer *a)
 {
 	const struct book_search *s = &a->run->search;
 	const struct search_answer *f = &a->found;
 	const char *axis = b->axis[s->axis].name, *sense = s->is_below ? "at most" : "at least";
-	put_place(out, w, b, a->task, SIZE_MAX);
+	put_place(out, b, a, SIZE_MAX);
 	if (f->outcome == SEARCH_NONE)
 		sbuf_printf(
 			out, ": %s is not %s %.6g at the smallest %s, %.6g", s->metric, sense, s->limit, axis, b->axis[s->axis].range.from);
@@ -404,9 +289,9 @@ struct over_seeds {
 	const char *why;       /* why it has no interval; NULL: it has one */
 };
 
-static bool same_search(const struct sweep_rows *w, const struct book *b, const struct sweep_answer *p, const struct sweep_answer *q)
+static bool same_search(const struct book *b, const struct sweep_answer *p, const struct sweep_answer *q)
 {
-	const struct sweep_row *x = row_of(w, p->task), *y = row_of(w, q->task);
+	const struct sweep_row *x = p->row, *y = q->row;
 	bool same = p->run == q->run && !strcmp(x->label, y->label);
 	for (size_t a = 0; a < b->n_axes && same; a++)
 		if (a != b->seed_axis && a != p->run->search.axis && x->value[a] && y->value[a])
@@ -421,13 +306,13 @@ static struct over_seeds over_seeds(const struct sweep_rows *w, const struct boo
 	bool is_log = b->axis[o.first->run->search.axis].range.is_log;
 	double *v = mem_alloc((w->n_answers - i) * sizeof *v);
 	for (size_t k = 0; k < i; k++)
-		if (same_search(w, b, &w->answer[k], o.first)) {
+		if (same_search(b, &w->answer[k], o.first)) {
 			mem_free(v);
 			return o;
 		}
 	for (size_t k = i; k < w->n_answers; k++) {
 		const struct sweep_answer *a = &w->answer[k];
-		if (!same_search(w, b, a, o.first))
+		if (!same_search(b, a, o.first))
 			continue;
 		v[o.n++] = is_log ? log(a->found.value) : a->found.value;
 		if (a->found.outcome != SEARCH_FOUND)
@@ -453,7 +338,7 @@ static void put_over_seeds(struct sbuf *out, const struct sweep_rows *w, const s
 		const struct book_axis *axis = &b->axis[o.first->run->search.axis];
 		if (!o.n)
 			continue;
-		put_place(out, w, b, o.first->task, b->seed_axis);
+		put_place(out, b, o.first, b->seed_axis);
 		if (o.why)
 			sbuf_printf(out, ", over %zu seeds: no interval of the largest %s: %s\n", o.n, axis->name, o.why);
 		else
@@ -462,10 +347,10 @@ static void put_over_seeds(struct sbuf *out, const struct sweep_rows *w, const s
 	}
 }
 
-static void put_failures(struct sbuf *out, const struct sweep_rows *w, const struct book *b)
+static void put_failures(struct sbuf *out, struct sweep_rows *w, const struct book *b)
 {
-	for (size_t i = 0; i < w->n; i++) {
-		const struct sweep_row *x = &w->row[i];
+	struct sweep_cursor at = { .w = w };
+	for (const struct sweep_row *x; w->n_failed && (x = sweep_next(&at));) {
 		if (!x->error)
 			continue;
 		sbuf_puts(out, "failed: ");
@@ -483,6 +368,7 @@ static void put_failures(struct sbuf *out, const struct sweep_rows *w, const str
 			sbuf_printf(out, " (%lld tries)", (long long)x->tries);
 		sbuf_putc(out, '\n');
 	}
+	sweep_free_cursor(&at);
 }
 
 /* ---- JSON and CSV ---- */
@@ -529,11 +415,11 @@ static void put_interval_json(cJSON *o, double low, double high, const char *why
 		cJSON_AddStringToObject(o, "no_interval", why);
 }
 
-static cJSON *over_seeds_json(const struct over_seeds *x, const struct sweep_rows *w, const struct book *b)
+static cJSON *over_seeds_json(const struct over_seeds *x, const struct book *b)
 {
 	cJSON *o = cJSON_CreateObject();
 	struct sbuf place = { 0 };
-	put_place(&place, w, b, x->first->task, b->seed_axis);
+	put_place(&place, b, x->first, b->seed_axis);
 	cJSON_AddStringToObject(o, "search", sbuf_text(&place));
 	cJSON_AddStringToObject(o, "axis", b->axis[x->first->run->search.axis].name);
 	cJSON_AddNumberToObject(o, "seeds", (double)x->n);
@@ -543,12 +429,12 @@ static cJSON *over_seeds_json(const struct over_seeds *x, const struct sweep_row
 	return o;
 }
 
-static cJSON *answer_json(const struct sweep_answer *a, const struct sweep_rows *w, const struct book *b)
+static cJSON *answer_json(const struct sweep_answer *a, const struct book *b)
 {
 	static const char *const outcomes[] = { "found", "all", "none" };
 	cJSON *o = cJSON_CreateObject();
 	struct sbuf place = { 0 };
-	put_place(&place, w, b, a->task, SIZE_MAX);
+	put_place(&place, b, a, SIZE_MAX);
 	cJSON_AddStringToObject(o, "of", sbuf_text(&place));
 	sbuf_free(&place);
 	cJSON_AddStringToObject(o, "axis", b->axis[a->run->search.axis].name);
@@ -564,29 +450,54 @@ static cJSON *answer_json(const struct sweep_answer *a, const struct sweep_rows 
 	return o;
 }
 
-static void put_json(struct sbuf *out, const struct sweep_rows *w, const struct book *b)
+/* Prints an object, whose first member is a list, as a part of a larger one: without `start` bytes at its start and `end` at its end. */
+static void print_part(cJSON *o, size_t start, size_t end)
 {
-	cJSON *o = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(o, "rows");
-	for (size_t i = 0; i < w->n; i++)
-		cJSON_AddItemToArray(rows, row_json(&w->row[i], b));
-	cJSON *answers = cJSON_AddArrayToObject(o, "answers");
+	struct sbuf part = { 0 };
+	char *text = cJSON_Print(o);
+	size_t n = strlen(text);
+	sbuf_add(&part, text + start, n - start - end);
+	print(&part, true);
+	sbuf_free(&part);
+	cJSON_free(text);
+}
+
+/* Prints the rows one at a time, each as cJSON_Print() would print it in a list with all of them. */
+static void print_rows_json(struct sweep_rows *w, const struct book *b)
+{
+	static const char start[] = "{\n\t\"rows\":\t[", end[] = "]\n}";
+	struct sweep_cursor at = { .w = w };
+	fputs(start, stdout);
+	for (const struct sweep_row *x; (x = sweep_next(&at));) {
+		cJSON *o = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(o, "rows");
+		cJSON_AddItemToArray(rows, row_json(x, b));
+		fputs(at.next > 1 ? ", " : "", stdout);
+		print_part(o, sizeof start - 1, sizeof end - 1);
+		cJSON_Delete(o);
+	}
+	fputs("],", stdout);
+	sweep_free_cursor(&at);
+}
+
+static void print_json(struct sweep_rows *w, const struct book *b)
+{
+	cJSON *o = cJSON_CreateObject(), *answers = cJSON_AddArrayToObject(o, "answers");
 	for (size_t i = 0; i < w->n_answers; i++)
-		cJSON_AddItemToArray(answers, answer_json(&w->answer[i], w, b));
+		cJSON_AddItemToArray(answers, answer_json(&w->answer[i], b));
 	cJSON *seeds = b->seed_axis != SIZE_MAX ? cJSON_AddArrayToObject(o, "over_seeds") : NULL;
 	for (size_t i = 0; seeds && i < w->n_answers; i++) {
 		struct over_seeds x = over_seeds(w, b, i);
 		if (x.n)
-			cJSON_AddItemToArray(seeds, over_seeds_json(&x, w, b));
+			cJSON_AddItemToArray(seeds, over_seeds_json(&x, b));
 	}
-	char *text = cJSON_Print(o);
-	sbuf_puts(out, text);
-	sbuf_putc(out, '\n');
-	cJSON_free(text);
+	print_rows_json(w, b);
+	print_part(o, 1, 0);
+	putchar('\n');
 	cJSON_Delete(o);
 }
 
 /* Writes a row per metric: run, the axes, policy, metric, value, ci_low, ci_high, stored_run, error. */
-static int write_csv(const struct sweep_rows *w, const struct book *b, const char *dir, struct orr_error *err)
+static int write_csv(struct sweep_rows *w, const struct book *b, const char *dir, struct orr_error *err)
 {
 	struct outfile f;
 	int rc = outfile_make_dir(dir, err);
@@ -598,8 +509,8 @@ static int write_csv(const struct sweep_rows *w, const struct book *b, const cha
 	for (size_t a = 0; a < b->n_axes; a++)
 		fprintf(f.file, ",%s", b->axis[a].name);
 	fputs(",policy,metric,value,ci_low,ci_high,stored_run,error\n", f.file);
-	for (size_t i = 0; i < w->n; i++) {
-		const struct sweep_row *x = &w->row[i];
+	struct sweep_cursor at = { .w = w };
+	for (const struct sweep_row *x; (x = sweep_next(&at));)
 		for (size_t k = 0; k < (x->error ? 1 : x->n_metrics); k++) {
 			book_put_text(f.file, x->run->name);
 			for (size_t a = 0; a < b->n_axes; a++) {
@@ -616,39 +527,36 @@ static int write_csv(const struct sweep_rows *w, const struct book *b, const cha
 			book_put_text(f.file, x->error);
 			putc('\n', f.file);
 		}
-	}
-	return outfile_close(&f, false, err);
+	sweep_free_cursor(&at);
+	if (w->err.code)
+		*err = w->err;
+	int closed = outfile_close(&f, w->err.code, w->err.code ? &(struct orr_error){ 0 } : err);
+	return w->err.code ? w->err.code : closed;
 }
 
-int sweep_print(const struct sweep_rows *w, const struct book *b, const struct world_output *o, struct orr_error *err)
+int sweep_print(struct sweep_rows *w, const struct book *b, const struct world_output *o, struct orr_error *err)
 {
-	struct sbuf out = { 0 };
-	bool is_json = o->json || o->table == GRID_JSON;
-	if (is_json) {
-		put_json(&out, w, b);
+	if (o->json || o->table == GRID_JSON) {
+		print_json(w, b);
 	} else if (!o->quiet) {
 		struct report_style style = { o->table, shown_width() };
-		struct sbuf table = { 0 };
+		struct sbuf table = { 0 }, notes = { 0 };
 		put_table(&table, w, b, style);
 		for (size_t i = 0; i < w->n_answers; i++)
-			put_answer(&out, w, b, &w->answer[i]);
-		put_over_seeds(&out, w, b);
-		put_failures(&out, w, b);
+			put_answer(&notes, b, &w->answer[i]);
+		put_over_seeds(&notes, w, b);
+		put_failures(&notes, w, b);
 		if (o->db && w->n_failed)
-			sbuf_puts(&out, "failed runs are not tried again with this database: --retry repeats them\n");
+			sbuf_puts(&notes, "failed runs are not tried again with this database: --retry repeats them\n");
 		if (o->db)
-			sbuf_printf(&out, "to repeat a row: orrery run --from %s --run N, where N is its stored run\n", o->db);
-		grid_put_notes(&table, sbuf_text(&out), style.format, style.width);
-		sbuf_free(&out);
-		out = table;
+			sbuf_printf(&notes, "to repeat a row: orrery run --from %s --run N, where N is its stored run\n", o->db);
+		grid_put_notes(&table, sbuf_text(&notes), style.format, style.width);
+		print(&table, false);
+		sbuf_free(&notes);
+		sbuf_free(&table);
 	}
-	struct sbuf shown = { 0 };
-	(is_json ? utf8_put_valid : utf8_put_shown)(&shown, sbuf_text(&out), out.len);
-	fputs(sbuf_text(&shown), stdout);
-	sbuf_free(&shown);
-	sbuf_free(&out);
 	int rc = outfile_flush_stdout(err);
-	if (rc)
-		return rc;
-	return o->out_dir ? write_csv(w, b, o->out_dir, err) : ORR_OK;
+	if (!rc && w->err.code)
+		rc = orr_fail(err, w->err.code, "%s", w->err.text);
+	return rc || !o->out_dir ? rc : write_csv(w, b, o->out_dir, err);
 }

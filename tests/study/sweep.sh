@@ -76,16 +76,20 @@ for k in 1 2; do "$orrery" sweep many.json --db parts.db --shard $k/2 -q; done
 "$orrery" sweep many.json --db parts.db --merge --json 2>err >parts.out; cmp -s parts.out many.out
 is "$? $(grep -o '[0-9]* runs added' err)" '0 300 runs added' 'shards of 300 points are merged in the order of the study'
 is "$("$orrery" sweep many.json --dry-run --db many.db | head -n 2 | tr '\n' ' ')" '300 points, 300 runs 300 of the runs are stored in many.db already ' '--dry-run counts all blocks'
-# kilobytes N: memory of --dry-run of N points
+# kilobytes N OPTION: memory of a study of N points; its blocks of 256 points have the same size
 kilobytes() {
   sed "s/300/$1/g" many.json >counted.json
-  "$peak_rss" "$orrery" sweep counted.json --dry-run | tail -n 1 | grep -o '[0-9]*$'
+  "$peak_rss" "$orrery" sweep counted.json -j1 "$2" | tail -n 1 | grep -o '[0-9]*$'
 }
 if [ -n "${ORR_SANITIZED:-}" ]; then
   skip "the sanitizers keep freed memory"
+  skip "the same for --json"
 else
-  few=$(kilobytes 600) more=$(kilobytes 3000)
-  [ $((more - few)) -lt 60000 ]; ok $? "memory of --dry-run is flat (an open point takes 100 KiB): $few KiB for 600 points, $more KiB for 3000"
+  few=$(kilobytes 600 --dry-run) more=$(kilobytes 6600 --dry-run)
+  [ $((more - few)) -lt 2000 ]; ok $? "memory of --dry-run is flat: $few KiB for 600 points, $more KiB for 6600"
+  # Rows as a JSON tree in memory would take 26 kB each.
+  few=$(kilobytes 600 --json) more=$(kilobytes 6600 --json)
+  [ $((more - few)) -lt 2000 ]; ok $? "and so is that of runs, their rows and the printed text: $few and $more KiB"
 fi
 
 # ---- searches ----
