@@ -313,6 +313,31 @@ const char *cost_source(const struct cost *c, double batch)
 	return i + 1 < c->n ? c->between_source[i] : c->beyond_source;
 }
 
+void cost_put_published(const struct cost *c, struct sbuf *out)
+{
+	struct steptimes *t = c->n || c->d->profile_batch > 0 ? NULL : steptimes_load(NULL);
+	double least = INFINITY, most = 0;
+	uint32_t n = 0;
+	for (uint32_t i = 0; t && i < t->n; i++) {
+		const struct steptime *e = &t->entry[i];
+		if (!steptimes_matches(e, c->dev->name, c->d->name, c->o.precision))
+			continue;
+		double update = e->update == STEPTIME_WITH_UPDATE ? cost_update_s(c, c->d->params, e->state_bytes) : 0;
+		for (uint32_t k = 0; k < e->n; k++, n++) {
+			double times = (step_s(c, e->batch[k]) + update) / e->seconds[k];
+			least = fmin(least, times);
+			most = fmax(most, times);
+		}
+	}
+	if (n == 1)
+		sbuf_printf(
+			out, "; on one GPU a computed step takes %.2g times the published one (orrery device show %s)", most, c->dev->name);
+	else if (n)
+		sbuf_printf(out, "; on one GPU computed steps take %.2g to %.2g times the %u published ones (orrery device show %s)", least,
+			most, n, c->dev->name);
+	steptimes_free(t);
+}
+
 /* ---- description of the profile ---- */
 
 const char *cost_family_name(enum cost_family f)

@@ -38,6 +38,7 @@ struct cost_options {
 enum cost_family { COST_GEMM, COST_CONV, COST_MEMORY, COST_GATHER, COST_UPDATE, COST_FAMILIES };
 
 struct cost;
+struct sbuf;
 
 /* Makes the cost model. d and dev must outlive the result, which is read-only and may be shared by threads. */
 struct cost *cost_new(const struct dnn *d, const struct device *dev, const struct cost_options *o, struct orr_error *err);
@@ -66,6 +67,10 @@ double cost_update_s(const struct cost *c, double params, double state_bytes);
  * without one, "datasheet only". For a measured step: exact, interpolated or outside the measured batch sizes, and whether it
  * includes the optimizer's update. */
 const char *cost_source(const struct cost *c, double batch);
+
+/* Appends how the times compare with the published steps of this model, device and precision (hwmodel/steptimes.json), such as "; on one
+ * GPU computed steps take 0.9 to 1.1 times the 2 published ones". Nothing if no step is published, or if the published one is used. */
+void cost_put_published(const struct cost *c, struct sbuf *out);
 
 /* Numbers of kernels in the forward and backward passes over all layers: those timed by a law, and those outside the range that the
  * law was fitted on. cost_coverage() adds to the counts. */

@@ -141,15 +141,18 @@ static bool is_same(const char *a, const char *b)
 	}
 }
 
+bool steptimes_matches(const struct steptime *e, const char *device, const char *model, enum precision precision)
+{
+	return e->precision == (precision == PRECISION_BF16 ? PRECISION_FP16 : precision) && is_same(e->device, device) &&
+	       is_same(e->model, model);
+}
+
 const struct steptime *steptimes_find(
 	const struct steptimes *t, const char *device, const char *model, enum precision precision, const char *setup)
 {
-	if (precision == PRECISION_BF16)
-		precision = PRECISION_FP16;
 	for (uint32_t i = 0; i < t->n; i++) {
 		const struct steptime *e = &t->entry[i];
-		if (e->precision == precision && is_same(e->device, device) && is_same(e->model, model) &&
-			(!setup || strstr(e->setup, setup)))
+		if (steptimes_matches(e, device, model, precision) && (!setup || strstr(e->setup, setup)))
 			return e;
 	}
 	return NULL;

@@ -30,6 +30,8 @@ struct steptimes {
 struct steptimes *steptimes_load(struct orr_error *err);
 struct steptimes *steptimes_parse(const char *path, const char *text, size_t n, struct orr_error *err);
 void steptimes_free(struct steptimes *t);
+/* Returns whether the entry is of this device, model and precision (FP16 and BF16 both mean mixed). */
+bool steptimes_matches(const struct steptime *e, const char *device, const char *model, enum precision precision);
 /* Returns the first entry of device, model and precision (FP16 and BF16 both mean mixed) whose setup contains `setup`; `setup` NULL
  * matches all. Returns NULL if there is no such entry. */
 const struct steptime *steptimes_find(
