@@ -53,11 +53,12 @@ struct topo {
  */
 struct topo *topo_load(const struct cluster *c, const char *spec, uint64_t seed, struct orr_error *err);
 
-/* Link of a GPU from the device's data, if the options give none (bandwidth 0: no link). */
+/* Links of the GPUs of each type of the cluster from the devices' data, if the options give none (bandwidth 0: unknown). */
 struct topo_gpu_link {
 	double bandwidth_Bps; /* each direction */
 	double latency_s;     /* latency of a message from GPU to GPU in a node */
 };
+/* gpu: by type of the cluster; NULL: all unknown. */
 struct topo *topo_load_with(
 	const struct cluster *c, const char *spec, uint64_t seed, const struct topo_gpu_link *gpu, struct orr_error *err);
 /* Parses the contents of a JSON file; path is for messages. */

@@ -88,23 +88,31 @@ static int time_option(const struct orr_args *a, const char *name, double def, c
 /* ---- the insides of nodes ---- */
 
 struct inside {
-	double gpu_Bps, gpu_lat, host_Bps;
+	struct topo_gpu_link gpu[CLUSTER_MAX_TYPES]; /* by type */
+	uint32_t n_types;
+	double host_Bps;
 	bool is_shared, is_asked; /* is_shared: PCIe; is_asked: the user set an option, so nodes with one GPU also have the link */
 };
 
-static int read_inside(
-	const struct orr_args *a, const struct topo_gpu_link *gpu, const char *where, struct inside *in, struct orr_error *err)
+/* gpu: links of the devices by type of the cluster; NULL: unknown. */
+static int read_inside(const struct cluster *c, const struct orr_args *a, const struct topo_gpu_link *gpu, const char *where,
+	struct inside *in, struct orr_error *err)
 {
 	in->is_shared = !strcmp(orr_arg_text(a, "gpu_link"), "pcie");
 	in->is_asked = *orr_arg_text(a, "gpu_bw") || *orr_arg_text(a, "gpu_lat");
-	double bw = gpu && gpu->bandwidth_Bps > 0 ? gpu->bandwidth_Bps : in->is_shared ? 12e9 : 150e9;
-	double lat = gpu && gpu->bandwidth_Bps > 0 ? gpu->latency_s : 1e-6;
-	if (rate_option(a, "gpu_bw", bw, where, &in->gpu_Bps, err) || time_option(a, "gpu_lat", lat, where, &in->gpu_lat, err))
-		return ORR_EINPUT;
+	in->n_types = c->n_types ? c->n_types : 1;
+	for (uint32_t i = 0; i < in->n_types; i++) {
+		bool is_known = gpu && i < c->n_types && gpu[i].bandwidth_Bps > 0;
+		double bw = is_known ? gpu[i].bandwidth_Bps : in->is_shared ? 12e9 : 150e9, lat = is_known ? gpu[i].latency_s : 1e-6;
+		struct topo_gpu_link *to = &in->gpu[i];
+		if (rate_option(a, "gpu_bw", bw, where, &to->bandwidth_Bps, err) ||
+			time_option(a, "gpu_lat", lat, where, &to->latency_s, err))
+			return ORR_EINPUT;
+	}
 	return rate_option(a, "host_bw", 0, where, &in->host_Bps, err);
 }
 
-static void join_gpus(struct topo *t, uint32_t node, const struct inside *in)
+static void join_gpus(struct topo *t, uint32_t node, const struct inside *in, const struct topo_gpu_link *gpu)
 {
 	struct topo_shape *s = t->shape;
 	uint32_t first = s->first_gpu[node], end = s->first_gpu[node + 1], hub = shape_hub(t, node);
@@ -118,8 +126,8 @@ static void join_gpus(struct topo *t, uint32_t node, const struct inside *in)
 		}
 		char name[32];
 		snprintf(name, sizeof name, in->is_shared ? "root%u" : "gpu%u", in->is_shared ? node : g);
-		s->out[g] = shape_link(t, in->gpu_Bps, in->gpu_lat / 2, g, hub, "%s.out", name);
-		s->in[g] = shape_link(t, in->gpu_Bps, in->gpu_lat / 2, hub, g, "%s.in", name);
+		s->out[g] = shape_link(t, gpu->bandwidth_Bps, gpu->latency_s / 2, g, hub, "%s.out", name);
+		s->in[g] = shape_link(t, gpu->bandwidth_Bps, gpu->latency_s / 2, hub, g, "%s.in", name);
 	}
 }
 
@@ -133,7 +141,8 @@ static void build_insides(struct topo *t, const struct cluster *c, const struct 
 		for (uint32_t g = 0; g < c->node[n].gpus; g++)
 			s->gpu_node[gpu++] = n;
 		s->first_gpu[n + 1] = gpu;
-		join_gpus(t, n, in);
+		if (c->node[n].gpus)
+			join_gpus(t, n, in, &in->gpu[c->node[n].type]);
 		if (in->host_Bps > 0) {
 			s->out[host] = shape_link(t, in->host_Bps, 0, host, shape_hub(t, n), "cpu%u.out", n);
 			s->in[host] = shape_link(t, in->host_Bps, 0, shape_hub(t, n), host, "cpu%u.in", n);
@@ -181,7 +190,8 @@ static int check_common(const struct kind *k, const struct cluster *c, const str
 	return ORR_OK;
 }
 
-/* Writes the options in the order of the table; rates and times inside nodes as the resulting numbers. */
+/* Writes the options in the order of the table; rates and times inside nodes of the
+ * first type as the resulting numbers. */
 static void canonical(struct sbuf *b, const struct topo *t, const struct kind *k, const struct orr_args *a, const struct inside *in)
 {
 	static const char *const numbers[] = { "bw", "gpu_bw", "gpu_lat", "host_bw", NULL };
@@ -192,7 +202,8 @@ static void canonical(struct sbuf *b, const struct topo *t, const struct kind *k
 		if (!*n)
 			sbuf_printf(b, "%s=%s\n", k->options[i].name, args_value(a, i));
 	}
-	sbuf_printf(b, "%.17g,%.17g,%.17g,%.17g,%d\n", t->shape->bw, in->gpu_Bps, in->gpu_lat, in->host_Bps, in->is_asked);
+	sbuf_printf(b, "%.17g,%.17g,%.17g,%.17g,%d\n", t->shape->bw, in->gpu[0].bandwidth_Bps, in->gpu[0].latency_s, in->host_Bps,
+		in->is_asked);
 }
 
 /* Sets the names of links and frees data that only the build needs. */
@@ -209,8 +220,12 @@ static void finish(
 	sbuf_printf(&b, "%s\n%s\n", k->name, hash);
 	canonical(&b, t, k, a, in);
 	sbuf_printf(&b, "seed=%llu\n", t->routing == TOPO_ECMP ? (unsigned long long)t->seed : 0ull);
-	for (uint32_t i = 0; i < c->n_nodes; i++)
+	for (uint32_t i = 0; i < c->n_nodes; i++) {
+		const struct topo_gpu_link *own = c->node[i].gpus ? &in->gpu[c->node[i].type] : in->gpu;
 		sbuf_printf(&b, "%u,%u,%s\n", c->node[i].gpus, c->node[i].rack, s->kind == KIND_JSON ? c->node[i].name : "");
+		if (own->bandwidth_Bps != in->gpu->bandwidth_Bps || own->latency_s != in->gpu->latency_s)
+			sbuf_printf(&b, "%.17g,%.17g\n", own->bandwidth_Bps, own->latency_s);
+	}
 	bytes_hash_text(sbuf_text(&b), b.len, t->hash);
 	sbuf_free(&b);
 }
@@ -220,7 +235,7 @@ static struct topo *build(const struct kind *k, const struct cluster *c, const s
 	const struct topo_gpu_link *gpu, uint64_t seed, void *root, const char *path, const char *hash, struct orr_error *err)
 {
 	struct inside inside;
-	if (check_common(k, c, a, where, err) || read_inside(a, gpu, where, &inside, err))
+	if (check_common(k, c, a, where, err) || read_inside(c, a, gpu, where, &inside, err))
 		return NULL;
 	struct topo *t = topo_new(c, k->kind, (uint32_t)orr_arg_int(a, "nics"), seed);
 	struct topo_shape *s = t->shape;

@@ -5,7 +5,6 @@
 #include "base/sbuf.h"
 #include "hwmodel/profile.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -93,20 +92,14 @@ static int check_samples(const struct scenario *base, const struct setting *s, s
 			       : ORR_OK;
 }
 
-/* If the network's text does not state the link between the GPUs of a node, it is the slowest of the devices' own links. */
+/* If the network's text does not state the link between the GPUs of a node, it is that of the node's device. */
 static struct topo *load_network(const struct scenario *base, const struct setting *s, const char *spec, struct orr_error *err)
 {
-	struct topo_gpu_link gpu = { .bandwidth_Bps = 0, .latency_s = 0 };
-	bool has_device = false;
-	for (uint32_t t = 0; t < base->cluster->n_types; t++) {
-		const struct device *d = s->device[t];
-		if (!d)
-			continue;
-		gpu.bandwidth_Bps = has_device ? fmin(gpu.bandwidth_Bps, d->link_Bps) : d->link_Bps;
-		gpu.latency_s = fmax(gpu.latency_s, d->link_latency_s);
-		has_device = true;
-	}
-	return topo_load_with(base->cluster, spec, base->seed, &gpu, err);
+	struct topo_gpu_link gpu[CLUSTER_MAX_TYPES] = { { 0, 0 } };
+	for (uint32_t t = 0; t < base->cluster->n_types; t++)
+		if (s->device[t])
+			gpu[t] = (struct topo_gpu_link){ s->device[t]->link_Bps, s->device[t]->link_latency_s };
+	return topo_load_with(base->cluster, spec, base->seed, gpu, err);
 }
 
 struct topo *setting_default_network(const struct scenario *base, const struct setting *s, struct orr_error *err)

@@ -152,6 +152,11 @@ fi
 is "$("$orrery" run s.json --no-figures --out r -q 2>&1; cut -d, -f6 r/fifo.jobs.csv | paste -sd' ')" \
   "$(jobs two.csv --cluster 2x8:v100 --network star --policy fifo --sharing simulated; cut -d, -f6 out/fifo.jobs.csv | paste -sd' ')" "the scenario shown gives the same run"
 
+# ---- nodes that a job does not use have no effect on it ----
+printf '%s\n0,8,vgg16,allreduce,32,100\n' $header >own.csv
+ends() { jobs own.csv --cluster "$1" --network star --policy fifo; cut -d, -f5 out/fifo.jobs.csv | paste -sd' '; }
+is "$(ends 1x8:h100,1x8:k80)" "$(ends 1x8:h100)" "the links inside a node are those of its own GPUs, not of slower nodes elsewhere"
+
 # ---- wrong input ----
 bad() { # ROW PATTERN WHAT
   printf '%s\n0,1,alexnet,allreduce,32,10\n%s\n' $header "$1" >bad.csv

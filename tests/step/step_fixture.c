@@ -22,12 +22,13 @@ struct fixture *fixture_new(const char *cluster, const char *network, const char
 	struct cost_options o = { .precision = PRECISION_FP32 };
 	need((f->cluster = cluster_load(cluster, &e)) != NULL, &e);
 	need((f->dnn = dnn_load(model, &e)) != NULL, &e);
+	struct topo_gpu_link gpu[CLUSTER_MAX_TYPES] = { { 0, 0 } };
 	for (uint32_t t = 0; t < f->cluster->n_types; t++) {
 		need((f->device[t] = device_load(f->cluster->type_name[t], &e)) != NULL, &e);
+		gpu[t] = (struct topo_gpu_link){ f->device[t]->link_Bps, f->device[t]->link_latency_s };
 		need((f->cost[t] = cost_new(f->dnn, f->device[t], &o, &e)) != NULL, &e);
 	}
-	struct topo_gpu_link gpu = { f->device[0]->link_Bps, f->device[0]->link_latency_s };
-	need((f->topo = topo_load_with(f->cluster, network, 1, &gpu, &e)) != NULL, &e);
+	need((f->topo = topo_load_with(f->cluster, network, 1, gpu, &e)) != NULL, &e);
 	need((f->options = args_new(step_options, "step", &e)) != NULL, &e);
 	f->config = (struct step_config){ .cluster = f->cluster,
 		.topo = f->topo,

@@ -51,16 +51,16 @@ refused <<'E'
 --cluster 2x0:cpus=4|cluster 2x0:cpus=4: expected at least one GPU
 E
 
-# ---- the link between the GPUs of a node: by default that of the slowest device (V100 150 GB/s, A100 300 GB/s, 8
-# us) ----
+# ---- the link between the GPUs of a node: by default that of the node's device (V100 150 GB/s, A100 300 GB/s, 8 us); the message is
+# within the second node ----
 cat >message.json <<'E'
 { "barrier": true, "ops": [{ "id": "t", "transfer": { "from": 2, "to": 3, "bytes": 15e9 } }] }
 E
 message=(lenet5 --no-figures --policy graph --set policy.graph.file=message.json)
 seconds() { rm -rf o && "$orrery" step "${message[@]}" --out o -q "$@" && metric iteration_s; }
 is "$(near "$(seconds --cluster 2x2:a100)" 0.050008)" near "a message between two A100 of a node"
-is "$(near "$(seconds --cluster 1x2:v100,1x2:a100)" 0.100008)" near "with V100 in the cluster"
-is "$(near "$(seconds --cluster 1x2:a100,1x2:v100)" 0.100008)" near "in either order"
+is "$(near "$(seconds --cluster 1x2:v100,1x2:a100)" 0.050008)" near "also beside a node of V100"
+is "$(near "$(seconds --cluster 1x2:a100,1x2:v100)" 0.100008)" near "a message between two V100 beside a node of A100"
 is "$(near "$(seconds --cluster 2x2:a100 --network star:gpu_bw=15GBps,gpu_lat=0)" 1)" near "a network that states the link"
 
 # ---- draws of the costs ----
