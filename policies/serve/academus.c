@@ -183,11 +183,10 @@ static void start(struct academus *a, struct orr_serve *w, struct group *g)
 	double accuracy = orr_serve_quality_members(w) ? orr_serve_quality(w, (UINT64_C(1) << copies) - 1) : NAN;
 	for (uint32_t i = 0; i < n && a->variant == STUDENTS; i++) {
 		orr_serve_observe(w, "residual", residual(a, copies));
+		orr_serve_observe(w, "students", copies);
 		if (!isnan(accuracy))
 			orr_serve_observe(w, "accuracy", accuracy);
 	}
-	if (a->variant == STUDENTS)
-		orr_serve_observe(w, "students", copies);
 }
 
 /* Returns whether every replica of the group has the model of the oldest request; loads it. */

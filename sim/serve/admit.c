@@ -119,6 +119,23 @@ static double fastest(const struct orr_serve *w, uint32_t model, uint32_t sample
 	return least;
 }
 
+/* Returns the time of an iteration of the prompt alone on the fastest candidate; 0: there is no candidate. */
+static double shortest_prompt(const struct orr_serve *w, const struct req *q)
+{
+	uint32_t n = group_count(w, q->model), deployment = NONE, type = NONE;
+	double best = INFINITY;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t x = group_nth(w, q->model, i);
+		const struct replica *r = &w->replica[x];
+		if (r->deployment == deployment && r->gpu_type == type)
+			continue; /* as fast as the one before */
+		deployment = r->deployment;
+		type = r->gpu_type;
+		best = fmin(best, orr_iter_estimate(w, x, 0, 0, q->prompt_asked, 0));
+	}
+	return isfinite(best) ? best : 0;
+}
+
 /* Returns the shortest possible time from start to end, as far as known at arrival. */
 static double shortest_service(const struct orr_serve *w, const struct req *q)
 {
@@ -127,8 +144,7 @@ static double shortest_service(const struct orr_serve *w, const struct req *q)
 		double s = fastest(w, q->model, smallest_batch(m, q), q->prompt_asked);
 		return isfinite(s) ? s : 0;
 	}
-	uint32_t n = group_count(w, q->model);
-	return n ? orr_iter_estimate(w, group_nth(w, q->model, 0), 0, 0, q->prompt_asked, 0) : 0;
+	return shortest_prompt(w, q);
 }
 
 /* Returns whether run_end() is due for a run of the request. */

@@ -42,6 +42,11 @@ for policy in tf-serving clipper cascade irina clockwork academus; do
 done
 # On one GPU of 8 GiB, clockwork unloads b for a, and loads it again in 0 s.
 is "$(serve clockwork two.csv --model a.json,b.json --cluster 1x1:2080)" "10,0 30,0 110,0" "clockwork unloads a model whose weights leave too little memory"
+# academus: 1 request with 8 students; 9 of 17 wait, so 8 run with 4; 8 with 4; the last one with 5. The mean is over requests: 77 / 18.
+{ echo arrival_s; echo 0; for _ in $(seq 17); do echo 0.001; done; } >burst.csv
+echo '{"name": "s", "source": "by hand", "kind": "table", "between": "up", "batch": [1, 8], "latency_ms": [10, 10]}' >s.json
+serve academus burst.csv --model s.json --cluster 1x1 >/dev/null
+is "$(awk -F, '$2 == "students" { printf "%.6f", $3 }' o/summary.csv)" 4.277778 "academus: mean number of students of a request"
 
 # ---- an SLO of the trace is the same as --slo ----
 echo '{"name": "m", "source": "by hand", "kind": "table", "between": "up", "batch": [1, 2, 4, 8, 16, 32], "latency_ms": [10, 12, 16, 24, 40, 72]}' >m.json
@@ -74,5 +79,12 @@ done
 for router in lor round-robin session-affinity power-of-two; do
   is "$(caches vllm 20 100 $router)" "20,1 40,1 60,1" "$router: requests go to a cache that can hold them"
 done
+
+# ---- the latest start that can meet a deadline is that of the faster GPU ----
+# An H100 takes T = 45 ms for a prompt, an L4 357 ms. Request 3 waits for request 1, and ends after 2 T. Request 2 would end after 714 ms.
+echo '{"world": "serve", "models": ["llama2-7b"], "cluster": "1x1:l4,1x1:h100", "policies": ["vllm"],
+ "serve": {"shed": "hopeless", "slo": "400ms", "router": "round-robin"}, "deployments": [{"gpu_types": "l4"}, {"gpu_types": "h100"}]}' >mixed.json
+printf 'arrival_s,prompt_tokens,output_tokens\n0,2000,1\n0,2000,1\n0.001,2000,1\n0.001,2000,1\n' >four.csv
+is "$(serve vllm four.csv --scenario mixed.json | awk '{ split($2, a, ","); split($4, b, ","); print $3, b[2], b[1] / a[1] }')" "- 1 2" "serve.shed=hopeless counts the faster GPU"
 
 tap_done
