@@ -178,7 +178,9 @@ static void assume_copies(const struct scenario *s, struct run_result *r)
 	const struct serve_state *t = s->state;
 	struct sbuf b = { 0 };
 	if (remark_metric(s, r, "swaps") > 0) {
-		sbuf_printf(&b, "a KV cache that is swapped out or in makes the next iteration longer, at serve.swap_Bps=%.4g",
+		sbuf_printf(&b,
+			"a KV cache that is swapped out or in makes the next iteration longer, at serve.swap_Bps=%.4g for all GPUs of a "
+			"replica together",
 			orr_arg_real(s->options, "swap_Bps"));
 		assume(r, &b);
 	}

@@ -174,7 +174,7 @@ like "$("$orrery" serve poisson:rate=60,n=50 --model slow.json --cluster 1x1 --p
 busy=$("$orrery" serve poisson:rate=20,n=300,prompt=900,output=80 --model m.json --cluster 1x1 --kv-blocks 300 --policy vllm --set policy.vllm.preemption=swap \
   --set serve.swap_Bps=1e9 --set serve.queue_limit=40)
 is "$(printf '%s\n' "$busy" | grep -c 'has no effect')" 0 "options that had an effect are not in a remark"
-like "$busy" '^a KV cache that is swapped out or in makes the next iteration longer, at serve.swap_Bps=1e\+09$' "a remark states how copies of KV caches are timed if there were any"
+like "$busy" '^a KV cache that is swapped out or in makes the next iteration longer, at serve.swap_Bps=1e\+09 for all GPUs of a replica together$' "a remark states how copies of KV caches are timed if there were any"
 like "$(roles prefill decode splitwise; "$orrery" run roles.json --no-figures)" \
   '^KV caches move at serve.kv_Bps=2.5e\+10 each, regardless of the number of concurrent transfers$' "a remark states how transfers of KV caches are timed"
 
