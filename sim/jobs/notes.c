@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Notes on the GPU types of the cluster of a run (result_note()). */
+/* Notes on a run (result_note()): GPU types, partitions, traces without a job. */
 #include "jobs/notes.h"
 
 #include "base/mem.h"
@@ -152,8 +152,23 @@ static void say_partitions(struct orr_jobs *w)
 	take(w, "remark", &b);
 }
 
+/* Adds a remark if no job arrived, because the table then has no times. */
+static void say_no_job(struct orr_jobs *w)
+{
+	struct sbuf b = { 0 };
+	if (w->totals.arrived)
+		return;
+	if (w->arrivals.has_next)
+		sbuf_printf(&b, "no job was submitted before the end of the run at %.9g s: the first submission is at %.9g s",
+			(double)w->config->until_ns / 1e9, (double)w->arrivals.next.submit_ns / 1e9);
+	else
+		sbuf_puts(&b, "the trace has no job");
+	take(w, "remark", &b);
+}
+
 void notes_put(struct orr_jobs *w)
 {
+	say_no_job(w);
 	if (!w->config->cluster->n_types || !w->totals.arrived)
 		return;
 	say_speeds(w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* notes.h - assumptions and remarks of a run about GPU types */
+/* notes.h - assumptions and remarks of a run: GPU types, partitions, traces without a job */
 #ifndef ORR_JOBS_NOTES_H
 #define ORR_JOBS_NOTES_H
 

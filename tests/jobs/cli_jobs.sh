@@ -218,6 +218,13 @@ is "$(diff r-all/summary.csv r-sample/summary.csv; diff r-all/summary.csv r-summ
 like "$(cat r-sample.err)" 'rows of 6250 of 25000 jobs are kept \(a sample\)' "a sample is reported as one"
 is "$(grep -c . r-all.err)" 0 "no remark if all rows are kept"
 
+# ---- runs without a job ----
+printf 'submit_s,duration_s,gpus\n' >none.csv
+printf 'submit_s,duration_s,gpus\n200,10,1\n' >late.csv
+is "$("$orrery" jobs none.csv "${base[@]}" --policy fifo 2>&1 | grep 'no job')" "the trace has no job" "a trace without a job"
+is "$("$orrery" jobs late.csv "${base[@]}" --policy fifo --until 10s 2>&1 | grep 'no job')" \
+  "no job was submitted before the end of the run at 10 s: the first submission is at 200 s" "--until before the first submission"
+
 # ---- help ----
 for command in jobs run scenario policy db; do
   like "$("$orrery" $command --help; echo "code $?")" '^usage: orrery' "$command --help"
