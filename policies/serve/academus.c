@@ -5,7 +5,8 @@
  * Also its baselines: the teacher with static or dynamic padding, and early exit, where a batch runs to its deepest exit.
  *
  * Assumes, as the paper's equations were not available: a group is `gpus` consecutive replicas, and one that leaves is replaced by a
- * replica of an incomplete group; student j runs on replica j mod gpus of its group; a request completes with its last student. Co-running
+ * replica of an incomplete group; student j runs on replica j mod n of its group, n of which are up; while no group is complete, an
+ * incomplete one takes requests; a request completes with its last student. Co-running
  * students slow each other down by serve.interference=occupancy. A batch holds requests of one bucket of `bucket` tokens. Values that the
  * paper does not state are parameters.
  *
@@ -27,7 +28,8 @@ enum variant { STUDENTS, TEACHER, EARLY_EXIT };
 struct group {
 	struct orr_fifo *queue; /* by bucket */
 	uint32_t active;        /* current number of students */
-	uint32_t missing;       /* replicas that are not up */
+	uint32_t missing;       /* replicas that are not up, or drain */
+	uint32_t present;       /* replicas that are up; they are the first of the group */
 	uint32_t model;         /* the only model that its replicas serve; UINT32_MAX: any */
 	double crossed_s;       /* time since which the queue has been above the trigger; INFINITY: it is below */
 };
@@ -57,10 +59,10 @@ static uint32_t member(const struct academus *a, const struct group *g, uint32_t
 
 static bool is_idle(const struct academus *a, const struct orr_serve *w, const struct group *g)
 {
-	for (uint32_t i = 0; i < a->gpus; i++)
+	for (uint32_t i = 0; i < g->present; i++)
 		if (!orr_replica_is_idle(w, member(a, g, i)))
 			return false;
-	return true;
+	return g->present > 0;
 }
 
 /* ---- the buffer ---- */
@@ -178,8 +180,8 @@ static void start(struct academus *a, struct orr_serve *w, struct group *g)
 	adapt(a, w, g);
 	uint32_t most = a->variant == STUDENTS ? g->active : 1;
 	orr_run_start(w, member(a, g, 0), &b);
-	for (; copies < most && orr_run_fits(w, member(a, g, copies % a->gpus), &b, 0); copies++)
-		orr_run_start(w, member(a, g, copies % a->gpus), &b);
+	for (; copies < most && orr_run_fits(w, member(a, g, copies % g->present), &b, 0); copies++)
+		orr_run_start(w, member(a, g, copies % g->present), &b);
 	double accuracy = orr_serve_quality_members(w) ? orr_serve_quality(w, (UINT64_C(1) << copies) - 1) : NAN;
 	for (uint32_t i = 0; i < n && a->variant == STUDENTS; i++) {
 		orr_serve_observe(w, "residual", residual(a, copies));
@@ -189,12 +191,12 @@ static void start(struct academus *a, struct orr_serve *w, struct group *g)
 	}
 }
 
-/* Returns whether every replica of the group has the model of the oldest request; loads it. */
+/* Returns whether every replica of the group that is up has the model of the oldest request; loads it. */
 static bool is_loaded(const struct academus *a, struct orr_serve *w, const struct group *g)
 {
 	uint32_t model = orr_req_model(w, g->queue[oldest(a, w, g)].first);
 	bool is = true;
-	for (uint32_t i = 0; i < a->gpus; i++)
+	for (uint32_t i = 0; i < g->present; i++)
 		is &= model_is_ready(w, member(a, g, i), model);
 	return is;
 }
@@ -221,28 +223,6 @@ static bool holds(const struct academus *a, const struct orr_serve *w, const str
 	return fits_if_idle(w, first, &b);
 }
 
-/* Returns the first replica of the group with the fewest requests, among groups that are complete and serve the model: one with memory for
- * the request, if any. */
-static uint32_t route(void *self, struct orr_serve *w, orr_req r)
-{
-	const struct academus *a = self;
-	uint32_t best = a->groups;
-	bool best_holds = false;
-	for (uint32_t i = 0; i < a->groups; i++) {
-		const struct group *g = &a->group[i];
-		if (g->missing || !serves(w, g, r))
-			continue;
-		bool its = holds(a, w, g, r);
-		if (best == a->groups || its > best_holds ||
-			(its == best_holds &&
-				orr_replica_routed(w, member(a, g, 0)) < orr_replica_routed(w, member(a, &a->group[best], 0)))) {
-			best = i;
-			best_holds = its;
-		}
-	}
-	return best < a->groups ? member(a, &a->group[best], 0) : ORR_ANY_REPLICA;
-}
-
 /* ---- replicas that join and leave ---- */
 
 static bool is_open(const struct orr_serve *w, uint32_t replica)
@@ -251,11 +231,56 @@ static bool is_open(const struct orr_serve *w, uint32_t replica)
 	return orr_replica_get(w, replica, &info) && info.is_up && !info.is_draining;
 }
 
-static void count_missing(const struct academus *a, const struct orr_serve *w, struct group *g)
+static bool is_down(const struct orr_serve *w, uint32_t replica)
 {
-	g->missing = 0;
+	struct orr_replica_info info;
+	return !orr_replica_get(w, replica, &info) || !info.is_up;
+}
+
+/* Returns whether group x is better for the request than y: complete, with memory for it, fewer requests. */
+static bool is_better(const struct academus *a, const struct orr_serve *w, const struct group *x, const struct group *y, orr_req r)
+{
+	if (!x->missing != !y->missing)
+		return !x->missing;
+	bool x_holds = holds(a, w, x, r), y_holds = holds(a, w, y, r);
+	return x_holds != y_holds ? x_holds : orr_replica_routed(w, member(a, x, 0)) < orr_replica_routed(w, member(a, y, 0));
+}
+
+/* Returns the first replica of the best group that serves the model. An incomplete group takes requests only if none is complete. */
+static uint32_t route(void *self, struct orr_serve *w, orr_req r)
+{
+	const struct academus *a = self;
+	const struct group *best = NULL;
+	for (uint32_t i = 0; i < a->groups; i++) {
+		const struct group *g = &a->group[i];
+		if (serves(w, g, r) && is_open(w, member(a, g, 0)) && (!best || is_better(a, w, g, best, r)))
+			best = g;
+	}
+	return best ? member(a, best, 0) : ORR_ANY_REPLICA;
+}
+
+static void swap(struct academus *a, uint32_t index, uint32_t k)
+{
+	uint32_t x = a->order[index], y = a->order[k];
+	a->order[index] = y;
+	a->order[k] = x;
+	a->at[y] = index;
+	a->at[x] = k;
+}
+
+/* Counts the replicas of the group and orders them: those that take requests, those that drain, those that are down. */
+static void count_missing(struct academus *a, const struct orr_serve *w, struct group *g)
+{
+	uint32_t first = (uint32_t)(g - a->group) * a->gpus, open = 0, present;
 	for (uint32_t i = 0; i < a->gpus; i++)
-		g->missing += !is_open(w, member(a, g, i));
+		if (is_open(w, member(a, g, i)))
+			swap(a, first + open++, first + i);
+	present = open;
+	for (uint32_t i = open; i < a->gpus; i++)
+		if (!is_down(w, member(a, g, i)))
+			swap(a, first + present++, first + i);
+	g->missing = a->gpus - open;
+	g->present = present;
 }
 
 static bool same_model(const struct orr_serve *w, uint32_t x, uint32_t y)
@@ -273,18 +298,9 @@ static void replace(struct academus *a, const struct orr_serve *w, uint32_t inde
 		bool is_spare = k / a->gpus >= a->groups || a->group[k / a->gpus].missing;
 		if (!is_spare || !is_open(w, other) || !same_model(w, old, other))
 			continue;
-		a->order[index] = other;
-		a->order[k] = old;
-		a->at[other] = index;
-		a->at[old] = k;
+		swap(a, index, k);
 		return;
 	}
-}
-
-static bool is_down(const struct orr_serve *w, uint32_t replica)
-{
-	struct orr_replica_info info;
-	return !orr_replica_get(w, replica, &info) || !info.is_up;
 }
 
 /* Moves the requests of a group that cannot run to a complete group. */
@@ -294,7 +310,7 @@ static void empty(struct academus *a, struct orr_serve *w, struct group *g)
 	for (uint32_t i = 0; i < a->gpus; i++)
 		down += is_down(w, member(a, g, i));
 	for (uint32_t b = 0; down && b < a->buckets; b++)
-		while (g->queue[b].first && (to = route(a, w, g->queue[b].first)) != ORR_ANY_REPLICA) {
+		while (g->queue[b].first && (to = route(a, w, g->queue[b].first)) != ORR_ANY_REPLICA && group_of(a, to) != g) {
 			orr_req r = orr_fifo_pop(w, &g->queue[b]);
 			orr_assign(w, r, to);
 			orr_fifo_push(w, &group_of(a, to)->queue[b], r);
@@ -315,6 +331,9 @@ static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_r
 		count_missing(a, w, &a->group[g]);
 	for (uint32_t g = 0; g < a->groups; g++)
 		empty(a, w, &a->group[g]);
+	for (uint32_t g = 0; g < a->groups; g++)
+		if (a->group[g].present && waiting(a, &a->group[g]))
+			orr_wake(w, member(a, &a->group[g], 0));
 }
 
 static void arrive(void *self, struct orr_serve *w, orr_req r)
@@ -390,8 +409,11 @@ static bool settle_model(struct academus *a, const struct orr_serve *w, struct g
 static bool check(const struct academus *a, const struct orr_serve *w, struct orr_error *err)
 {
 	uint32_t members = orr_serve_quality_members(w);
-	if (!a->groups)
-		orr_fail(err, ORR_EINPUT, "gpus: expected at least %u replicas, the size of a group", a->gpus);
+	uint32_t open = 0;
+	for (uint32_t i = 0; i < orr_replicas(w); i++)
+		open += is_open(w, i);
+	if (!a->groups || open < a->gpus)
+		orr_fail(err, ORR_EINPUT, "gpus: expected at least %u replicas at the start, the size of a group, found %u", a->gpus, open);
 	else if (a->least > a->students)
 		orr_fail(err, ORR_EINPUT, "least_students: expected at most students (%u)", a->students);
 	else if (members && a->variant == STUDENTS && a->students > members)

@@ -47,6 +47,13 @@ is "$(serve clockwork two.csv --model a.json,b.json --cluster 1x1:2080)" "10,0 3
 echo '{"name": "s", "source": "by hand", "kind": "table", "between": "up", "batch": [1, 8], "latency_ms": [10, 10]}' >s.json
 serve academus burst.csv --model s.json --cluster 1x1 >/dev/null
 is "$(awk -F, '$2 == "students" { printf "%.6f", $3 }' o/summary.csv)" 4.277778 "academus: mean number of students of a request"
+# A group of two replicas: 10 ms. While one is down, both students run on the other, which they fill: 20 ms.
+printf 'time_s,node,event\n2,n1,fail\n5,n1,repair\n' >nodes.csv
+printf 'arrival_s\n1\n3\n6\n' >three.csv
+group=(--model s.json --cluster 2x1 --set policy.academus.gpus=2 --set policy.academus.students=2 --set serve.interference=occupancy)
+is "$(serve academus three.csv "${group[@]}" --failures nodes.csv)" "1010,0 3020,0 6010,0" "academus: a group that has lost a replica serves"
+like "$("$orrery" serve three.csv "${group[@]}" --replicas 1 --policy academus 2>&1)" 'gpus: expected at least 2 replicas at the start, the size of a group, found 1$' \
+  "academus: a group needs its replicas at the start"
 
 # ---- an SLO of the trace is the same as --slo ----
 echo '{"name": "m", "source": "by hand", "kind": "table", "between": "up", "batch": [1, 2, 4, 8, 16, 32], "latency_ms": [10, 12, 16, 24, 40, 72]}' >m.json
