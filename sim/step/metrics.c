@@ -265,6 +265,11 @@ void step_metrics(const struct step_result *s, struct run_result *r)
 	result_note(r, "choice", s->choice);
 	put_steady_state(s, r);
 	result_note(r, "cost-source", s->cost_source);
+	if (s->is_transformer_on_sgd)
+		result_note(r, "assumption",
+			"step.optimizer=sgd keeps no state; Adam, which usually trains transformers, keeps 8 bytes more per parameter and "
+			"updates "
+			"them (step.optimizer=adam)");
 	put_rows(s, r);
 	put_spans(s, r);
 }

@@ -101,6 +101,8 @@ void source_result(const struct orr_step *s, struct step_result *out)
 {
 	struct sbuf b = { 0 };
 	out->profile_error = NAN;
+	out->is_transformer_on_sgd =
+		s->facts.hidden > 0 && (*s->uses & STEP_USED_UPDATE) && !strcmp(orr_arg_text(s->config->options, "optimizer"), "sgd");
 	if (s->is_scaled)
 		sbuf_printf(&b, "%.9g s for the batch (step.compute_s), shares of layers by the cost model",
 			orr_arg_real(s->config->options, "compute_s"));

@@ -138,6 +138,7 @@ struct step_result {
 	unsigned used;    /* enum step_use */
 	char choice[256]; /* the policy's description of its choice */
 	char cost_source[1536];
+	bool is_transformer_on_sgd; /* the policy queried the update of a transformer without optimizer state */
 	/* Numbers of kernels whose times the policy queried, of those timed by laws of a profile, and of these outside the range of
 	 * their law; the error that the laws state (NAN: none). */
 	uint64_t kernels, kernels_by_law, kernels_outside;
