@@ -194,7 +194,8 @@ ORR_API void orr_step_samples(struct orr_step *s, double samples);
 ORR_API void orr_step_stages(struct orr_step *s);
 
 /* Declares that the graphs of iterations k and k + period are equal (default 1; local SGD: its number of local steps). 0: all may
- * differ. Steady-state detection compares whole periods only. */
+ * differ. Steady-state detection compares whole periods only. For a policy with a function ended() it requires this call, and that
+ * no op is watched. */
 ORR_API void orr_step_period(struct orr_step *s, uint32_t period);
 
 /* Allows compute ops on streams 0..7 of their device (orr_on_stream()), so that up to eight run at once. step.interference gives

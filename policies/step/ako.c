@@ -10,8 +10,8 @@
  * t mod p leaves in iteration t, so each gradient reaches each peer exactly once per slice, at most p iterations late.
  *
  * p limits the traffic to the NIC's bandwidth: (n - 1) G / p <= B t_c, so p = max(1, ceil((n - 1) G / (B t_c))), for the worker
- * with the largest value. B is the bandwidth of the route to a worker on another node, used by this worker alone. If several
- * workers share a NIC, set p.
+ * with the largest value. If the k workers of a node share a NIC, it carries k (n - k) G / p bytes, and each worker's own link
+ * (n - 1) G / p. Links above the NICs and a shared PCIe root are assumed to be no bottleneck; otherwise set p.
  *
  * Messages to one peer arrive in order. A worker may have at most `outstanding` rounds of messages in flight besides the
  * current one. So a network that is too slow for p slows the worker down.
@@ -42,11 +42,11 @@ static const struct orr_param params[] = { ORR_PARAM_INT("partitions", "0", 0, 1
 struct ako {
 	struct orr_step_facts facts;
 	uint32_t n, p;
-	bool is_average, is_per_peer;
+	bool is_average, is_per_peer, is_by_layers;
 	int64_t bound;
 	uint32_t depth;      /* number of rounds whose messages may be in flight: outstanding and the current one */
 	double *slice_bytes; /* [p] */
-	double load;         /* share of the NIC that the exchange uses at full compute speed */
+	double load;         /* share of the busiest link (mostly a NIC) that the exchange uses at full compute speed */
 	orr_op *update;      /* [worker]: the latest */
 	orr_op *gradient;    /* gradients of this iteration, by worker */
 	orr_op *message;     /* latest messages, [from * n + to] */
@@ -121,16 +121,32 @@ static void cut_by_layers(struct ako *a, const struct orr_step *s)
 		a->slice_bytes[i] *= a->facts.gradient_bytes;
 }
 
-/* Returns the largest (n - 1) G / (B t_c) of any worker. */
+/* Returns the bytes that worker i's slices of the whole gradient put on a link, over the bandwidth of this link, s: on its NIC,
+ * which workers of its node share, or on its own link inside the node. */
+static double busiest_s(const struct ako *a, const struct orr_step *s, uint32_t i)
+{
+	double bytes = a->facts.params * a->facts.gradient_bytes, most = 0;
+	uint32_t beside = 1, inside = i, outside = i; /* workers on the node; another worker on it, one on another node */
+	for (uint32_t j = 0; j < a->n; j++) {
+		bool is_near = orr_node_of(s, j) == orr_node_of(s, i);
+		if (j == i)
+			continue;
+		beside += is_near;
+		*(is_near ? &inside : &outside) = j;
+	}
+	if (inside != i)
+		most = (a->n - 1) * bytes / orr_bandwidth(s, i, inside);
+	if (outside != i)
+		most = fmax(most, fmax(1, (double)beside / orr_step_nics(s)) * (a->n - beside) * bytes / orr_bandwidth(s, i, outside));
+	return most;
+}
+
+/* Returns the largest share of a link that the exchange of whole gradients would use at full compute speed. */
 static double full_load(const struct ako *a, const struct orr_step *s)
 {
-	double most = 0, bytes = a->facts.params * a->facts.gradient_bytes * (a->n - 1);
-	for (uint32_t i = 0; i < a->n && a->n > 1; i++) {
-		uint32_t peer = (i + 1) % a->n;
-		for (uint32_t j = 2; j < a->n && orr_node_of(s, peer) == orr_node_of(s, i); j++)
-			peer = (i + j) % a->n;
-		most = fmax(most, bytes / (orr_bandwidth(s, i, peer) * replica_cost_s(s, i, &a->facts)));
-	}
+	double most = 0;
+	for (uint32_t i = 0; i < a->n; i++)
+		most = fmax(most, busiest_s(a, s, i) / replica_cost_s(s, i, &a->facts));
 	return most;
 }
 
@@ -185,9 +201,11 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	make_room(a);
 	for (uint32_t i = 0; i < a->p; i++)
 		a->slice_bytes[i] = a->facts.params * a->facts.gradient_bytes / a->p;
-	if (!strcmp(orr_arg_text(args, "partition_method"), "layers"))
+	a->is_by_layers = !strcmp(orr_arg_text(args, "partition_method"), "layers");
+	if (a->is_by_layers)
 		cut_by_layers(a, s);
 	a->load /= a->p;
+	orr_step_period(s, a->is_by_layers ? a->p : 1);
 	orr_step_samples(s, a->facts.batch * a->n);
 	hold(a, s);
 	return a;

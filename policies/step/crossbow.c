@@ -130,6 +130,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	if (c->is_tuning && c->learners > c->most)
 		c->learners = c->most;
 	orr_step_samples(s, c->f.batch * c->f.gpus * c->learners * c->sync_every);
+	orr_step_period(s, !c->is_tuning && !c->n_restarts);
 	return c;
 }
 
@@ -290,7 +291,10 @@ static void describe(void *self, char *out, size_t size)
 	for (uint32_t i = 0; i < c->n_visited && n > 0 && (size_t)n < size; i++)
 		n += snprintf(out + n, size - (size_t)n, "%s%u", i ? ", " : " (tuned: ", c->visited[i]);
 	if (c->n_visited > 0 && n > 0 && (size_t)n < size)
-		n += snprintf(out + n, size - (size_t)n, ")");
+		n += snprintf(out + n, size - (size_t)n, ")%s", c->is_tuning ? ", not ended" : "");
+	if (c->tuned_from && n > 0 && (size_t)n < size)
+		n += snprintf(
+			out + n, size - (size_t)n, ", means include %llu clocks with other numbers", (unsigned long long)c->tuned_from);
 	if (n > 0 && (size_t)n < size)
 		n += snprintf(out + n, size - (size_t)n, ", occupancy=%.4g of a GPU by a learner alone (%s)", c->occupancy[0],
 			c->is_given ? "given" : "by the cost model");

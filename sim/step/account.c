@@ -315,6 +315,16 @@ void usage_add(struct usage *to, const struct usage *u, double times)
 	to->sent_alone += times * u->sent_alone;
 }
 
+void account_unended(struct orr_step *s, struct iteration *k)
+{
+	for (uint32_t i = 0; i < k->n_instances && s->period; i++) {
+		const struct instance *x = &k->instance[i];
+		const struct op *o = &k->op[x->op];
+		if (x->state != ENDED && !o->is_cancelled && (o->type == OP_TRANSFER || o->type == OP_COLLECTIVE))
+			count_sent(s, k, x, o);
+	}
+}
+
 void account_retire(struct orr_step *s, struct iteration *k)
 {
 	if (s->period && k->number >= s->steady_rows)

@@ -43,6 +43,8 @@ int account_options(struct orr_step *s);
 void account_memory(struct orr_step *s, struct iteration *k, uint32_t i, bool takes);
 int account_start(struct orr_step *s, struct iteration *k, uint32_t i);
 void account_end(struct orr_step *s, struct iteration *k, uint32_t i);
+/* In a steady state, counts the messages of an iteration that have not arrived: those of earlier iterations arrived in its time. */
+void account_unended(struct orr_step *s, struct iteration *k);
 void account_retire(struct orr_step *s, struct iteration *k);
 void usage_add(struct usage *to, const struct usage *u, double times);
 void account_measure(struct orr_step *s); /* measurement starts now */

@@ -293,7 +293,7 @@ static bool is_at_rest(const struct orr_step *s, uint64_t n)
 	for (uint64_t i = 0; i < s->n_live && s->live[i]->number < n; i++)
 		if (s->live[i]->left)
 			return false;
-	return !s->is_random && !s->is_reacting && !s->config->hook && !s->n_counts && !s->use && s->graph_period &&
+	return !s->is_random && !may_react(s) && !s->config->hook && !s->n_counts && !s->use && s->graph_period &&
 	       wire_calm_s(s) <= s->row[0].end_s && n > compression_settles(&s->compression);
 }
 

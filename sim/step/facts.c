@@ -242,8 +242,10 @@ void orr_iteration_samples(struct orr_step *s, double samples)
 
 void orr_step_period(struct orr_step *s, uint32_t period)
 {
-	if (is_creating(s, "orr_step_period"))
-		s->graph_period = period;
+	if (!is_creating(s, "orr_step_period"))
+		return;
+	s->graph_period = period;
+	s->has_period = true;
 }
 
 void orr_step_co_run(struct orr_step *s)

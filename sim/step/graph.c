@@ -596,5 +596,5 @@ void orr_watch(struct orr_step *s, orr_op op)
 		step_fail(s, ORR_EFAIL, "orr_watch: op %u: expected a policy with a function ended()", op_index(op));
 	if (o->is_watched)
 		step_fail(s, ORR_EFAIL, "orr_watch: op %u: expected one call per op", op_index(op));
-	o->is_watched = true;
+	o->is_watched = s->has_watched = true;
 }

@@ -166,22 +166,37 @@ static void extrapolate(struct orr_step *s)
 	}
 }
 
+static double counted_between(const struct orr_step *s, double begin, double end)
+{
+	double sum = 0;
+	for (size_t i = 0; i < s->n_counts; i++)
+		if (s->count[i].time_s > begin && s->count[i].time_s <= end)
+			sum += s->count[i].samples;
+	return sum;
+}
+
+/* Returns samples/s over the last period of a steady state. Samples at the two ends of the period differ by rounding only. */
+static double repeated_rate(const struct orr_step *s)
+{
+	double end = s->row[s->n_rows - 1].end_s, begin = s->row[s->n_rows - 1 - s->period].end_s, rounding = 1e-9 * (end - begin);
+	return counted_between(s, begin + rounding, end + rounding) / (end - begin);
+}
+
 /* Returns samples/s while every worker was active: from the end of all iterations before the measured ones to the first end of a last
  * iteration. */
 static double counted_rate(const struct orr_step *s)
 {
-	double begin = 0, end = INFINITY, sum = 0;
+	double begin = 0, end = INFINITY;
 	uint64_t last = s->n_rows ? s->n_rows - 1 : 0, first = run_first(s, s->n_rows);
+	if (s->period)
+		return repeated_rate(s);
 	for (size_t i = 0; i < s->n_counts; i++) {
 		if (first && s->count[i].iteration == first - 1)
 			begin = fmax(begin, s->count[i].time_s);
 		if (s->count[i].iteration == last)
 			end = fmin(end, s->count[i].time_s);
 	}
-	for (size_t i = 0; i < s->n_counts; i++)
-		if (s->count[i].time_s > begin && s->count[i].time_s <= end)
-			sum += s->count[i].samples;
-	return end > begin ? sum / (end - begin) : 0;
+	return end > begin ? counted_between(s, begin, end) / (end - begin) : 0;
 }
 
 /* The first iteration, which fills pipelines and caches, counts only if there is no other. If the policy repeats after a period, or
@@ -231,8 +246,10 @@ static void give(struct orr_step *s, struct step_result *out)
 	while (simulated > 1 && isnan(s->row[simulated - 1].end_s)) /* the run stopped early, with later iterations in flight */
 		simulated--;
 	s->n_rows = simulated;
-	for (uint64_t i = 0; i < s->n_live && s->live[i]->number < simulated; i++)
+	for (uint64_t i = 0; i < s->n_live && s->live[i]->number < simulated; i++) {
+		account_unended(s, s->live[i]);
 		account_retire(s, s->live[i]);
+	}
 	if (s->checkpoint)
 		checkpoint_rows(s);
 	summarise(s, s->n_rows, out);

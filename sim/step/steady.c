@@ -48,8 +48,8 @@ static bool is_disturbed(const struct orr_step *s)
 bool steady(struct orr_step *s)
 {
 	size_t n = s->n_rows;
-	if (s->period || (s->used & STEP_USED_STEADY_STATE && !s->checkpoint) || s->is_random || s->is_reacting || s->shared_net ||
-		s->config->hook || s->n_counts || n >= s->wanted || is_disturbed(s))
+	if (s->period || (s->used & STEP_USED_STEADY_STATE && !s->checkpoint) || s->is_random || may_react(s) || s->shared_net ||
+		s->config->hook || (s->n_counts && s->checkpoint) || n >= s->wanted || is_disturbed(s))
 		return false;
 	for (size_t i = 0; i < n && i < 3u * STEP_MAX_PERIOD + 2; i++)
 		if (isnan(s->row[n - 1 - i].end_s))

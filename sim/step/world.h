@@ -128,6 +128,8 @@ struct orr_step {
 	struct stream *stream;      /* streams, [endpoint * STEP_STREAMS + stream] */
 	struct corun *corun;        /* state of ops that run together, by endpoint; NULL: compute ops do not run together */
 	bool is_reacting;           /* the policy has a function ended() */
+	bool has_period;            /* the policy has called orr_step_period() */
+	bool has_watched;           /* the policy has called orr_watch() */
 	struct iteration *reacting; /* the iteration that ended() may add to */
 	struct grown grown;         /* size of that iteration when ended() was called */
 	struct dependency *opened;  /* gates opened by ended() (after), and the ops they wait for (before; 0: no op) */
@@ -176,6 +178,12 @@ void step_fail(struct orr_step *s, int code, const char *format, ...) __attribut
 static inline struct iteration *iteration_live(const struct orr_step *s, uint64_t number)
 {
 	return number < s->first_live || number - s->first_live >= s->n_live ? NULL : s->live[number - s->first_live];
+}
+
+/* Returns whether the policy may react to the ends of ops, so that graphs may differ from those of one period before. */
+static inline bool may_react(const struct orr_step *s)
+{
+	return s->is_reacting && (s->has_watched || !s->has_period);
 }
 
 /* Returns the device of position p in a lane. */

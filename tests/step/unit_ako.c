@@ -20,9 +20,9 @@ static struct orr_error error;
 
 /* ---- runs ---- */
 
-static struct fixture *open_fixture(const char *cluster, const char *model, const char *options)
+static struct fixture *open_over(const char *net, const char *cluster, const char *model, const char *options)
 {
-	struct fixture *f = fixture_new(cluster, network, model, 32);
+	struct fixture *f = fixture_new(cluster, net, model, 32);
 	char *text = mem_strdup(options), *save = NULL;
 	fixture_set(f, "compute_s=10");
 	fixture_set(f, "update_cost=none");
@@ -33,15 +33,21 @@ static struct fixture *open_fixture(const char *cluster, const char *model, cons
 	return f;
 }
 
+static struct fixture *open_fixture(const char *cluster, const char *model, const char *options)
+{
+	return open_over(network, cluster, model, options);
+}
+
 struct outcome {
 	double iteration_s, rate, sent, busy_s, peak;
 	double p, largest; /* p: number of partitions; largest: share of the largest one, from the policy's description of its choice */
 	int code;
 };
 
-static struct outcome run(const char *cluster, const char *model, const char *options, const struct orr_policy *p, const char *settings)
+static struct outcome run_over(
+	const char *net, const char *cluster, const char *model, const char *options, const struct orr_policy *p, const char *settings)
 {
-	struct fixture *f = open_fixture(cluster, model, options);
+	struct fixture *f = open_over(net, cluster, model, options);
 	struct step_result r = { 0 };
 	struct outcome o = { .code = fixture_run(f, p, settings, &r, &error) };
 	if (!o.code) {
@@ -58,6 +64,11 @@ static struct outcome run(const char *cluster, const char *model, const char *op
 	}
 	fixture_free(f);
 	return o;
+}
+
+static struct outcome run(const char *cluster, const char *model, const char *options, const struct orr_policy *p, const char *settings)
+{
+	return run_over(network, cluster, model, options, p, settings);
 }
 
 static struct outcome ako(uint32_t n, const char *options, const char *settings)
@@ -91,6 +102,23 @@ static void constant_bandwidth(void)
 		most = fmax(most, o.iteration_s);
 	}
 	ok(!wrong && fabs(most - compute_s) < 1e-6, "n = 2 .. 80: p of the formula, use in (1 - 1/p, 1], no time lost");
+}
+
+/* Four workers of each of two nodes send a slice to the four workers of the other node: 16 G / p bytes over the NIC in 10 s, or 8 G / p
+ * over each of two NICs. Each worker also sends slices to the three others of its node. The messages of a round arrive in the next one,
+ * and a steady state counts them all the same. */
+static void shared_nics(void)
+{
+	for (uint32_t nics = 1; nics <= 2; nics++) {
+		char net[64];
+		snprintf(net, sizeof net, "star:bw=1Gbps,lat=0,nics=%u", nics);
+		struct outcome o = run_over(net, "2x4:v100", "alexnet", "iterations=20", &orr_policy_ako, "");
+		double p = ceil(16 / nics * G / (B * compute_s));
+		ok(o.p == p && fabs(o.iteration_s / compute_s - 1) < 1e-9, "%u NICs of a node: p = %g, %g s an iteration", nics, o.p,
+			o.iteration_s);
+		ok(fabs(o.sent / (7 * G / p) - 1) < 1e-9, "each worker sends a slice to its 7 peers in each iteration (%g of it)",
+			o.sent / (7 * G / p));
+	}
 }
 
 static void one_partition(void)
@@ -339,6 +367,7 @@ int main(void)
 {
 	is_slow = getenv("ORR_SANITIZED") != NULL;
 	constant_bandwidth();
+	shared_nics();
 	one_partition();
 	exact_load();
 	splits();
