@@ -44,7 +44,7 @@ struct nexus {
 	double *seen;       /* samples of each model in this epoch */
 	bool *has_seen_slo; /* [model] its SLO is the smallest of the requests so far */
 	bool drops_early, drops_late, is_planned;
-	uint32_t next_gpu;
+	uint32_t *next_gpu; /* [model] GPU of the next request without a plan */
 };
 
 static void destroy(void *self)
@@ -60,6 +60,7 @@ static void destroy(void *self)
 	orr_free(s->turn);
 	orr_free(s->seen);
 	orr_free(s->has_seen_slo);
+	orr_free(s->next_gpu);
 	queues_end(&s->queues);
 	orr_free(s);
 }
@@ -162,6 +163,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	s->session = orr_alloc(s->queues.models, sizeof *s->session);
 	s->seen = orr_alloc(s->queues.models, sizeof *s->seen);
 	s->has_seen_slo = orr_alloc(s->queues.models, sizeof *s->has_seen_slo);
+	s->next_gpu = orr_alloc(s->queues.models, sizeof *s->next_gpu);
 	s->gpus = s->queues.replicas;
 	s->share = orr_alloc((size_t)s->gpus * s->queues.models + 1, sizeof *s->share);
 	s->turn = orr_alloc((size_t)s->gpus + 1, sizeof *s->turn);
@@ -245,7 +247,7 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 		return best;
 	}
 	for (uint32_t i = 0; i < s->gpus; i++) {
-		uint32_t g = s->next_gpu++ % s->gpus;
+		uint32_t g = s->next_gpu[model]++ % s->gpus;
 		if (suits(s, w, g, model))
 			return g;
 	}

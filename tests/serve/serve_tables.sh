@@ -63,6 +63,12 @@ for policy in clipper nexus clockwork tf-serving irina; do
   like "$own" ',0 .*,0' "$policy: requests complete"
 done
 
+# ---- nexus without a plan: each model takes its GPUs in turn ----
+echo '{"world": "serve", "models": ["a.json", "b.json"], "cluster": "1x4", "policies": ["nexus"],
+ "deployments": [{"model": "a", "replicas": 2}, {"model": "b", "replicas": 2}]}' >turns.json
+printf 'arrival_s,model\n0,a\n0.1,b\n0.2,a\n0.3,b\n0.4,a\n' >turns.csv
+is "$(serve nexus turns.csv --scenario turns.json)" "10,0 120,2 210,1 320,3 410,0" "nexus: alternating models use all GPUs"
+
 # ---- long prompts of a model with a long context: an iteration takes 10 ms and 0.01 ms per token ----
 echo '{"name": "l", "source": "by hand", "kind": "llm", "weight_bytes": 0, "kv_bytes_per_token": 1000, "longest": 20000,
  "closed": {"constant_ms": 10, "token_ms": 0.01, "context_ms": 0, "pair_ms": 0}}' >l.json
