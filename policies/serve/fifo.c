@@ -104,7 +104,7 @@ static bool has_model(struct fifo *f, struct orr_serve *w, uint32_t replica, con
 		is_coming = is_coming || orr_model_load(w, replica, b->model);
 		has_room = is_coming && orr_run_fits(w, replica, b, 0);
 	}
-	if (!is_coming)
+	if (!is_coming && !orr_run_fits_alone(w, replica, b)) /* else other models are being loaded, and schedule() follows their loads */
 		orr_serve_give_up(w, b->req[0], "its model does not fit into the memory of a replica: expected more memory");
 	return is_coming && orr_model_is_loaded(w, replica, b->model);
 }
@@ -170,10 +170,11 @@ static struct orr_fifo *line_for(struct fifo *f, struct orr_serve *w, uint32_t r
 	return best;
 }
 
+/* Returns the first idle replica that can serve the request and has not taken another one, whose model it loads. */
 static uint32_t idle_replica(const struct fifo *f, struct orr_serve *w, uint32_t model, orr_req r)
 {
 	uint32_t i = orr_replica_idle_from(w, 0);
-	while (i != ORR_NO_REPLICA && ((f->serves[i] != UINT32_MAX && f->serves[i] != model) || !can_hold(f, w, i, r)))
+	while (i != ORR_NO_REPLICA && ((f->serves[i] != UINT32_MAX && f->serves[i] != model) || f->at[i].n || !can_hold(f, w, i, r)))
 		i = orr_replica_idle_from(w, i + 1);
 	return i;
 }
@@ -208,9 +209,12 @@ static void serve(struct fifo *f, struct orr_serve *w, uint32_t replica)
 	if (!line)
 		return;
 	orr_req r = orr_fifo_pop(w, line);
-	if (!start(f, w, replica, r))
-		orr_fifo_push_front(w, line, r);
-	else if (line->first && line != &f->at[replica]) {
+	if (!start(f, w, replica, r)) {
+		if (orr_req_replica(w, r) != replica)
+			orr_assign(w, r, replica); /* it waits there for its model */
+		orr_fifo_push_front(w, &f->at[replica], r);
+	}
+	if (line->first && line != &f->at[replica]) {
 		uint32_t next = idle_replica(f, w, orr_req_model(w, line->first), line->first); /* it may have waited behind r */
 		if (next != ORR_NO_REPLICA)
 			orr_wake(w, next);

@@ -41,7 +41,11 @@ for policy in tf-serving clipper cascade irina clockwork academus; do
   is "$(serve $policy two.csv --model a.json,b.json --cluster 1x1:2080,1x1:v100)" "10,1 21,0 110,1" "$policy: the weights of other models count"
 done
 # On one GPU of 8 GiB, clockwork unloads b for a, and loads it again in 0 s.
-is "$(serve clockwork two.csv --model a.json,b.json --cluster 1x1:2080)" "10,0 30,0 110,0" "clockwork unloads a model whose weights leave too little memory"
+is "$(serve clockwork two.csv --model a.json,b.json --cluster 1x1:2080)" "10,0 30,0 110,0" "clockwork unloads a model whose weights leave too little memory"# fifo loads models in 100 ms, on two GPUs at once: a from 0, b from 10 ms.
+for m in a b; do sed 's/"weight_bytes"/"load_ms": 100, "weight_bytes"/' $m.json >slow_$m.json; done
+printf 'arrival_s,model\n0,a\n0.01,b\n0.2,a\n' >loads.csv
+is "$(serve fifo loads.csv --model slow_a.json,slow_b.json --cluster 1x2:2080 --set serve.preloaded=false)" "110,0 130,1 210,0" "fifo: a model is loaded while another replica loads"
+
 # academus: 1 request with 8 students; 9 of 17 wait, so 8 run with 4; 8 with 4; the last one with 5. The mean is over requests: 77 / 18.
 { echo arrival_s; echo 0; for _ in $(seq 17); do echo 0.001; done; } >burst.csv
 echo '{"name": "s", "source": "by hand", "kind": "table", "between": "up", "batch": [1, 8], "latency_ms": [10, 10]}' >s.json
