@@ -66,11 +66,11 @@ static void *fifo_create(struct orr_serve *w, const struct orr_args *args, struc
 		f->serves[i] = is_known ? replica.model : UINT32_MAX;
 		f->is_tight = f->is_tight || !is_known || !replica.is_up || replica.memory_bytes < INFINITY ||
 			      !orr_model_is_loaded(w, i, replica.model < f->models ? replica.model : 0);
-		are_equal = are_equal && !(is_known && replica.is_up && replica.memory_bytes != memory && !isnan(memory));
+		are_equal = are_equal && is_known && replica.is_up && (replica.memory_bytes == memory || isnan(memory));
 		memory = is_known && replica.is_up ? replica.memory_bytes : memory;
 		are_ready = are_ready && (!is_known || !replica.is_up || is_ready(f, w, i));
 	}
-	if (are_ready && are_equal) /* a smaller replica idles while a request waits for a larger one */
+	if (are_ready && are_equal) /* a smaller replica, now or later, idles while a request waits for a larger one */
 		orr_serve_claim(w, ORR_WORK_CONSERVING);
 	return f;
 }
@@ -106,7 +106,7 @@ static bool has_model(struct fifo *f, struct orr_serve *w, uint32_t replica, con
 	}
 	if (!is_coming && !orr_run_fits_alone(w, replica, b)) /* else other models are being loaded, and schedule() follows their loads */
 		orr_serve_give_up(w, b->req[0], "its model does not fit into the memory of a replica: expected more memory");
-	return is_coming && orr_model_is_loaded(w, replica, b->model);
+	return has_room && orr_model_is_loaded(w, replica, b->model);
 }
 
 static bool start_batch(struct fifo *f, struct orr_serve *w, uint32_t replica, orr_req r)
@@ -234,8 +234,8 @@ static void fifo_arrive(void *self, struct orr_serve *w, orr_req r)
 		return;
 	}
 	orr_fifo_push(w, &f->line[model], r);
-	replica = idle_replica(f, w, model, f->line[model].first);
-	if (replica != ORR_NO_REPLICA)
+	/* A replica that has just become idle may take an older request for another model. */
+	while (f->line[model].first && (replica = idle_replica(f, w, model, f->line[model].first)) != ORR_NO_REPLICA)
 		serve(f, w, replica);
 }
 

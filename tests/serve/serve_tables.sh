@@ -45,6 +45,11 @@ is "$(serve clockwork two.csv --model a.json,b.json --cluster 1x1:2080)" "10,0 3
 for m in a b; do sed 's/"weight_bytes"/"load_ms": 100, "weight_bytes"/' $m.json >slow_$m.json; done
 printf 'arrival_s,model\n0,a\n0.01,b\n0.2,a\n' >loads.csv
 is "$(serve fifo loads.csv --model slow_a.json,slow_b.json --cluster 1x2:2080 --set serve.preloaded=false)" "110,0 130,1 210,0" "fifo: a model is loaded while another replica loads"
+# Replica 0 serves both models, 1 only b. At 10 ms replica 0 becomes idle, and a request for b arrives while one for a waits.
+echo '{"world": "serve", "models": ["a.json", "b.json"], "cluster": "1x2:2080", "policies": ["fifo"],
+ "deployments": [{"replicas": 1}, {"model": "b", "replicas": 1}]}' >both.json
+printf 'arrival_s,model\n0,a\n0.005,a\n0.01,b\n' >meet.csv
+is "$(serve fifo meet.csv --scenario both.json)" "10,0 20,0 30,1" "fifo: a request finds the replica that serves only its model"
 
 # academus: 1 request with 8 students; 9 of 17 wait, so 8 run with 4; 8 with 4; the last one with 5. The mean is over requests: 77 / 18.
 { echo arrival_s; echo 0; for _ in $(seq 17); do echo 0.001; done; } >burst.csv
