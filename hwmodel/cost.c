@@ -160,6 +160,9 @@ static void memory_work(
 	w->flops = share * l->fwd_flops;
 	w->rate = c->dev->vector_flops;
 	w->kernels = extra > 0 && l->kind == ORR_LAYER_SOFTMAX ? 2 : 1;
+	/* The gates of a recurrent layer are part of each of its time steps. */
+	if (i > 0 && l->kind == ORR_LAYER_ELEMENTWISE && l[-1].kind == ORR_LAYER_RNN && l[-1].count > 1)
+		w->kernels = l[-1].count;
 }
 
 /* Returns the work of a pass; kernels is 0 if the pass does nothing. */

@@ -231,6 +231,10 @@ static void check_recurrent(const struct device *dev)
 	bytes = 2 * (steps * b * (x + 4 * cells) + weights);
 	near_to(1e6 * cost_layer_s(c, i, DNN_BACKWARD_WEIGHT, b, 1, false), 1e6 * (max(flops / peak + ramp, bytes / Bps) + launch), 1e-6,
 		"its weight gradient is one product");
+	find(d, "enc1.gates", &i);
+	bytes = 2 * b * steps * (5 + 1) * cells; /* four gates and the old cells in, new states out */
+	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, b, 1, false), 1e6 * (bytes / Bps + steps * launch), 1e-6,
+		"its gates have a kernel in each time step");
 	cost_free(c);
 	dnn_free(d);
 }
