@@ -136,6 +136,11 @@ static double moved_elems(const struct cost *c, const struct dnn_layer *l, enum 
 	}
 }
 
+static bool is_addition(const struct dnn_layer *l)
+{
+	return l->kind == ORR_LAYER_ELEMENTWISE && l->in_elems >= 2 * l->out_elems;
+}
+
 /* Returns the bytes of a dropout. After a softmax, dropout is a kernel that reads, writes, and accesses a mask of one byte per
  * element. A dropout that is fused into an addition accesses the mask only. */
 static double dropout_bytes(const struct cost *c, const struct dnn_layer *l, enum dnn_pass pass)
@@ -144,8 +149,19 @@ static double dropout_bytes(const struct cost *c, const struct dnn_layer *l, enu
 		return 0;
 	if (l->kind == ORR_LAYER_SOFTMAX)
 		return l->out_elems * (2 * c->element_bytes + 1);
-	bool is_addition = l->kind == ORR_LAYER_ELEMENTWISE && l->in_elems >= 2 * l->out_elems;
-	return is_addition && !c->o.fused_elementwise ? l->out_elems : 0;
+	return is_addition(l) && !c->o.fused_elementwise ? l->out_elems : 0;
+}
+
+/* A model may state the elements of its dropout itself (dropout=1), with a mask of half an element. */
+double cost_saved_elems(const struct cost *c, uint32_t i)
+{
+	const struct dnn_layer *l = &c->d->layer[i];
+	double mask = l->out_elems / c->element_bytes;
+	if (c->role[i] == ROLE_BETWEEN)
+		return 0;
+	if (!c->o.dropout || l->block == DNN_NO_BLOCK)
+		return l->saved_elems;
+	return fmax(l->saved_elems, l->kind == ORR_LAYER_SOFTMAX ? 2 * l->out_elems + mask : is_addition(l) ? mask : 0);
 }
 
 static void memory_work(

@@ -54,6 +54,9 @@ double cost_layer_s(const struct cost *c, uint32_t l, enum dnn_pass pass, double
 /* Returns the sum over layers first..first+count-1. */
 double cost_range_s(
 	const struct cost *c, uint32_t first, uint32_t count, enum dnn_pass pass, double batch, uint32_t shards, bool sequence_parallel);
+/* Returns the elements per sample that layer l keeps for backward: 0 for scores that a fused attention kernel does not write; with the
+ * option dropout also masks, and the output of dropout after a softmax (docs/models/step.md, Memory of training). */
+double cost_saved_elems(const struct cost *c, uint32_t l);
 /* Returns the seconds of a pass over layer l, of routed experts, on a device that holds `experts` of them (split over `shards` devices)
  * and computes `pairs` (token, expert) pairs. 0: layer l is of no routed experts. */
 double cost_experts_s(const struct cost *c, uint32_t l, enum dnn_pass pass, double pairs, double experts, uint32_t shards);

@@ -19,12 +19,13 @@ void orr_step_layer(const struct orr_step *s, uint32_t layer, struct orr_layer_i
 	if (layer >= s->facts.layers)
 		return;
 	const struct dnn_layer *l = &s->config->dnn->layer[layer];
+	const struct cost *c = s->facts.gpus ? s->config->cost[s->type_of[0]] : NULL; /* options of costs are the same for all types */
 	*out = (struct orr_layer_info){ .name = l->name,
 		.kind = l->kind,
 		.params = l->params,
 		.fwd_flops = l->fwd_flops,
 		.out_elems = l->out_elems,
-		.saved_elems = l->saved_elems,
+		.saved_elems = c ? cost_saved_elems(c, layer) : l->saved_elems,
 		.rows = l->rows,
 		.columns = l->columns,
 		.block = l->block,

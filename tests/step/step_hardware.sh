@@ -91,6 +91,12 @@ base=$(computes)
 is "$(awk -v a="$base" -v b="$(computes --set cost.fused_attention=true)" 'BEGIN { print (b < a) }')" 1 "cost.fused_attention saves time"
 is "$(awk -v a="$base" -v b="$(computes --set cost.fused_elementwise=true)" 'BEGIN { print (b < a) }')" 1 "cost.fused_elementwise saves time"
 is "$(awk -v a="$base" -v b="$(computes --set cost.dropout=true)" 'BEGIN { print (b > a) }')" 1 "cost.dropout costs time"
+# Two blocks, two heads, 64 x 64 scores: a fused kernel does not keep 2 x 8192 elements of 4 bytes for each of 4 samples. Dropout keeps
+# for each score an output and a mask of one byte, and a mask for each of the 64 x 64 elements of two additions.
+keeps() { rm -rf o && "$orrery" step "${tiny[@]}" "$@" && metric peak_memory_bytes; }
+base=$(keeps)
+is "$((base - $(keeps --set cost.fused_attention=true)))" $((4 * 2 * 8192 * 4)) "cost.fused_attention does not keep scores"
+is "$(($(keeps --set cost.dropout=true) - base))" $((4 * 2 * (8192 * 5 + 2 * 4096))) "cost.dropout keeps masks and the output of dropout"
 remark() { "$orrery" step "${model[@]}" --cluster 2x1:v100 "$@" | grep 'has no effect'; }
 is "$(remark --set cost.dropout=true)" "cost.dropout has no effect: kernel times of the model do not depend on it" "a convolutional network has no dropout"
 is "$(remark --set cost.fused_attention=true)" "cost.fused_attention has no effect: kernel times of the model do not depend on it" "a convolutional network has no attention"
