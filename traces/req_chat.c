@@ -9,7 +9,8 @@
  * exceed `context` tokens.
  *
  * Each full block of `block_tokens` tokens of the prompt has a hash: blocks within the system prompt are those of the assistant, all
- * others are the conversation's. With history=no a prompt has the new tokens alone, for closed loops (serve.sessions=grow), and no hashes.
+ * others are the conversation's. With history=no a prompt has the new tokens alone, the first one with the system prompt, for
+ * closed loops (serve.sessions=grow), and no hashes.
  *
  * Streams: "request arrivals" draws beginnings and gaps, "request chats" assistants and numbers of turns, those of req_content.h the rest.
  */
@@ -133,7 +134,7 @@ static bool next_chat(void *state, struct request_rec *row)
 		}
 		row->arrival_ns = x.at_ns;
 		row->session = x.session;
-		row->prompt_tokens = (p->has_history ? x.context : 0) + x.prompt;
+		row->prompt_tokens = (p->has_history || is_new ? x.context : 0) + x.prompt;
 		row->output_tokens = x.output;
 		if (p->has_history)
 			put_blocks(s, &x, row);
@@ -195,7 +196,9 @@ static const struct orr_param params[] = { ORR_PARAM_REAL("rate", "1", 1e-9, 1e1
 	ORR_PARAM_INT("assistants", "1", 1, 1e9, "number of different system prompts, drawn per conversation"),
 	ORR_PARAM_INT(
 		"context", "4096", 16, REQUEST_MAX_TOKENS, "a conversation ends before its prompt and output exceed this number of tokens"),
-	ORR_PARAM_BOOL("history", true, "prompts repeat the earlier turns; false: new tokens alone, for serve.sessions=grow"),
+	ORR_PARAM_BOOL("history", true,
+		"prompts repeat the earlier turns; false: new tokens alone (the first prompt has the system prompt), for "
+		"serve.sessions=grow"),
 	ORR_PARAM_INT(
 		"block_tokens", "16", 1, REQUEST_MAX_TOKENS, "tokens of a block of the prompt; each full block has a hash (prefix cache)"),
 	REQUEST_PARAM_N("10000"), REQUEST_PARAMS_CONTENT, ORR_PARAM_END };

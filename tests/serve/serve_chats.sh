@@ -14,6 +14,11 @@ chats "$chat" a || exit 1
 chats rows.csv b --set trace_options.block_tokens=16
 times() { cut -d, -f2-6 "$1/vllm.requests.csv"; }
 ok "$(diff <(times a) <(times b) >/dev/null; echo $?)" "the generator and its rows in a file give the same times"
+# The context of a turn is repeated by the trace, or grows with the answers: the same prompts.
+alone=(--set serve.prefix_cache=false)
+chats "$chat" whole "${alone[@]}"
+chats "$chat,history=false" grown "${alone[@]}" --set serve.sessions=grow
+ok "$(diff <(times whole) <(times grown) >/dev/null; echo $?)" "prompts that grow from new tokens and the system prompt give the same times as prompts with their history"
 # Sessions are a column of the rows, not of the results.
 is "$(paste -d, <(tail -n +2 rows.csv) <(tail -n +2 a/vllm.requests.csv) | awk -F, -v head="$(head -1 rows.csv)" '
   BEGIN { n = split(head, h, ","); for (i = 1; i <= n; i++) if (h[i] == "session") s = i }
