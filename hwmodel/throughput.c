@@ -29,6 +29,7 @@ struct throughput {
 	struct strtab *names;
 	struct rate *rate;
 	size_t n, cap;
+	bool has_pairs;
 };
 
 static int compare(const void *x, const void *y)
@@ -69,6 +70,7 @@ static bool parse_job(struct throughput *t, const char *s, const char **job, int
 static void add(struct throughput *t, struct rate r)
 {
 	MEM_GROW(t->rate, t->n, t->cap);
+	t->has_pairs |= *r.other != '\0';
 	t->rate[t->n++] = r;
 }
 
@@ -218,6 +220,11 @@ bool throughput_has_type(const struct throughput *t, const char *gpu_type)
 double throughput_lookup(const struct throughput *t, const char *gpu_type, const char *job_type, int scale)
 {
 	return throughput_lookup_shared(t, gpu_type, job_type, scale, "", 0);
+}
+
+bool throughput_has_pairs(const struct throughput *t)
+{
+	return t->has_pairs;
 }
 
 const char *throughput_hash(const struct throughput *t)

@@ -28,6 +28,9 @@ double throughput_lookup_shared(const struct throughput *t, const char *gpu_type
 /* Returns whether the table has a column of that GPU type. */
 bool throughput_has_type(const struct throughput *t, const char *gpu_type);
 
+/* Returns whether the table has a job that shares its GPUs. */
+bool throughput_has_pairs(const struct throughput *t);
+
 /* Returns the SHA-256 of the file as 64 hex digits. */
 const char *throughput_hash(const struct throughput *t);
 

@@ -190,7 +190,7 @@ double interference_rate(struct orr_jobs *w, struct job *const *job, uint32_t n,
 	case GPU_SHARING_AUTO:
 		break;
 	}
-	bool has_table = w->config->throughput != NULL, has_stages = true, has_occupancy = true;
+	bool has_table = w->config->throughput && throughput_has_pairs(w->config->throughput), has_stages = true, has_occupancy = true;
 	for (uint32_t i = 0; i < n; i++) {
 		has_table &= job[i]->model != 0;
 		has_stages &= job[i]->stages != 0;

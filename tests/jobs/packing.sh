@@ -23,6 +23,13 @@ is "$(ends mirror.csv 1x2 muri --set jobs.group_slowdown=1,1)" "80 80" "muri: bo
 is "$(shared)" 0 "muri: jobs that fit do not share GPUs"
 is "$(ends mirror.csv 1x1 muri --set jobs.group_slowdown=1,4 --set policy.muri.round=0s)" "80 160" "muri: a group slower than one job after the other is dissolved"
 is "$(ends mirror.csv 1x1 muri --set policy.muri.pack=1 --set policy.muri.round=0s)" "80 160" "muri: pack=1 never shares"
+# A table of rates without a pair is no data on sharing. The stages apply, else slices: two jobs of 80 s at half speed.
+printf '{"v100": {"(%sm%s, 1)": {"null": 0.25}}}' "'" "'" >alone.json
+printf 'submit_s,duration_s,gpus,iterations,stages,model\n0,80,1,20,1;3;0,m\n0,80,1,20,3;1;0,m\n' >rated.csv
+is "$(ends rated.csv 1x1:v100 muri --set jobs.group_slowdown=1,1 --throughputs alone.json)" "80 80" "muri: stages beside a table without pairs"
+cut -d, -f1-4,6 rated.csv >sliced.csv
+is "$(ends sliced.csv 1x1:v100 gandiva --throughputs alone.json)" "160 160" "gandiva: slices beside a table without pairs"
+is "$(ends sliced.csv 1x1:v100 gandiva --throughputs alone.json --interference table)" "80 160" "gandiva: --interference table knows no pair"
 # ---- parts of GPUs ----
 # While job 0 runs there is no whole GPU, but room for a job on the rest of the GPU, and for one without GPUs.
 printf 'submit_s,duration_s,gpus,gpu_milli\n0,1000,1,500\n1,10,1,500\n2,20,1,500\n' >part.csv
