@@ -82,6 +82,7 @@ static void note_split(struct orr_jobs *w, struct job *job, const struct pool_re
 static bool take_free(struct orr_jobs *w, const struct job *job, const struct pool_request *r, struct pool_alloc *out)
 {
 	uint32_t type[CLUSTER_MAX_TYPES];
+	w->totals.used |= r->gpus && r->types & (r->types - 1) ? JOBS_USED_TRIES : 0;
 	if (!w->options.is_fastest_first || !(r->types & (r->types - 1)) || w->config->placement->spans_types_by_score)
 		return pool_take(w->pool, r, out);
 	uint32_t n = rates_order(w, job, type);

@@ -55,6 +55,7 @@ enum jobs_use {
 	JOBS_USED_DEPENDENCIES = 1 << 23, /* a job was submitted at another time than recorded */
 	JOBS_USED_INTERFERENCE = 1 << 24, /* jobs shared GPUs, or the policy asked for their rates */
 	JOBS_USED_STAGES = 1 << 25,       /* the period of interleaved stages was used or asked for */
+	JOBS_USED_TRIES = 1 << 29,        /* a start on any type tried several GPU types in order, or the policy asked for that order */
 	JOBS_USED_GANTT = 1 << 28,        /* a job started that only one of jobs.gantt and its default covers */
 	JOBS_USED_SHARING = 1 << 22 /* jobs slowed each other down on a link; with sharing=off: two jobs had routes over the same link */
 };

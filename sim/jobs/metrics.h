@@ -27,8 +27,10 @@ struct totals {
 	uint64_t by_training, by_table, by_model, by_class; /* arrived jobs by the source of their speed (rates.h) */
 	uint64_t recorded[TRACE_STATUSES];                  /* arrived jobs by recorded status */
 	unsigned used;                                      /* enum jobs_use, step_use */
-	uint64_t split;  /* number of jobs that could not start although enough GPUs were free on several types together */
-	bool kept_apart; /* the policy asked whether jobs on lent nodes may share GPUs */
+	uint64_t split;          /* number of jobs that could not start although enough GPUs were free on several types together */
+	bool has_slower_first;   /* the types below are set */
+	uint32_t slower, faster; /* types of the cluster in its order; an arrived job with a rate of its own is faster on the second */
+	bool kept_apart;         /* the policy asked whether jobs on lent nodes may share GPUs */
 };
 
 /* Quantities over time. */

@@ -85,15 +85,22 @@ static void say_applications(struct orr_jobs *w)
 static void say_order(struct orr_jobs *w)
 {
 	const struct cluster *c = w->config->cluster;
+	const struct totals *n = &w->totals;
 	struct sbuf b = { 0 };
-	if (!w->config->speeds || w->options.is_fastest_first || w->config->placement->spans_types_by_score)
+	uint32_t slower = n->slower, faster = n->faster;
+	bool has = n->has_slower_first;
+	if (!(n->used & JOBS_USED_TRIES) || w->options.is_fastest_first || w->config->placement->spans_types_by_score)
 		return;
-	for (uint32_t t = 1; t < c->n_types && !b.len; t++)
-		if (type_speed_of(w->config->speeds, NULL, NONE, t) > type_speed_of(w->config->speeds, NULL, NONE, t - 1))
-			sbuf_printf(&b,
-				"jobs try GPU types in the cluster's order, the slower %s before %s (jobs.type_order=fastest tries the "
-				"fastest first)",
-				c->type_name[t - 1], c->type_name[t]);
+	for (uint32_t t = 1; w->config->speeds && t < c->n_types && !has; t++) {
+		slower = t - 1;
+		faster = t;
+		has = type_speed_of(w->config->speeds, NULL, NONE, t) > type_speed_of(w->config->speeds, NULL, NONE, t - 1);
+	}
+	if (has)
+		sbuf_printf(&b,
+			"jobs try GPU types in the cluster's order, the slower %s before %s (jobs.type_order=fastest tries the fastest "
+			"first)",
+			c->type_name[slower], c->type_name[faster]);
 	take(w, "remark", &b);
 }
 

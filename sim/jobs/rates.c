@@ -100,6 +100,7 @@ uint32_t rates_order(const struct orr_jobs *w, const struct job *job, uint32_t t
 		type[i] = t;
 		*w->use |= i < t ? JOBS_USED_TYPE_ORDER | JOBS_USED_SPEEDS : 0;
 	}
+	*w->use |= JOBS_USED_TRIES;
 	return n;
 }
 
@@ -261,6 +262,25 @@ static uint32_t class_model_named(struct orr_jobs *w, uint32_t name)
 	return m->of[name] - 2;
 }
 
+/* Records the first case of a job that is faster on a later type of the cluster. */
+static void note_slower_first(struct orr_jobs *w, const struct job *job)
+{
+	struct totals *n = &w->totals;
+	uint64_t types = w->shapes.shape[job->shape].request.types;
+	double last = INFINITY;
+	if (n->has_slower_first || w->options.is_fastest_first || !job->gpus)
+		return;
+	for (uint32_t t = 0; t < w->config->cluster->n_types && !n->has_slower_first; t++) {
+		if (!(types >> t & 1))
+			continue;
+		double rate = rate_on_type(w, job, t);
+		n->faster = t;
+		n->has_slower_first = rate > last;
+		n->slower = n->has_slower_first ? n->slower : t;
+		last = rate;
+	}
+}
+
 void rates_arrive(struct orr_jobs *w, struct job *job, const struct job_rec *r)
 {
 	const struct jobs_config *c = w->config;
@@ -283,6 +303,8 @@ void rates_arrive(struct orr_jobs *w, struct job *job, const struct job_rec *r)
 		if (c->draw && job->class_model == NONE)
 			job->class_model = type_draw_model(c->draw, r->number);
 	}
+	if (job->training != NONE || has_table(w, r->model))
+		note_slower_first(w, job);
 }
 
 void rates_free(struct orr_jobs *w)

@@ -120,6 +120,16 @@ mixed=$(run 1x1:v100,1x1:h100 --drop-unfit --set jobs.reference_type=v100)
 is "$mixed" 100 "the cluster's order tries v100 first"
 like "$(cat notes.txt)" "remark: jobs try GPU types in the cluster's order, the slower v100 before h100 .jobs.type_order=fastest" "which is said"
 is "$(run 1x1:v100,1x1:h100 --drop-unfit --set jobs.reference_type=v100 --set jobs.type_order=fastest)" "$h100" "the fastest first"
+# The same is said of jobs whose own rates order the types, but not of a policy that chooses the type itself.
+printf '{"k80": {"(%sx%s, 1)": {"null": 1}}, "v100": {"(%sx%s, 1)": {"null": 8}}}' "'" "'" "'" "'" >order.json
+printf 'submit_s,duration_s,gpus,model\n0,1000,1,x\n' >rated.csv
+printf 'submit_s,iterations,gpus,model,strategy\n0,10,1,alexnet,allreduce\n' >trains.csv
+order="jobs try GPU types in the cluster's order, the slower k80 before v100"
+says() { "$orrery" jobs "$@" --no-figures 2>&1 | grep -c "^$order"; }
+is "$(says rated.csv --cluster 1x1:k80,1x1:v100 --throughputs order.json --policy fifo) $(says trains.csv --cluster 1x1:k80,1x1:v100 --policy fifo)" "1 1" \
+  "rates by a table, rates by the step world: a slower type comes first, which is said"
+is "$(says rated.csv --cluster 1x1:k80,1x1:v100 --throughputs order.json --policy gavel) $(says rated.csv --cluster 1x1:v100,1x1:k80 --throughputs order.json \
+  --policy fifo)" "0 0" "not said: a policy that chooses the type; the faster type first"
 # By hand: the first job takes the fast GPU until 50 s. The second job takes the slow GPU at 1 s. At 101 s both
 # are free, and the third job takes the fast one.
 printf 'submit_s,duration_s,gpus\n0,100,1\n1,100,1\n101,100,1\n' >both.csv
