@@ -287,16 +287,45 @@ static inline size_t put_small(char *out, uint32_t u)
 	return (size_t)(at - out);
 }
 
+/* Writes four digits. */
+static inline void put_four(char *out, uint32_t u)
+{
+	uint32_t high = u / 100;
+	memcpy(out, pairs + high * 2, 2);
+	memcpy(out + 2, pairs + (u - high * 100) * 2, 2);
+}
+
+/* Writes a number below 100,000,000. */
+static inline size_t put_medium(char *out, uint32_t u)
+{
+	if (u < 10000)
+		return put_small(out, u);
+	uint32_t high = u / 10000;
+	size_t n = put_small(out, high);
+	put_four(out + n, u - high * 10000);
+	return n + 4;
+}
+
 size_t num_put_int(char out[NUM_INT_MAX], int64_t v)
 {
 	/* 1233 / 4096 is log10(2), so `log` is the number of digits or one less. */
 	static const uint64_t powers[] = { 1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000, 10000000000,
 		100000000000, 1000000000000, 10000000000000, 100000000000000, 1000000000000000, 10000000000000000, 100000000000000000,
 		1000000000000000000, 10000000000000000000u };
-	if (v >= 0 && v < 10000)
-		return put_small(out, (uint32_t)v);
+	const int64_t eight = 100000000; /* eight digits */
+	size_t n;
+	if (v >= 0 && v < eight)
+		return put_medium(out, (uint32_t)v);
+	if (v >= 0 && v < eight * eight) {
+		uint32_t high = (uint32_t)(v / eight), low = (uint32_t)(v - high * eight);
+		n = put_medium(out, high);
+		put_four(out + n, low / 10000);
+		put_four(out + n + 4, low % 10000);
+		return n + 8;
+	}
 	uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
-	size_t log = (size_t)(64 - __builtin_clzll(u | 1)) * 1233 >> 12, n = log + ((u | 1) >= powers[log]) + (v < 0);
+	size_t log = (size_t)(64 - __builtin_clzll(u | 1)) * 1233 >> 12;
+	n = log + ((u | 1) >= powers[log]) + (v < 0);
 	char *at = out + n;
 	for (; u >= 100; u /= 100)
 		memcpy(at -= 2, pairs + u % 100 * 2, 2);

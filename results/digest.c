@@ -213,15 +213,21 @@ static void put_cell(struct sbuf *row, const struct column *c, const char *cells
 		put_text(row, c->name, x.text, strlen(x.text));
 }
 
-static void end_row(struct digest_sums *d, size_t part)
+/* Adds what the row has so far. */
+static void add_start(struct digest_sums *d, size_t part)
 {
 	if (!d->sha)
 		d->sha = mem_alloc(DIGEST_PARTS * sizeof *d->sha);
 	if (!d->has[part])
 		sha256_init(&d->sha[part]);
 	d->has[part] = true;
-	sbuf_putc(&d->row, '\n');
 	sha256_update(&d->sha[part], d->row.len, (const uint8_t *)d->row.text);
+}
+
+static void end_row(struct digest_sums *d, size_t part)
+{
+	sbuf_putc(&d->row, '\n');
+	add_start(d, part);
 }
 
 static size_t part_of(const struct row_table *t)
@@ -245,7 +251,11 @@ void digest_add_list(void *sums, const struct row_table *t, const struct stored_
 	put_text(&d->row, t->columns[0].name, list->group, strlen(list->group));
 	put_integer(&d->row, "lowest", list->lowest);
 	put_integer(&d->row, "highest", list->highest);
-	put_text(&d->row, "list", list->list, list->len);
+	sbuf_puts(&d->row, "list");
+	put_number(&d->row, 't', list->len);
+	add_start(d, part_of(t));
+	sha256_update(&d->sha[part_of(t)], list->len, (const uint8_t *)list->list); /* not copied, because it is long */
+	sbuf_clear(&d->row);
 	end_row(d, part_of(t));
 }
 

@@ -11,7 +11,7 @@
 static const char doing[] = "storing a run";
 
 /* Rows of a list. Short lists let a reader skip more; long ones need fewer rows of SQLite. */
-enum { LIST_ROWS = 256, SEEN = 1024 /* the tables stay in the cache */, KNOWN = 512 };
+enum { LIST_ROWS = 512, SEEN = 2048 /* the tables stay in the cache */, KNOWN = 1024 };
 _Static_assert(SEEN >= LIST_ROWS * LISTS_MOST_TEXTS && KNOWN > LIST_ROWS, "a list has at most this many texts, and different rows");
 
 void lists_create(struct sbuf *sql, const struct row_table *t)
@@ -104,7 +104,7 @@ struct bytes {
 
 /* The texts of a row as a list has them: ",3,5]", n bytes. */
 enum { ENDING_MAX = 24 };
-_Static_assert(LISTS_MOST_TEXTS *(sizeof ",1024" - 1) + 1 <= ENDING_MAX && SEEN <= 1024, "an index has at most four digits");
+_Static_assert(LISTS_MOST_TEXTS *(sizeof ",2048" - 1) + 1 <= ENDING_MAX && SEEN <= 2048, "an index has at most four digits");
 struct ending {
 	const char *text[LISTS_MOST_TEXTS];
 	uint32_t n, list; /* list: number of the list that has these indexes */
@@ -273,17 +273,26 @@ static inline char *put_times(struct list *l, const char *row, char *at)
 	return put_number(at, '[', in_units(length, l->unit));
 }
 
-static inline char *put_row(struct list *l, const char *row, char *at)
+static inline bool has_texts(const struct ending *e, const char *const *text, size_t n)
+{
+	bool has = true;
+	for (size_t i = 0; i < n; i++)
+		has &= e->text[i] == text[i];
+	return has;
+}
+
+/* n_texts: l->n_text_at, as a constant if possible. */
+static inline __attribute__((always_inline)) char *put_row(struct list *l, const char *row, char *at, size_t n_texts)
 {
 	const char *text[LISTS_MOST_TEXTS] = { 0 };
 	uint64_t hash = 0;
 	at = put_times(l, row, at);
-	for (size_t i = 0; i < l->n_text_at; i++) {
+	for (size_t i = 0; i < n_texts; i++) {
 		memcpy(&text[i], row + l->text_at[i], sizeof *text);
 		hash = (hash ^ (uintptr_t)text[i]) * HASH_GOLDEN;
 	}
 	size_t i = (hash >> 32) % KNOWN;
-	while (l->known[i].list == l->number && memcmp(l->known[i].text, text, sizeof text) != 0)
+	while (l->known[i].list == l->number && !has_texts(&l->known[i], text, n_texts))
 		i = (i + 1) % KNOWN;
 	struct ending *e = &l->known[i];
 	if (e->list != l->number)
@@ -339,8 +348,13 @@ static void fill(struct list *l, const struct row_table *t, const char *row, siz
 	l->highest = 0;
 	l->unit = unit_of(l, row, t->row_size, n);
 	char *at = room(&l->groups, n * ROW_MAX);
-	for (size_t i = 0; i < n; i++)
-		at = put_row(l, row + i * t->row_size, at);
+	const char *rows_end = row + n * t->row_size;
+	if (l->n_text_at == 3)
+		for (const char *one = row; one < rows_end; one += t->row_size)
+			at = put_row(l, one, at, 3);
+	else
+		for (const char *one = row; one < rows_end; one += t->row_size)
+			at = put_row(l, one, at, l->n_text_at);
 	l->groups.len = (size_t)(at - l->groups.text);
 	char *begin = room(&l->out, l->texts.len + l->groups.len + NUM_INT_MAX + 8);
 	at = put_number(begin, '[', l->unit);

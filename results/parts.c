@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/strtab.h"
 
 #include <string.h>
 
@@ -168,6 +169,12 @@ static void grow(struct partlog *p)
 	p->cap += BLOCK_ROWS;
 }
 
+/* Returns the number of rows from row i, the first of a block, to the end of its block. */
+static inline size_t rows_after(const struct partlog *p, size_t i)
+{
+	return p->n - i < BLOCK_ROWS ? p->n - i : BLOCK_ROWS;
+}
+
 static inline bool is_kept(const struct partlog *p, uint64_t subject)
 {
 	return !(subject & ((UINT64_C(1) << p->stride_log2) - 1));
@@ -281,25 +288,38 @@ void partlog_close(struct partlog *p, uint64_t subject, int64_t now_ns)
 
 /* ---- at the end ---- */
 
-static void put_decimal(struct sbuf *text, uint64_t v)
+/* Returns the text that ends at `end`; work: room for it. */
+static const char *made_text(struct run_result *r, const char *work, const char *end)
 {
-	char digits[NUM_INT_MAX];
-	sbuf_add(text, digits, num_put_int(digits, (int64_t)v));
+	return strtab_text(r->strings, strtab_add(r->strings, work, (size_t)(end - work)));
 }
 
-static const char *cause_text(struct run_result *r, struct sbuf *text, const struct part *what, partlog_name name, void *ctx)
+static char *put_bytes(char *at, const char *s)
+{
+	size_t n = strlen(s);
+	memcpy(at, s, n);
+	return at + n;
+}
+
+enum { NAME_ROOM = 256 };
+
+/* work: room for the cause and a number, or a name below NAME_ROOM. */
+static const char *cause_text(struct run_result *r, char *work, const struct part *what, partlog_name name, void *ctx)
 {
 	if (!what->cause || what->number == PART_ALONE)
 		return result_text(r, what->cause);
 	const char *called = name ? name(ctx, what->cause, what->number) : NULL;
-	sbuf_clear(text);
-	sbuf_puts(text, what->cause);
-	sbuf_putc(text, ' ');
-	if (called)
-		sbuf_puts(text, called);
-	else
-		put_decimal(text, what->number);
-	return result_text(r, sbuf_text(text));
+	char *at = put_bytes(work, what->cause);
+	*at++ = ' ';
+	if (!called)
+		return made_text(r, work, at + num_put_int(at, (int64_t)what->number));
+	if (strlen(called) < NAME_ROOM)
+		return made_text(r, work, put_bytes(at, called));
+	struct sbuf text = { 0 };
+	sbuf_printf(&text, "%s %s", what->cause, called);
+	const char *made = result_text(r, sbuf_text(&text));
+	sbuf_free(&text);
+	return made;
 }
 
 /* work: room for the literal and its numbers. */
@@ -314,34 +334,33 @@ static const char *detail_text(struct run_result *r, char *work, const struct pa
 			at += num_put_int(at, what->value[k++]);
 		else
 			*at++ = *c;
-	*at = '\0';
-	return result_text(r, work);
+	return made_text(r, work, at);
 }
 
-/* Returns room for any detail of the log. The caller frees it. */
-static char *room_for_details(const struct partlog *p)
+/* Returns room for any text of the log except those with long names. The caller frees it. */
+static char *room_for_texts(const struct partlog *p)
 {
 	size_t longest = 0;
-	const char *last = NULL;
+	const char *last[2] = { NULL };
 	for (uint32_t i = 0; i < p->n_whats; i++) {
-		const char *detail = p->what[i].detail;
-		size_t n = detail && detail != last ? strlen(detail) : 0;
-		longest = n > longest ? n : longest;
-		last = detail;
+		const char *text[2] = { p->what[i].detail, p->what[i].cause };
+		for (int k = 0; k < 2; k++) {
+			size_t n = text[k] && text[k] != last[k] ? strlen(text[k]) : 0;
+			longest = n > longest ? n : longest;
+			last[k] = text[k];
+		}
 	}
-	return mem_alloc(longest + 3 * NUM_INT_MAX + 1);
+	return mem_alloc(longest + NAME_ROOM + 3 * NUM_INT_MAX);
 }
 
 static void make_texts(struct partlog *p, struct run_result *r, partlog_name name, void *ctx)
 {
-	struct sbuf work = { 0 };
-	char *room = room_for_details(p);
+	char *room = room_for_texts(p);
 	p->text = mem_alloc((p->n_whats + 1) * sizeof *p->text);
 	for (uint32_t i = 0; i < p->n_whats; i++) {
 		const struct part *what = &p->what[i];
-		p->text[i] = (struct texts){ part_word(what->kind), cause_text(r, &work, what, name, ctx), detail_text(r, room, what) };
+		p->text[i] = (struct texts){ part_word(what->kind), cause_text(r, room, what, name, ctx), detail_text(r, room, what) };
 	}
-	sbuf_free(&work);
 	mem_free(room);
 }
 
@@ -352,11 +371,12 @@ static size_t count_rows(struct partlog *p, int64_t now_ns)
 	uint32_t at = 0;
 	if (p->n_last)
 		memset(p->last, 0, p->n_last * sizeof *p->last);
-	for (size_t i = 0; i < p->n; i++) {
-		struct row *row = row_at(p, i);
-		if (row->end == OPEN)
-			row->end = now_ns;
-		p->last[row->place] += row->end > row->begin;
+	for (size_t i = 0; i < p->n;) {
+		for (struct row *row = row_at(p, i), *to = row + rows_after(p, i); row < to; row++, i++) {
+			if (row->end == OPEN)
+				row->end = now_ns;
+			p->last[row->place] += row->end > row->begin;
+		}
 	}
 	for (size_t i = 0; i < p->n_last; i++) {
 		uint32_t n = p->last[i];
@@ -373,10 +393,10 @@ void partlog_finish(struct partlog *p, struct run_result *r, int64_t now_ns, par
 	make_texts(p, r, name, ctx);
 	p->n_ordered = count_rows(p, now_ns);
 	p->order = mem_alloc((p->n_ordered + 1) * sizeof *p->order);
-	for (size_t i = 0; i < p->n; i++) {
-		const struct row *row = row_at(p, i);
-		if (row->end > row->begin)
-			p->order[p->last[row->place]++] = (uint32_t)i;
+	for (size_t i = 0; i < p->n;) {
+		for (const struct row *row = row_at(p, i), *to = row + rows_after(p, i); row < to; row++, i++)
+			if (row->end > row->begin)
+				p->order[p->last[row->place]++] = (uint32_t)i;
 	}
 	r->logs = mem_realloc(r->logs, r->n_logs + 1, sizeof *r->logs);
 	r->logs[r->n_logs++] = p;
@@ -387,7 +407,10 @@ void partlog_finish(struct partlog *p, struct run_result *r, int64_t now_ns, par
 
 static void copy_rows(const struct partlog *p, size_t first, size_t n, struct part_row *out)
 {
+	enum { AHEAD = 8 }; /* rows of a subject are far apart in the log */
 	for (size_t i = 0; i < n; i++) {
+		if (i + AHEAD < n)
+			mem_fetch(row_at(p, p->order[first + i + AHEAD]));
 		const struct row *row = row_at(p, p->order[first + i]);
 		const struct texts *text = &p->text[row->what];
 		out[i] = (struct part_row){ .entity = p->entity,

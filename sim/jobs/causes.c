@@ -57,16 +57,20 @@ struct causes {
 	uint32_t n_stances;
 };
 
-static struct account *account_of(struct orr_jobs *w, const struct job *job)
+static void add_accounts(struct orr_jobs *w)
 {
 	struct causes *x = w->causes;
+	x->account = mem_realloc(x->account, w->slots.cap, sizeof *x->account);
+	memset(x->account + x->n_accounts, 0, (w->slots.cap - x->n_accounts) * sizeof *x->account);
+	x->n_accounts = w->slots.cap;
+}
+
+static inline struct account *account_of(struct orr_jobs *w, const struct job *job)
+{
 	uint32_t slot = slot_of(w, job);
-	if (slot >= x->n_accounts) {
-		x->account = mem_realloc(x->account, w->slots.cap, sizeof *x->account);
-		memset(x->account + x->n_accounts, 0, (w->slots.cap - x->n_accounts) * sizeof *x->account);
-		x->n_accounts = w->slots.cap;
-	}
-	return &x->account[slot];
+	if (slot >= w->causes->n_accounts)
+		add_accounts(w);
+	return &w->causes->account[slot];
 }
 
 /* ---- requests with waiting jobs ---- */
@@ -363,10 +367,10 @@ static void close_run(struct orr_jobs *w, const struct job *job, int64_t done, i
 		return;
 	}
 	put_plain(w, job);
-	for (int i = 0; i < RUN_KINDS; i++) {
-		partlog_add_known(x->jobs, job->number, at[i], at[i + 1], x->run_part[i]);
-		a->ran += at[i + 1] - at[i];
-	}
+	for (int i = 0; i < RUN_KINDS; i++)
+		if (at[i + 1] > at[i])
+			partlog_add_known(x->jobs, job->number, at[i], at[i + 1], x->run_part[i]);
+	a->ran += ran;
 }
 
 static void release(struct orr_jobs *w, const struct pool_alloc *alloc, uint32_t r)
@@ -406,11 +410,12 @@ void causes_leaves(struct orr_jobs *w, const struct job *job, int64_t done, int6
 		return;
 	const struct pool_piece *piece = pool_pieces(&job->alloc);
 	close_run(w, job, done, kept);
-	release(w, &job->alloc, account_of(w, job)->run);
-	account_of(w, job)->lost_node = NONE;
+	struct account *a = account_of(w, job);
+	release(w, &job->alloc, a->run);
+	a->lost_node = NONE;
 	for (uint32_t i = 0; i < job->alloc.n; i++)
 		if (piece[i].node == w->nodes.going)
-			account_of(w, job)->lost_node = piece[i].node;
+			a->lost_node = piece[i].node;
 }
 
 void causes_waits(struct orr_jobs *w, const struct job *job, int64_t work, bool is_evicted)
