@@ -22,16 +22,20 @@ static double pass_s(
 
 /* ---- where to cut ---- */
 
-/* Lists the places where the model may be cut: place[0] = 0, .., place[n] = layers; requires room for layers + 1. */
+/* Lists the places where the model may be cut: place[0] = 0, .., place[n] = layers; requires room for layers + 1. The last softmax
+ * belongs to the output layer: a cut between them would send the scores of all classes, of a vocabulary for instance. */
 static uint32_t list_places(const struct orr_step *s, uint32_t layers, uint32_t *place)
 {
 	uint32_t n = 0, before = UINT32_MAX;
+	enum orr_layer_kind kind = ORR_LAYER_KINDS;
 	for (uint32_t l = 0; l < layers; l++) {
 		struct orr_layer_info info;
 		orr_step_layer(s, l, &info);
-		if (!l || info.block == UINT32_MAX || info.block != before)
+		bool is_loss = l + 1 == layers && info.kind == ORR_LAYER_SOFTMAX && kind == ORR_LAYER_LINEAR;
+		if (!l || (info.block == UINT32_MAX && !is_loss) || info.block != before)
 			place[n++] = l;
 		before = info.block;
+		kind = info.kind;
 	}
 	place[n] = layers;
 	return n;

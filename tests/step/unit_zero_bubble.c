@@ -284,7 +284,7 @@ static void test_errors(void)
 	refused(&orr_policy_zb, "op_memory=10,-4,-6 max_memory=9", "max_memory=9: expected at least the 10 bytes", "room for no forward");
 	refused(&orr_policy_zb_v, "op_memory=10,-4,-6 max_memory=15", "no setting of the heuristic fits", "room for one forward");
 	struct outcome few = run(4, "gpt:hidden=64,layers=2,heads=4,seq=16,vocab=100", &orr_policy_zb_v, "%s", "");
-	ok(few.rc == ORR_EINPUT && strstr(few.e.text, "a model cut into 8 parts, one or more per stage: expected at most 7"),
+	ok(few.rc == ORR_EINPUT && strstr(few.e.text, "a model cut into 8 parts, one or more per stage: expected at most 6"),
 		"a model with fewer pieces than two for each of 4 stages: %s", few.e.text);
 	refused(&orr_policy_zb, "stages=3", "4 GPUs: expected a multiple of the 3 stages", "stages that do not divide the GPUs");
 	refused(&orr_policy_dual_pipe, "micro_batches=7", "expected an even number", "DualPipe with an odd number of micro-batches");
