@@ -297,8 +297,7 @@ static double size_of_jobs(const struct scenario *s)
 
 static void note_jobs(const struct scenario *s, size_t i, struct run_result *r)
 {
-	(void)i;
-	jobs_note_effects(s, r);
+	jobs_note_effects(s, i, r);
 	remark_warm_up(s, r);
 	inputs_note_resample(s, jobset_blocks(((const struct jobs_state *)s->state)->jobs), "jobs", r);
 }

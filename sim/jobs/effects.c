@@ -317,9 +317,18 @@ static void note_stragglers(const struct scenario *s, const struct jobs_state *t
 			"replications, have the same draw");
 }
 
-void jobs_note_effects(const struct scenario *s, struct run_result *r)
+/* The default network is slow beside most clusters of today, and its rate decides the speed of jobs on several nodes. */
+static void note_network(const struct jobs_state *t, unsigned used, struct run_result *r)
+{
+	if (t->rates && !strcmp(t->set.network_spec, SETTING_DEFAULT_NETWORK) && used & STEP_USED_NETWORK)
+		result_note(r, "assumption",
+			"jobs that train on several nodes: each node has one NIC of 10 Gbps to one switch (the default of --network)");
+}
+
+void jobs_note_effects(const struct scenario *s, size_t i, struct run_result *r)
 {
 	const struct jobs_state *t = s->state;
+	note_network(t, jobs_used(s, i), r);
 	note_costs(s, t, r);
 	note_stragglers(s, t, r);
 	note_recorded(s, r);

@@ -9,7 +9,7 @@
 
 extern const struct world_effect jobs_effects[];
 unsigned jobs_used(const struct scenario *s, size_t i);
-/* Adds the remarks that depend on no metric, and the assumption on placement and costs. */
-void jobs_note_effects(const struct scenario *s, struct run_result *r);
+/* Adds the remarks that depend on no metric, and the assumptions on placement, costs and the default network. i: the policy. */
+void jobs_note_effects(const struct scenario *s, size_t i, struct run_result *r);
 
 #endif

@@ -157,6 +157,11 @@ printf '%s\n0,8,vgg16,allreduce,32,100\n' $header >own.csv
 ends() { jobs own.csv --cluster "$1" --network star --policy fifo; cut -d, -f5 out/fifo.jobs.csv | paste -sd' '; }
 is "$(ends 1x8:h100,1x8:k80)" "$(ends 1x8:h100)" "the links inside a node are those of its own GPUs, not of slower nodes elsewhere"
 
+# ---- the default network is stated where it matters ----
+said() { "$orrery" jobs own.csv --policy fifo --no-figures "$@" 2>&1 | grep -c 'one NIC of 10 Gbps'; }
+is "$(said --cluster 2x4:v100) $(said --cluster 1x8:v100) $(said --cluster 2x4:v100 --network star:bw=25Gbps)" "1 0 0" \
+  "the default network is an assumption of jobs on several nodes"
+
 # ---- wrong input ----
 bad() { # ROW PATTERN WHAT
   printf '%s\n0,1,alexnet,allreduce,32,10\n%s\n' $header "$1" >bad.csv
