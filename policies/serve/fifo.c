@@ -225,6 +225,8 @@ static void fifo_arrive(void *self, struct orr_serve *w, orr_req r)
 {
 	struct fifo *f = self;
 	uint32_t model = orr_req_model(w, r), replica = orr_req_replica(w, r);
+	if (replica != ORR_NO_REPLICA && !f->is_llm[model] && !can_hold(f, w, replica, r))
+		replica = settle_replica(w, r);
 	if (is_too_large(f, w, r)) {
 		orr_refuse_because(w, r, ORR_REQ_REFUSED, "its batch does not fit into memory");
 		return;

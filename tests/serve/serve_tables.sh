@@ -31,6 +31,7 @@ printf 'arrival_s,samples\n0,5\n0.001,1\n0.002,5\n1,1\n' >sizes.csv
 for policy in fifo tf-serving clipper cascade irina clockwork academus; do
   is "$(serve $policy sizes.csv --model big.json --cluster 1x1:2080,1x1:v100)" "50,1 11,0 100,1 1010,0" "$policy: 12 GiB run on the larger GPU"
 done
+is "$(serve fifo sizes.csv --model big.json --cluster 1x1:2080,1x1:v100 --router round-robin)" "50,1 60,1 110,1 1010,1" "fifo with a router: 12 GiB run on the larger GPU"
 # Without a plan nexus takes GPUs in turn: 1 for the first request, because it is too large for 0, then 1, 1 for 0, and 1.
 like "$(serve nexus sizes.csv --model big.json --cluster 1x1:2080,1x1:v100)" '^50,1 60,1 110,1 ' "nexus: 12 GiB run on the larger GPU"
 # Two models of 3 GB each; a batch of a takes 4 GB, so it fits on the smaller GPU alone, but not beside b.
