@@ -35,6 +35,7 @@ struct gpu {
 	bool *is_loading; /* [model] */
 	double load_s;    /* sum of its models' shares of demand */
 	uint32_t loading; /* number of models that are loading */
+	double ends_s;    /* end of the last batch in its pipeline; batches leave in order. 0 without later stages */
 };
 
 struct clockwork {
@@ -148,6 +149,7 @@ static double first_end_s(const struct clockwork *s, const struct orr_serve *w, 
 		if (!orr_model_is_loaded(w, g, model) && !s->gpu[g].is_loading[model])
 			free_s = fmax(free_s, now + m.load_s);
 		double its_s = free_s + least_latency(w, g, r); /* NaN: its table lacks the size */
+		end_s = fmax(end_s, s->gpu[g].ends_s);
 		best = fmin(best, its_s < end_s ? end_s : its_s);
 	}
 	return best;
@@ -207,6 +209,7 @@ static void replica(void *self, struct orr_serve *w, uint32_t gpu, enum orr_repl
 	if (event == ORR_REPLICA_DOWN) {
 		memset(s->gpu[gpu].is_loading, 0, s->models * sizeof *s->gpu[gpu].is_loading);
 		s->gpu[gpu].loading = 0;
+		s->gpu[gpu].ends_s = 0;
 	}
 	if (event != ORR_REPLICA_UP)
 		wake_idle(s, w); /* requests that only this GPU could answer in time are rejected */
@@ -215,9 +218,10 @@ static void replica(void *self, struct orr_serve *w, uint32_t gpu, enum orr_repl
 /* ---- INFER ---- */
 
 /* Returns whether the request would end late if the GPU started it now. */
-static bool is_late(const struct orr_serve *w, uint32_t gpu, orr_req r)
+static bool is_late(const struct clockwork *s, const struct orr_serve *w, uint32_t gpu, orr_req r)
 {
-	return orr_serve_now(w) + least_latency(w, gpu, r) > request_deadline(w, r) + EPSILON_S;
+	double end_s = fmax(orr_serve_now(w) + least_latency(w, gpu, r), s->gpu[gpu].ends_s);
+	return end_s > request_deadline(w, r) + EPSILON_S;
 }
 
 /* Returns the latest start of the model's best strategy on the GPU, and its size in samples; INFINITY: no strategy. */
@@ -225,6 +229,7 @@ static double best_strategy(
 	const struct clockwork *s, const struct orr_serve *w, uint32_t gpu, const struct model *m, uint32_t model, uint64_t *limit)
 {
 	double deadline = request_deadline(w, m->q.q.first), now = orr_serve_now(w);
+	bool ends_in_time = s->gpu[gpu].ends_s <= deadline + EPSILON_S;
 	uint32_t length = orr_req_length(w, m->q.q.first), first = orr_req_samples(w, m->q.q.first);
 	for (uint32_t i = m->n_batches; i-- > 0;) {
 		double latency = orr_model_round_trip(w, gpu, model, m->batch[i], length);
@@ -234,23 +239,23 @@ static double best_strategy(
 		/* The smallest size may be padded. */
 		if (isnan(latency) || (m->q.samples < m->batch[i] && !is_least))
 			continue;
-		if (deadline - latency >= now - EPSILON_S || (!s->admits && is_least)) {
+		if ((ends_in_time && deadline - latency >= now - EPSILON_S) || (!s->admits && is_least)) {
 			*limit = m->batch[i];
 			return deadline - latency;
 		}
 	}
 	/* The first request alone, whose size may be between two sizes of the table. */
 	*limit = first;
-	return is_late(w, gpu, m->q.q.first) ? INFINITY : deadline - least_latency(w, gpu, m->q.q.first);
+	return is_late(s, w, gpu, m->q.q.first) ? INFINITY : deadline - least_latency(w, gpu, m->q.q.first);
 }
 
 /* Rejects requests at the front that can no longer be answered in time, neither by this GPU nor by another. */
 static void reject(const struct clockwork *s, struct orr_serve *w, uint32_t gpu, struct model *m)
 {
-	while (s->admits && m->q.q.n && is_late(w, gpu, m->q.q.first)) {
+	while (s->admits && m->q.q.n && is_late(s, w, gpu, m->q.q.first)) {
 		orr_req r = m->q.q.first;
 		for (uint32_t g = 0; g < s->gpus; g++)
-			if (takes_requests(w, g, orr_req_model(w, r)) && !is_late(w, g, r) && !request_is_for_another(w, g, r))
+			if (takes_requests(w, g, orr_req_model(w, r)) && !is_late(s, w, g, r) && !request_is_for_another(w, g, r))
 				return;
 		queue_refuse(w, &m->q, r, ORR_REQ_SHED);
 	}
@@ -308,7 +313,9 @@ static bool infer(struct clockwork *s, struct orr_serve *w, uint32_t gpu)
 		queue_refuse(w, &s->model[model].q, s->model[model].q.q.first, ORR_REQ_REFUSED);
 		return true;
 	}
-	batch_start(w, &s->model[model].q, gpu, &b);
+	struct orr_run_info run;
+	if (orr_run_get(w, batch_start(w, &s->model[model].q, gpu, &b), &run) && run.later_s > 0 && run.ends_s < INFINITY)
+		s->gpu[gpu].ends_s = fmax(s->gpu[gpu].ends_s, run.ends_s);
 	s->gpu[gpu].used_s[model] = orr_serve_now(w);
 	return true;
 }

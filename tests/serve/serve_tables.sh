@@ -72,6 +72,10 @@ for policy in clipper nexus clockwork tf-serving irina; do
   is "$own" "$(serve $policy poisson:rate=300,n=1000 --model m.json --cluster 1x1 --slo 50ms)" "$policy: an SLO of the trace"
   like "$own" ',0 .*,0' "$policy: requests complete"
 done
+# ---- clockwork on a pipeline of two stages: a batch leaves after the one before it, so each completed request meets its deadline ----
+serve clockwork "poisson:rate=400,n=1500,model=vgg16|resnet18,slo=7ms" --model vgg16,resnet18 --cluster 1x2:p100 --pp 2 >/dev/null
+is "$(awk -F, 'NR > 1 && $10 == "completed" { n++; late += $4 - $2 > 0.0070001 } END { print late + 0, (n > 1000) }' o/clockwork.requests.csv)" "0 1" \
+  "clockwork knows the batches in later stages"
 
 # ---- nexus without a plan: each model takes its GPUs in turn ----
 echo '{"world": "serve", "models": ["a.json", "b.json"], "cluster": "1x4", "policies": ["nexus"],
