@@ -357,6 +357,21 @@ void cost_put_published(const struct cost *c, struct sbuf *out)
 	steptimes_free(t);
 }
 
+void cost_put_precision(const struct cost *c, struct sbuf *out)
+{
+	const double *peak = c->dev->peak_flops;
+	uint32_t n = 0;
+	if (c->o.precision != PRECISION_FP32 || c->d->profile_batch > 0)
+		return;
+	for (int p = 0; p < PRECISION_COUNT; p++)
+		if (peak[p] >= 2 * peak[PRECISION_FP32] && !n++)
+			sbuf_printf(out, "; in fp32: %s has %.2g times this peak in %s", c->dev->name, peak[p] / peak[PRECISION_FP32],
+				precision_name((enum precision)p));
+		else if (peak[p] >= 2 * peak[PRECISION_FP32])
+			sbuf_printf(out, ", %.2g times in %s", peak[p] / peak[PRECISION_FP32], precision_name((enum precision)p));
+	sbuf_puts(out, n ? " (--precision)" : "");
+}
+
 /* ---- description of the profile ---- */
 
 const char *cost_family_name(enum cost_family f)

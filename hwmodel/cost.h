@@ -75,6 +75,9 @@ const char *cost_source(const struct cost *c, double batch);
  * GPU computed steps take 0.9 to 1.1 times the 2 published ones". Nothing if no step is published, or if the published one is used. */
 void cost_put_published(const struct cost *c, struct sbuf *out);
 
+/* Appends the precision if it is fp32 and the device computes products at least twice as fast in others. */
+void cost_put_precision(const struct cost *c, struct sbuf *out);
+
 /* Numbers of kernels in the forward and backward passes over all layers: those timed by a law, and those outside the range that the
  * law was fitted on. cost_coverage() adds to the counts. */
 struct cost_coverage {

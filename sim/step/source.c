@@ -89,8 +89,10 @@ static void put_type(const struct orr_step *s, uint32_t type, struct sbuf *b, st
 		sbuf_printf(b, "%s: ", s->config->cluster->type_name[type]);
 	sbuf_puts(b, cost_source(c, s->config->batch));
 	put_outside(b, &cover);
-	if (!s->is_scaled)
+	if (!s->is_scaled) {
+		cost_put_precision(c, b);
 		cost_put_published(c, b);
+	}
 	out->kernels += cover.kernels;
 	out->kernels_by_law += cover.by_law;
 	out->kernels_outside += cover.outside;

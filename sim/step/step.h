@@ -137,7 +137,7 @@ struct step_result {
 	uint64_t flows;   /* number of flows started in the network */
 	unsigned used;    /* enum step_use */
 	char choice[256]; /* the policy's description of its choice */
-	char cost_source[1536];
+	char cost_source[3072];
 	bool is_transformer_on_sgd; /* the policy queried the update of a transformer without optimizer state */
 	/* Numbers of kernels whose times the policy queried, of those timed by laws of a profile, and of these outside the range of
 	 * their law; the error that the laws state (NAN: none). */

@@ -21,8 +21,11 @@ step() { "$orrery" step resnet50 --cluster 2x1:v100 --policy allreduce "$@" 2>&1
 
 # ---- reports ----
 said=$(step --profile made.json)
-like "$said" 'times of layers: profile made \(made up, 2026-02-03; median error 6 %, mean 10 %\) for gemm, conv \(its laws here: 6 %\); the data sheet.s roofline for memory, update; on one GPU' \
+like "$said" 'times of layers: profile made \(made up, 2026-02-03; median error 6 %, mean 10 %\) for gemm, conv \(its laws here: 6 %\); the data sheet.s roofline for memory, update; in fp32: v100 has 8 times this peak in fp16 \(--precision\); on one GPU' \
   "a report names profile, date, error, and kernels without a law"
+# Peaks of the data sheets: 67, 494.5, 989 and 1,979 TFLOP/s.
+like "$(step --cluster 1x1:h100)" 'in fp32: h100 has 7.4 times this peak in tf32, 15 times in fp16, 15 times in bf16, 30 times in fp8' "fp32 is said where it is slow"
+[[ $(step --cluster 1x1:h100 --precision tf32)$(step --cluster 1x1:k80) != *"in fp32: "* ]]; ok $? "and only there"
 said=$(step --profile none)
 like "$said" 'times of layers: data sheet only: roofline of v100' "without a profile: datasheet only"
 [[ $said != *"carried over"* ]]; ok $? "the shares of the V100 were measured on it"
