@@ -62,8 +62,8 @@ struct partlog {
 	size_t n_last;
 	/* The different parts, because most rows repeat one of a few. */
 	struct part *what;
-	uint32_t n_whats, cap_whats;
-	uint32_t *slot; /* open addressing: index in what + 1; 0: free */
+	uint32_t n_whats, cap_whats, n_hashed;
+	uint32_t *slot; /* open addressing: index in what + 1; 0: free; lacks those of partlog_add_rare() */
 	uint32_t mask;
 	/* After partlog_finish(): */
 	struct texts *text; /* of what */
@@ -90,16 +90,24 @@ static uint32_t hash_of(const struct part *what)
 
 static void rehash(struct partlog *p)
 {
-	uint32_t slots = p->slot ? (p->mask + 1) * 2 : 64;
-	mem_free(p->slot);
+	uint32_t *old = p->slot, n = old ? p->mask + 1 : 0, slots = n ? n * 2 : 64;
 	p->slot = mem_zalloc(slots, sizeof *p->slot);
 	p->mask = slots - 1;
-	for (uint32_t i = 0; i < p->n_whats; i++) {
-		uint32_t at = hash_of(&p->what[i]) & p->mask;
-		while (p->slot[at])
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t at = old[i] ? hash_of(&p->what[old[i] - 1]) & p->mask : 0;
+		while (old[i] && p->slot[at])
 			at = (at + 1) & p->mask;
-		p->slot[at] = i + 1;
+		if (old[i])
+			p->slot[at] = old[i];
 	}
+	mem_free(old);
+}
+
+static uint32_t add_what(struct partlog *p, const struct part *what)
+{
+	MEM_GROW(p->what, p->n_whats, p->cap_whats);
+	p->what[p->n_whats] = *what;
+	return p->n_whats++;
 }
 
 uint32_t partlog_index(struct partlog *p, const struct part *what)
@@ -108,12 +116,11 @@ uint32_t partlog_index(struct partlog *p, const struct part *what)
 	for (; p->slot[at]; at = (at + 1) & p->mask)
 		if (is_same(&p->what[p->slot[at] - 1], what))
 			return p->slot[at] - 1;
-	MEM_GROW(p->what, p->n_whats, p->cap_whats);
-	p->what[p->n_whats] = *what;
-	p->slot[at] = ++p->n_whats;
-	if (p->n_whats > p->mask / 2)
+	uint32_t index = add_what(p, what);
+	p->slot[at] = index + 1;
+	if (++p->n_hashed > p->mask / 2)
 		rehash(p);
-	return p->n_whats - 1;
+	return index;
 }
 
 struct partlog *partlog_new(const char *entity, size_t most)
@@ -261,6 +268,20 @@ void partlog_add(struct partlog *p, uint64_t subject, int64_t begin_ns, int64_t 
 {
 	if (end_ns > begin_ns && is_kept(p, subject))
 		partlog_add_known(p, subject, begin_ns, end_ns, partlog_index(p, what));
+}
+
+void partlog_add_rare(struct partlog *p, uint64_t subject, int64_t begin_ns, int64_t end_ns, const struct part *what, uint32_t *known)
+{
+	if (end_ns <= begin_ns || !is_kept(p, subject))
+		return;
+	struct row *last = last_row(p, subject);
+	if (last && last->end == begin_ns && is_same(&p->what[last->what], what)) {
+		last->end = end_ns;
+		return;
+	}
+	if (!*known)
+		*known = add_what(p, what) + 1;
+	append(p, subject, begin_ns, end_ns, *known - 1);
 }
 
 void partlog_change(struct partlog *p, uint64_t subject, int64_t now_ns, const struct part *what)

@@ -52,6 +52,9 @@ void partlog_add(struct partlog *p, uint64_t subject, int64_t begin_ns, int64_t 
 uint32_t partlog_index(struct partlog *p, const struct part *what);
 /* As partlog_add(), for a part that is added often. */
 void partlog_add_known(struct partlog *p, uint64_t subject, int64_t begin_ns, int64_t end_ns, uint32_t index);
+/* As partlog_add(), for a part that few subjects have: equal parts of other subjects are not searched for, which takes memory accesses.
+ * *known: 0 before the first use of this part; for further uses, what the call has set it to. */
+void partlog_add_rare(struct partlog *p, uint64_t subject, int64_t begin_ns, int64_t end_ns, const struct part *what, uint32_t *known);
 /* Ends the subject's open part, if any, and opens a new one. An open part with equal kind and cause continues. */
 void partlog_change(struct partlog *p, uint64_t subject, int64_t now_ns, const struct part *what);
 /* Ends the open part, if any. */

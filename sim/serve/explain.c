@@ -157,6 +157,7 @@ bool explain_lacks_blocks(struct orr_serve *w, const struct lane *l, const struc
 	on->failed = req_handle(w, req_slot(w, q));
 	on->memory.value[0] = blocks;
 	on->memory.value[1] = l->avail;
+	on->known[0] = on->known[1] = 0;
 	return !holder || holder->state != ORR_REQ_RESIDENT || holder->replica != l->replica;
 }
 
@@ -169,6 +170,7 @@ void explain_holder(struct orr_serve *w, const struct lane *l, const struct req 
 	on->memory.number = q ? q->number : PART_ALONE;
 	on->memory.detail = q ? "% blocks asked, % free; it held %" : "% blocks asked, % free";
 	on->memory.value[2] = (uint32_t)held;
+	on->known[0] = on->known[1] = 0;
 }
 
 void explain_admitted(struct orr_serve *w, const struct req *q)

@@ -103,18 +103,24 @@ void times_begin(struct explain *x)
 		x->part[k] = partlog_index(x->log, &parts[k]);
 }
 
-/* Returns the index of the part of a class in the log. */
-static uint32_t part_of(const struct explain *x, const struct times *t, unsigned class)
+/* Adds a part of a class. */
+static void add_part(struct explain *x, const struct req *q, const struct times *t, unsigned class, int64_t at, int64_t end)
 {
 	bool is_preempted = t->is_evicted && t->phase == PHASE_WAIT && class != SPENT_NO_REPLICA;
-	if (!is_preempted && class != SPENT_MEMORY && !(class >= SPENT_LIMIT && class < SPENT_LIMIT + LIMITS))
-		return x->part[class];
-	struct part part = class == SPENT_MEMORY && t->replica != NONE ? x->on[t->replica].memory : parts[class];
-	if (class >= SPENT_LIMIT && class < SPENT_LIMIT + LIMITS)
+	bool is_limit = class >= SPENT_LIMIT && class < SPENT_LIMIT + LIMITS, is_memory = class == SPENT_MEMORY && t->replica != NONE;
+	if (!is_preempted && !is_memory && !is_limit) {
+		partlog_add_known(x->log, q->number, at, end, x->part[class]);
+		return;
+	}
+	struct part part = is_memory ? x->on[t->replica].memory : parts[class];
+	if (is_limit)
 		part = (struct part){ .kind = PART_HELD, .cause = x->limit[class - SPENT_LIMIT], .number = PART_ALONE };
 	if (is_preempted)
 		part.kind = PART_PREEMPTED;
-	return partlog_index(x->log, &part);
+	if (is_memory)
+		partlog_add_rare(x->log, q->number, at, end, &part, &x->on[t->replica].known[is_preempted]);
+	else
+		partlog_add(x->log, q->number, at, end, &part);
 }
 
 /* --check: the classes divide the phase, which starts where the last one ended. */
@@ -144,7 +150,7 @@ void times_end_phase(struct orr_serve *w, const struct req *q, struct times *t, 
 	for (; t->used; t->used &= t->used - 1) {
 		unsigned k = (unsigned)__builtin_ctzll(t->used);
 		if (t->ns[k % SLOTS])
-			partlog_add_known(x->log, q->number, at, at + t->ns[k % SLOTS], part_of(x, t, k));
+			add_part(x, q, t, k, at, at + t->ns[k % SLOTS]);
 		at += t->ns[k % SLOTS];
 		t->ns[k % SLOTS] = 0;
 	}

@@ -89,6 +89,7 @@ struct times {
 struct replica_times {
 	struct line wait, decodes;
 	struct part memory; /* reason of the last orr_admit() that failed */
+	uint32_t known[2];  /* of `memory`, for partlog_add_rare(): for requests that wait, and for preempted ones */
 	orr_req holder, failed;
 	bool has_evicted;         /* orr_evict() since explain_asked() */
 	enum spent limit;         /* reason stated by the policy since explain_asked(); SPENT_UNNAMED: none */
