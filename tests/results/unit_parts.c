@@ -420,8 +420,37 @@ static void many_rows(void)
 	}
 }
 
+/* Parts that are not looked up: equal neighbours are one part, and equal parts have equal texts. */
+static void rare(void)
+{
+	struct run_result *r = result_new();
+	struct partlog *p = partlog_new("request", 1000);
+	struct part a = behind(12, 64, 48), b = behind(12, 64, 47);
+	uint32_t known = 0, again = 0, other = 0;
+	partlog_add_rare(p, 1, 0, 10, &a, &known);
+	partlog_add_rare(p, 1, 10, 20, &a, &again);
+	partlog_add_rare(p, 1, 20, 30, &b, &other);
+	partlog_add_rare(p, 2, 0, 5, &a, &known);
+	partlog_add_rare(p, 2, 5, 5, &b, &again);
+	for (uint32_t i = 0; i < 200; i++) { /* the table grows */
+		struct part one = behind(i, i, i);
+		partlog_add(p, 3, i, i + 1, &one);
+	}
+	partlog_add(p, 4, 0, 5, &a);
+	partlog_add(p, 5, 0, 5, &b);
+	partlog_finish(p, r, 300, NULL, NULL);
+	part_rows_form(r);
+	const struct part_row *x = r->parts;
+	ok(r->n_parts == 205 && x[0].end_ns == 20 && x[1].end_ns == 30 && x[2].subject == 2 && x[2].end_ns == 5,
+		"parts that are not looked up (%zu rows)", r->n_parts);
+	ok(x[0].detail == x[2].detail && x[0].detail == x[203].detail && x[1].detail == x[204].detail && x[0].detail != x[1].detail,
+		"have the texts of equal parts: %s, %s", x[0].detail, x[1].detail);
+	result_free(r);
+}
+
 int main(void)
 {
+	rare();
 	records();
 	sentence();
 	times();
