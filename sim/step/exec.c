@@ -244,7 +244,8 @@ static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
 		functions_op_ended(s, o);
 	if (o->counts > 0) {
 		MEM_GROW(s->count, s->n_counts, s->cap_counts);
-		s->count[s->n_counts++] = (struct sample_count){ s->now_s, o->counts * stands_for(s, k, o), k->number };
+		s->count[s->n_counts++] =
+			(struct sample_count){ s->now_s, o->counts * stands_for(s, k, o), k->number, o->counter * s->lanes_run + x->lane };
 	}
 	for (uint32_t e = x->first_edge; e != NONE; e = k->edge[e].next) {
 		struct iteration *to = k->edge[e].of;

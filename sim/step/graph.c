@@ -15,8 +15,8 @@ struct iteration *graph_begin(struct orr_step *s, uint64_t number)
 	struct iteration *k = s->free_iteration;
 	if (k) {
 		s->free_iteration = k->next;
-		k->n_ops = k->n_colls = k->n_kind_plans = k->n_group = k->n_deps = k->n_memory = k->n_updates = k->n_entries = k->n_text =
-			0;
+		k->n_ops = k->n_colls = k->n_kind_plans = k->n_group = k->n_deps = k->n_memory = k->n_updates = k->n_entries =
+			k->n_counters = k->n_text = 0;
 		k->n_edges = k->n_instances = 0;
 	} else {
 		k = mem_zalloc(1, sizeof *k);
@@ -474,8 +474,11 @@ void orr_returns(struct orr_step *s, orr_op op, uint32_t function)
 void orr_counts(struct orr_step *s, orr_op op, double samples)
 {
 	struct op *o = op_of(s, op, "orr_counts");
-	if (o && is_amount(s, samples, "orr_counts", "samples"))
-		o->counts = samples;
+	if (!o || !is_amount(s, samples, "orr_counts", "samples"))
+		return;
+	if (!(o->counts > 0))
+		o->counter = s->building->n_counters++;
+	o->counts = samples;
 }
 
 static void memory_use(struct orr_step *s, orr_op op, uint32_t device, double bytes, double sign, const char *what)

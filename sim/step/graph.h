@@ -28,6 +28,7 @@ struct op {
 	uint32_t device, peer; /* with lanes: positions in a lane */
 	double amount;         /* seconds or bytes */
 	double counts;         /* number of samples counted as trained when it ends */
+	uint32_t counter;      /* ops that count samples are numbered in each iteration; the same number means the same worker */
 	uint32_t lane_seconds; /* compute op with its own time in each lane: number from 1 on (experts.h) */
 	uint32_t collective;   /* index into coll[]; NONE: no collective */
 	uint32_t first_update, n_updates;
@@ -112,6 +113,7 @@ struct iteration {
 	uint32_t n_updates, cap_updates;
 	uint32_t *entry;
 	uint32_t n_entries, cap_entries;
+	uint32_t n_counters; /* ops that count samples */
 	char *text;
 	uint32_t n_text, cap_text;
 	struct instance *instance;

@@ -166,37 +166,56 @@ static void extrapolate(struct orr_step *s)
 	}
 }
 
-static double counted_between(const struct orr_step *s, double begin, double end)
-{
-	double sum = 0;
-	for (size_t i = 0; i < s->n_counts; i++)
-		if (s->count[i].time_s > begin && s->count[i].time_s <= end)
-			sum += s->count[i].samples;
-	return sum;
-}
-
-/* Returns samples/s over the last period of a steady state. Samples at the two ends of the period differ by rounding only. */
+/* Returns samples/s over the last period of a steady state. Both ends are moved by more than rounding, so that samples counted at the end
+ * of an iteration are on one side of it. */
 static double repeated_rate(const struct orr_step *s)
 {
-	double end = s->row[s->n_rows - 1].end_s, begin = s->row[s->n_rows - 1 - s->period].end_s, rounding = 1e-9 * (end - begin);
-	return counted_between(s, begin + rounding, end + rounding) / (end - begin);
+	double end = s->row[s->n_rows - 1].end_s, begin = s->row[s->n_rows - 1 - s->period].end_s, rounding = 1e-9 * (end - begin), sum = 0;
+	for (size_t i = 0; i < s->n_counts; i++)
+		if (s->count[i].time_s > begin + rounding && s->count[i].time_s <= end + rounding)
+			sum += s->count[i].samples;
+	return sum / (end - begin);
 }
 
-/* Returns samples/s while every worker was active: from the end of all iterations before the measured ones to the first end of a last
+/* Returns the sum of the workers' rates until `end`, each from the worker's own end of iteration first - 1 to its last end; 0 if a worker
+ * has none. Counts in one window for all would leave out up to one iteration of each worker. */
+static double sum_of_rates(const struct orr_step *s, uint64_t first, double end)
+{
+	double sum = 0;
+	uint32_t n = 0;
+	for (size_t i = 0; i < s->n_counts; i++)
+		n = s->count[i].worker >= n ? s->count[i].worker + 1 : n;
+	struct rate {
+		double begin_s, last_s, samples;
+	} *worker = mem_zalloc(n + 1, sizeof *worker);
+	for (size_t i = 0; i < s->n_counts; i++)
+		if (first && s->count[i].iteration == first - 1)
+			worker[s->count[i].worker].begin_s = s->count[i].time_s;
+	for (size_t i = 0; i < s->n_counts; i++) {
+		struct rate *w = &worker[s->count[i].worker];
+		if (s->count[i].iteration < first || s->count[i].time_s > end)
+			continue;
+		w->samples += s->count[i].samples;
+		w->last_s = fmax(w->last_s, s->count[i].time_s);
+	}
+	for (uint32_t i = 0; i < n && !isnan(sum); i++)
+		sum += worker[i].last_s > worker[i].begin_s ? worker[i].samples / (worker[i].last_s - worker[i].begin_s) : NAN;
+	mem_free(worker);
+	return isnan(sum) ? 0 : sum;
+}
+
+/* Returns samples/s while every worker was active: from the end of the iterations before the measured ones to the first end of a last
  * iteration. */
 static double counted_rate(const struct orr_step *s)
 {
-	double begin = 0, end = INFINITY;
-	uint64_t last = s->n_rows ? s->n_rows - 1 : 0, first = run_first(s, s->n_rows);
+	double end = INFINITY;
+	uint64_t last = s->n_rows ? s->n_rows - 1 : 0;
 	if (s->period)
 		return repeated_rate(s);
-	for (size_t i = 0; i < s->n_counts; i++) {
-		if (first && s->count[i].iteration == first - 1)
-			begin = fmax(begin, s->count[i].time_s);
+	for (size_t i = 0; i < s->n_counts; i++)
 		if (s->count[i].iteration == last)
 			end = fmin(end, s->count[i].time_s);
-	}
-	return end > begin ? counted_between(s, begin, end) / (end - begin) : 0;
+	return sum_of_rates(s, run_first(s, s->n_rows), end);
 }
 
 /* The first iteration, which fills pipelines and caches, counts only if there is no other. If the policy repeats after a period, or

@@ -54,6 +54,7 @@ struct stream {
 struct sample_count {
 	double time_s, samples;
 	uint64_t iteration;
+	uint32_t worker;
 };
 
 /* Data of an ended iteration in addition to its row: distinguishes a steady state from durations that are equal by chance. */

@@ -205,6 +205,9 @@ static void asynchronous(void)
 		run_on("4x1:v100", "star:bw=100GBps,lat=0", "alexnet", "iterations=60 speeds=0:0.5", &orr_policy_parameter_server, "");
 	ok(fabs(r.samples_per_s / bsp.samples_per_s - 1.75) < 0.05,
 		"one worker of four at half speed: ASP 3.5 workers' worth, BSP 2 (ratio %.3f)", r.samples_per_s / bsp.samples_per_s);
+	r = run_on("4x1:v100", "star:bw=100000GBps,lat=0", "alexnet", "iterations=20 speeds=0:0.5,1:0.7,2:0.3",
+		&orr_policy_parameter_server, "mode=asp");
+	near_to(r.samples_per_s / (32 * (0.5 + 0.7 + 0.3 + 1) / compute_s), 1, 1e-4, "ASP: the sum of the rates of unequal workers");
 	struct run ssp =
 		run_on("4x1:v100", "star:bw=1GBps,lat=0", "alexnet", "iterations=30", &orr_policy_parameter_server, "mode=ssp staleness=0");
 	struct run same = run_on("4x1:v100", "star:bw=1GBps,lat=0", "alexnet", "iterations=30", &orr_policy_parameter_server, "");
