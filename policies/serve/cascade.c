@@ -69,6 +69,19 @@ static struct orr_batch first_of(struct cascade *c, struct orr_serve *w, uint32_
 	return b;
 }
 
+/* Wakes the first idle replica that has the model of the stage and memory for its first request, and those before it that lack the model
+ * and load it. */
+static void wake_for(struct cascade *c, struct orr_serve *w, uint32_t stage)
+{
+	bool is_found = false;
+	for (uint32_t i = orr_replica_idle_from(w, 0); i != ORR_NO_REPLICA && !is_found; i = orr_replica_idle_from(w, i + 1)) {
+		if (!serves(w, i, c->model[stage], c->queue[stage].first))
+			continue;
+		orr_wake(w, i);
+		is_found = orr_model_is_loaded(w, i, c->model[stage]);
+	}
+}
+
 static void start(struct cascade *c, struct orr_serve *w, uint32_t replica)
 {
 	uint32_t stage = stage_to_run(c, w, replica);
@@ -83,16 +96,15 @@ static void start(struct cascade *c, struct orr_serve *w, uint32_t replica)
 		return;
 	}
 	orr_run_start(w, replica, &b);
+	for (uint32_t s = 0; s < c->stages; s++)
+		if (c->queue[s].first)
+			wake_for(c, w, s); /* several requests may have arrived at once */
 }
 
 static void wait_for(struct cascade *c, struct orr_serve *w, orr_req r, uint32_t stage)
 {
 	orr_fifo_push(w, &c->queue[stage], r);
-	uint32_t idle = orr_replica_idle_from(w, 0);
-	while (idle != ORR_NO_REPLICA && !serves(w, idle, c->model[stage], r))
-		idle = orr_replica_idle_from(w, idle + 1);
-	if (idle != ORR_NO_REPLICA)
-		orr_wake(w, idle);
+	wake_for(c, w, stage);
 }
 
 static void arrive(void *self, struct orr_serve *w, orr_req r)

@@ -76,6 +76,12 @@ done
 serve clockwork "poisson:rate=400,n=1500,model=vgg16|resnet18,slo=7ms" --model vgg16,resnet18 --cluster 1x2:p100 --pp 2 >/dev/null
 is "$(awk -F, 'NR > 1 && $10 == "completed" { n++; late += $4 - $2 > 0.0070001 } END { print late + 0, (n > 1000) }' o/clockwork.requests.csv)" "0 1" \
   "clockwork knows the batches in later stages"
+# ---- cascade: 6 requests pass the first stage in one batch of 10 ms. The second stage takes 4 in 20 ms, so two replicas take 4 and 2. ----
+echo '{"name": "first", "source": "by hand", "kind": "table", "between": "up", "batch": [8], "latency_ms": [10]}' >first.json
+echo '{"name": "second", "source": "by hand", "kind": "table", "between": "up", "batch": [4], "latency_ms": [20]}' >second.json
+printf 'arrival_s,model\n0,first\n0,first\n0,first\n0,first\n0,first\n0,first\n' >stages.csv
+is "$(serve cascade stages.csv --model first.json,second.json --cluster 1x2 --set policy.cascade.keeps=0)" "30,0 30,0 30,0 30,0 30,1 30,1" \
+  "cascade: an idle replica takes the requests that a batch leaves"
 
 # ---- nexus without a plan: each model takes its GPUs in turn ----
 echo '{"world": "serve", "models": ["a.json", "b.json"], "cluster": "1x4", "policies": ["nexus"],
