@@ -169,11 +169,29 @@ static int read_models(struct cascade *c, const struct orr_serve *w, const char 
 	return ORR_OK;
 }
 
+/* Checks that the models to which requests are forwarded have replicas. */
+static int check_served(const struct cascade *c, const struct orr_serve *w, struct orr_error *err)
+{
+	struct orr_replica_info info;
+	struct orr_model_info model;
+	for (uint32_t s = 1; s < c->stages; s++) {
+		uint32_t i = 0, n = orr_replicas(w);
+		while (i < n && !(orr_replica_get(w, i, &info) && (info.model == UINT32_MAX || info.model == c->model[s])))
+			i++;
+		if (i == n && orr_model_get(w, c->model[s], &model))
+			return orr_fail(
+				err, ORR_EINPUT, "models: stage %u is %.80s: expected a model that a deployment serves", s + 1, model.name);
+	}
+	return ORR_OK;
+}
+
 static int read_params(struct cascade *c, const struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
 	size_t n;
 	const double *keeps = orr_arg_list(args, "keeps", &n);
 	int rc = read_models(c, w, orr_arg_text(args, "models"), err);
+	if (!rc)
+		rc = check_served(c, w, err);
 	if (rc)
 		return rc;
 	for (uint32_t s = 0; s < c->stages; s++) {

@@ -82,6 +82,9 @@ echo '{"name": "second", "source": "by hand", "kind": "table", "between": "up", 
 printf 'arrival_s,model\n0,first\n0,first\n0,first\n0,first\n0,first\n0,first\n' >stages.csv
 is "$(serve cascade stages.csv --model first.json,second.json --cluster 1x2 --set policy.cascade.keeps=0)" "30,0 30,0 30,0 30,0 30,1 30,1" \
   "cascade: an idle replica takes the requests that a batch leaves"
+echo '{"world": "serve", "models": ["first.json", "second.json"], "cluster": "1x2", "policies": ["cascade"], "deployments": [{"model": "first"}]}' >lacks.json
+like "$("$orrery" serve stages.csv --scenario lacks.json 2>&1)" 'policy cascade: .*models: stage 2 is second: expected a model that a deployment serves$' \
+  "cascade: each stage needs replicas"
 
 # ---- nexus without a plan: each model takes its GPUs in turn ----
 echo '{"world": "serve", "models": ["a.json", "b.json"], "cluster": "1x4", "policies": ["nexus"],
