@@ -69,8 +69,8 @@ static int refuse_unfit(const struct scenario *s, const struct jobs_state *t, st
 		return rc;
 	if (t->config.drop_unfit) {
 		if (!s->output->quiet)
-			fprintf(stderr, "orrery: %llu jobs are left out, because they can never be placed on this cluster\n",
-				(unsigned long long)count);
+			fprintf(stderr, "orrery: %llu job%s left out, because %s can never be placed on this cluster\n",
+				(unsigned long long)count, count == 1 ? " is" : "s are", count == 1 ? "it" : "they");
 		return ORR_OK;
 	}
 	char others[64] = "", line[24] = "", beside[64] = "", type[80] = "";
@@ -91,10 +91,11 @@ static int refuse_unfit(const struct scenario *s, const struct jobs_state *t, st
 			jobset_source(t->jobs), line, (unsigned long long)first.number, first.gpus, first.gpus == 1 ? "" : "s", type,
 			others, (int)strcspn(types, "|"), types);
 	return orr_fail(err, ORR_EINPUT,
-		"%s:%s job %llu requests %u GPU%s%s%s and can never be placed on this cluster%s%s: expected a larger --cluster%s, or "
-		"--drop-unfit, which omits such jobs",
+		"%s:%s job %llu requests %u GPU%s%s%s and can never be placed on this cluster%s%s: expected a larger --cluster%s, "
+		"%sor --drop-unfit, which omits such jobs",
 		jobset_source(t->jobs), line, (unsigned long long)first.number, first.gpus, first.gpus == 1 ? "" : "s", type, beside,
-		has_limits ? " within its limits" : "", others, has_limits ? ", quota or limit" : "");
+		has_limits ? " within its limits" : "", others, has_limits ? ", quota or limit" : "",
+		first.speedup ? "a request of a smaller size in gpus (those of speedup do not count), " : "");
 }
 
 /* Numbers of resampled jobs differ from those of the file, so the recorded status of a row is unknown. */

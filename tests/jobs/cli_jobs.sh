@@ -225,6 +225,13 @@ is "$("$orrery" jobs none.csv "${base[@]}" --policy fifo 2>&1 | grep 'no job')" 
 is "$("$orrery" jobs late.csv "${base[@]}" --policy fifo --until 10s 2>&1 | grep 'no job')" \
   "no job was submitted before the end of the run at 10 s: the first submission is at 200 s" "--until before the first submission"
 
+# ---- a job that is larger than the cluster, although one of its sizes is not ----
+printf 'submit_s,duration_s,gpus,speedup\n0,10,8,4:0.6;8:1\n' >sizes.csv
+said=$("$orrery" jobs sizes.csv --cluster 1x4 --policy optimus --no-figures 2>&1)
+like "$? $said" '^2 orrery: sizes.csv:2: job 0 requests 8 GPUs .*, a request of a smaller size in gpus \(those of speedup do not count\), or --drop-unfit' \
+  "the requested size counts"
+like "$("$orrery" jobs sizes.csv --cluster 1x4 --policy optimus --no-figures --drop-unfit 2>&1)" '^orrery: 1 job is left out, because it can' "one job is left out"
+
 # ---- help ----
 for command in jobs run scenario policy db; do
   like "$("$orrery" $command --help; echo "code $?")" '^usage: orrery' "$command --help"
