@@ -334,7 +334,7 @@ const char *cost_source(const struct cost *c, double batch)
 
 void cost_put_published(const struct cost *c, struct sbuf *out)
 {
-	struct steptimes *t = c->n || c->d->profile_batch > 0 ? NULL : steptimes_load(NULL);
+	const struct steptimes *t = c->n || c->d->profile_batch > 0 ? NULL : steptimes_shared();
 	double least = INFINITY, most = 0;
 	uint32_t n = 0;
 	for (uint32_t i = 0; t && i < t->n; i++) {
@@ -354,7 +354,6 @@ void cost_put_published(const struct cost *c, struct sbuf *out)
 	else if (n)
 		sbuf_printf(out, "; on one GPU computed steps take %.2g to %.2g times the %u published ones (orrery device show %s)", least,
 			most, n, c->dev->name);
-	steptimes_free(t);
 }
 
 void cost_put_precision(const struct cost *c, struct sbuf *out)

@@ -6,6 +6,7 @@
 #include "hwmodel/json.h"
 
 #include <ctype.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -109,6 +110,18 @@ struct steptimes *steptimes_load(struct orr_error *err)
 {
 	const struct embedded_file *f = &embedded_steptimes[0];
 	return steptimes_parse(f->name, (const char *)f->text, f->n, err);
+}
+
+const struct steptimes *steptimes_shared(void)
+{
+	static _Atomic(struct steptimes *) parsed;
+	struct steptimes *t = atomic_load(&parsed), *other = NULL;
+	if (t || !(t = steptimes_load(NULL)))
+		return t;
+	if (atomic_compare_exchange_strong(&parsed, &other, t))
+		return t;
+	steptimes_free(t); /* another thread was faster */
+	return other;
 }
 
 void steptimes_free(struct steptimes *t)

@@ -28,6 +28,8 @@ struct steptimes {
 
 /* Returns the embedded table. */
 struct steptimes *steptimes_load(struct orr_error *err);
+/* Returns the embedded table, parsed once. All callers share it; it never changes, and is kept until the program ends. */
+const struct steptimes *steptimes_shared(void);
 struct steptimes *steptimes_parse(const char *path, const char *text, size_t n, struct orr_error *err);
 void steptimes_free(struct steptimes *t);
 /* Returns whether the entry is of this device, model and precision (FP16 and BF16 both mean mixed). */
