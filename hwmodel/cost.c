@@ -443,7 +443,7 @@ static void put_carried_over(const struct cost *c, struct sbuf *out)
 	bool gemm = n[COST_GEMM] && c->dev->gemm_is_carried_over && !(c->o.efficiency > 0),
 	     conv = n[COST_CONV] && c->dev->conv_is_carried_over;
 	if (gemm || conv)
-		sbuf_printf(out, "; shares of the peak for %s%s%s carried over, not measured on %s",
+		sbuf_printf(out, "; shares of the peak for %s%s%s carried over or assumed, not measured on %s",
 			gemm ? cost_family_name(COST_GEMM) : "", gemm && conv ? ", " : "", conv ? cost_family_name(COST_CONV) : "",
 			c->dev->name);
 }
