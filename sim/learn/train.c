@@ -5,6 +5,7 @@
 #include "results/estimate.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #ifdef _OPENMP
@@ -519,8 +520,22 @@ static void put_mean(const struct train_result *t, struct run_result *r, const c
 	put_value(r, name, sum / t->n_seeds);
 }
 
+/* Without this remark, a table in which no policy reached the target would not mention it. */
+static void note_target(const struct train_result *t, struct run_result *r)
+{
+	char text[200];
+	if (isnan(t->target) || t->reached == t->n_seeds)
+		return;
+	snprintf(text, sizeof text,
+		"%u of %u training runs reached the loss learn.target=%.6g, so there is no time to target: expected a higher target, or "
+		"more training (learn.max_samples; gcn: learn.epochs)",
+		t->reached, t->n_seeds, t->target);
+	result_note(r, "remark", text);
+}
+
 void train_metrics(const struct train_result *t, struct run_result *r)
 {
+	note_target(t, r);
 	put(r, "time_to_target_s", t->time_to_target_s);
 	put(r, "samples_to_target", t->samples_to_target);
 	put(r, "final_loss", t->final_loss);

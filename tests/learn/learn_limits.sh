@@ -51,6 +51,8 @@ is "$(metric seeds_reached) $(spread time_to_target_s) $(metric target_loss)" "1
 is "$(metric learn_samples | awk '{ print ($1 < 1024) }')" 1 "and ends the runs"
 learn allreduce --set learn.seeds=10 --set learn.max_samples=1024 --set learn.target=1e-6
 is "$(metric seeds_reached) $(metric time_to_target_s)" "0 " "a target that no seed meets has none"
+like "$("$orrery" step resnet50 --cluster 2x1:v100 --policy allreduce --set learn.seeds=2 --set learn.max_samples=1024 --set learn.target=1e-6)" \
+  '0 of 2 training runs reached the loss learn.target=1e-06' "and a remark"
 learn allreduce --set learn.seeds=1 --set learn.max_samples=1024 --set learn.eval_worst=true
 is "$(awk -F, '$2 == "worst_replica_loss" { w = $3 } $2 == "final_loss" { f = $3 } END { print w - f, (f > 0) }' o/summary.csv)" "0 1" \
   "the worst replica of synchronous training is as good as the others"
