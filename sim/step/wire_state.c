@@ -27,6 +27,11 @@ static int add_background(struct orr_step *s, struct wire *w, const char *text)
 		for (uint32_t i = 0; i < hops; i++) {
 			w->background[route[i]] += rate;
 			w->has_background |= rate > 0;
+			const struct topo_link *l = &s->config->topo->link[route[i]];
+			if (w->background[route[i]] > l->flow.capacity_Bps * (1 + 1e-9))
+				return orr_fail(&s->error, ORR_EINPUT,
+					"step.background: %g bytes/s on the link %s: expected at most its capacity, %g",
+					w->background[route[i]], l->name, l->flow.capacity_Bps);
 			w->nominal[route[i]] = fmax(0, w->nominal[route[i]] - rate);
 			w->capacity[route[i]] = w->nominal[route[i]];
 			flownet_set_capacity(w->net, route[i], w->capacity[route[i]]);
@@ -55,8 +60,8 @@ static int read_change(struct orr_step *s, const char *path, unsigned line, cons
 	for (out->link = 0; out->link < t->n_links; out->link++)
 		if (strlen(t->link[out->link].name) == len && !memcmp(t->link[out->link].name, a + 1, len))
 			return ORR_OK;
-	return orr_fail(&s->error, ORR_EINPUT, "%s:%u: link: expected a link of the network, found \"%.*s\"", path, line,
-		(int)(len < 80 ? len : 80), a + 1);
+	return orr_fail(&s->error, ORR_EINPUT, "%s:%u: link: expected a link of the network, such as \"%s\", found \"%.*s\"", path, line,
+		t->n_links ? t->link[0].name : "", (int)(len < 80 ? len : 80), a + 1);
 }
 
 static int read_changes(struct orr_step *s, struct wire *w)

@@ -352,6 +352,7 @@ static void test_options(void)
 		refused(bad_speeds[i], speeds);
 	for (size_t i = 0; i < sizeof bad_flows / sizeof *bad_flows; i++)
 		refused(bad_flows[i], flows);
+	refused("background=0>1:1e15", "expected at most its capacity");
 	accepted("speeds=3:2,0:0.5", 2, "half the speed takes twice as long, and hosts may have one");
 	accepted("speeds=0:1000000", 1e-6, "the largest speed");
 	accepted("background=0>3:0,3>0:0", 1, "background flows of 0 bytes/s from and to the last host");

@@ -172,7 +172,7 @@ static void test_bad_changes(void)
 		snprintf(message, sizeof message, "%s\"%s\"", form, bad[i]);
 		refused_rows(bad[i], message);
 	}
-	refused_rows("1,nowhere,1", "link: expected a link of the network, found \"nowhere\"");
+	refused_rows("1,nowhere,1", "link: expected a link of the network, such as \"host0.up\", found \"nowhere\"");
 }
 
 /* ---- lanes ---- */
