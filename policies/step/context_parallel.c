@@ -36,8 +36,9 @@ struct context {
 	uint32_t slowest; /* GPU whose times are those of all */
 	bool is_gather, is_causal, is_zigzag;
 	enum work work;
-	double tokens; /* tokens of a GPU in all its sequences */
-	double step_s; /* forward of a step with a full block */
+	double sequences; /* of a group */
+	double tokens;    /* tokens of a GPU in all its sequences */
+	double step_s;    /* forward of a step with a full block */
 	double backward_factor;
 	double kv_bytes, kv_gradient_bytes; /* bytes of one block of the ring */
 	double heads_bytes[2];              /* bytes of a GPU in the all-to-all of Q, K, V and of O */
@@ -212,6 +213,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	double rate = orr_arg_real(args, "attention_flops"), sent_kv = fmax(kv, x->u);
 	double head = a.head_dim > 0 ? a.head_dim : f.hidden / f.heads, v = a.v_dim > 0 ? a.v_dim : head;
 	double gradient = orr_arg_real(args, "gradient_bytes"), block_tokens = f.seq / x->g * f.batch;
+	x->sequences = f.batch;
 	x->blocks = f.blocks;
 	x->tokens = f.seq / x->cp * f.batch;
 	x->block = orr_alloc(f.blocks, sizeof *x->block);
@@ -468,9 +470,10 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 static void describe(void *self, char *out, size_t size)
 {
 	const struct context *x = self;
-	snprintf(out, size, "cp=%u: %u x %u (ulysses x %s), dp=%u; a step of the ring computes %.4g s and sends %.4g bytes", x->cp, x->u,
-		x->g, x->is_gather ? "all-gather" : "ring", x->dp, x->step_s * (x->is_causal && x->is_zigzag ? 0.5 : 1),
-		x->g > 1 ? x->kv_bytes : 0);
+	snprintf(out, size,
+		"cp=%u: %u x %u (ulysses x %s), dp=%u; batch of a group %.6g; a step of the ring computes %.4g s and sends %.4g bytes",
+		x->cp, x->u, x->g, x->is_gather ? "all-gather" : "ring", x->dp, x->sequences,
+		x->step_s * (x->is_causal && x->is_zigzag ? 0.5 : 1), x->g > 1 ? x->kv_bytes : 0);
 }
 
 static const struct orr_param params[] = { ORR_PARAM_INT("cp", "0", 0, 1e6, "GPUs that share a sequence; 0: all"),

@@ -32,9 +32,9 @@ enum { STREAM_SEND = 1 };
 struct parallel {
 	struct experts x;
 	enum work work;
-	uint32_t lanes, layers;
-	uint32_t slowest; /* GPU whose times are those of all */
-	bool has_sends;   /* messages take send_s, not the time of the network */
+	uint32_t lanes, layers, of; /* of: number of the model's layers with experts */
+	uint32_t slowest;           /* GPU whose times are those of all */
+	bool has_sends;             /* messages take send_s, not the time of the network */
 	double send_s[SENDS];
 	double *kernel_s[KERNELS]; /* by rank */
 	uint32_t number[KERNELS];  /* number of the table of times by lane */
@@ -53,6 +53,20 @@ static void destroy(void *self)
 }
 
 /* ---- create ---- */
+
+static uint32_t count_blocks(const struct orr_step *s, uint32_t layers)
+{
+	uint32_t n = 0, last = UINT32_MAX;
+	struct orr_layer_info i;
+	for (uint32_t l = 0; l < layers; l++) {
+		if (!orr_layer_experts(s, l))
+			continue;
+		orr_step_layer(s, l, &i);
+		n += i.block != last;
+		last = i.block;
+	}
+	return n;
+}
 
 /* Finds the layers of the last block with experts: first, the end of attention, end. */
 static int find_block(const struct orr_step *s, uint32_t layers, uint32_t at[3], struct orr_error *err)
@@ -171,10 +185,11 @@ static int set_up(struct parallel *p, struct orr_step *s, const struct orr_args 
 		return rc;
 	if (p->work == WORK_PAIR && p->x.batches > 1)
 		return orr_fail(err, ORR_EINPUT, "ep_overlap=two-batch: expected none with work=pair, whose micro-batches overlap");
+	p->of = count_blocks(s, f.layers);
 	measure(p, s, &f, at);
 	if (read_kernels(p, args, err))
 		return ORR_EINPUT;
-	orr_step_samples(s, tokens / f.seq * f.gpus * (p->work == WORK_PAIR ? 2 : 1));
+	orr_step_samples(s, tokens / f.seq * f.gpus);
 	for (uint32_t l = 0; l < p->lanes; l++)
 		orr_hold(s, l, ORR_MEMORY_BUFFERS, tokens * (p->x.dispatch_bytes + p->x.combine_bytes), "tokens that are sent");
 	declare(p, s);
@@ -297,11 +312,14 @@ static void describe(void *self, char *out, size_t size)
 {
 	const struct parallel *p = self;
 	const struct orr_routing *r = &p->x.routing;
+	static const char *const works[] = { "the dispatch", "the combine", "the forward pass", "the forward and backward passes",
+		"a forward pass and a backward pass" };
 	snprintf(out, size,
-		"ep=%u nodes_per_token=%.7g gpus_per_token=%.7g imbalance=%.7g attention_f=%.6g mlp_f=%.6g attention_b=%.6g mlp_b=%.6g "
+		"an iteration is %s, layers=%u of %u with experts: ep=%u nodes_per_token=%.7g gpus_per_token=%.7g "
+		"imbalance=%.7g attention_f=%.6g mlp_f=%.6g attention_b=%.6g mlp_b=%.6g "
 		"attention_w=%.6g mlp_w=%.6g",
-		p->x.ep, r->distinct_nodes, r->distinct_ranks, r->imbalance, mean_s(p, ATTENTION_F), mean_s(p, MLP_F),
-		mean_s(p, ATTENTION_B), mean_s(p, MLP_B), mean_s(p, ATTENTION_W), mean_s(p, MLP_W));
+		works[p->work], p->layers, p->of, p->x.ep, r->distinct_nodes, r->distinct_ranks, r->imbalance, mean_s(p, ATTENTION_F),
+		mean_s(p, MLP_F), mean_s(p, ATTENTION_B), mean_s(p, MLP_B), mean_s(p, ATTENTION_W), mean_s(p, MLP_W));
 }
 
 static const struct orr_param params[] = { ORR_PARAM_INT("ep", "0", 0, 1e6, "GPUs that share the experts; 0: all"),

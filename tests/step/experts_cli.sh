@@ -42,6 +42,13 @@ is "$(peak two-batch 9)" "$(peak two-batch 3)" "two batches: more iterations tak
 is "$(peak two-batch 3)" "$(peak none 3)" "two batches take the memory of one batch of twice the size"
 like "$(step --policy local-sgd --set policy.local-sgd.local_steps=30)" 'less than a period of 30 after the first' "fewer iterations than a period"
 like "$(step --policy expert-parallel --set policy.expert-parallel.expert_load=loads.txt)" 'imbalance=2\.9' "step: loads from a file"
+# A pair is the work of one micro-batch: its samples are those of a forward and a backward pass in turn, one of each of 8 GPUs.
+for w in train pair; do
+  step --policy expert-parallel --set policy.expert-parallel.work=$w --out o -q 2>/dev/null
+  awk -F, '$2 == "samples_per_s" { r = $3 } $2 == "iteration_s" { t = $3 } END { printf "%.6f ", r * t }' o/summary.csv
+done >samples
+is "$(cat samples)" "8.000000 8.000000 " "a pair counts the samples of one micro-batch"
+like "$(step --policy expert-parallel)" 'an iteration is the forward pass, layers=1 of 4 with experts' "what an iteration is"
 like "$(refused step "$small" --cluster 2x4:a100 --policy expert-parallel --set policy.expert-parallel.expert_load=bad.txt --no-figures)" \
   '^2 .*bad.txt:2: expected a number' "step: a wrong number in a file"
 like "$(step --policy megatron --set policy.megatron.ep=8)" 'ep=8 nodes_per_token=1\.57' "megatron states the nodes of a token: 2 (1 - C(4,2)/C(8,2)) = 1.571"
