@@ -14,7 +14,8 @@ static inline bool serves_only(const struct orr_serve *w, enum orr_model_kind ki
 			continue;
 		orr_fail(err, ORR_EINPUT,
 			kind == ORR_MODEL_LLM ? "model %s has a latency table, but this policy runs iterations of language models: "
-						"expected a policy that runs batches, such as irina or tf-serving"
+						"expected a policy that runs batches, such as irina or tf-serving, or a language model "
+						"(orrery model list --served)"
 					      : "model %s is a language model, but this policy runs batches of models with a latency "
 						"table: expected a policy that runs iterations, such as vllm or sarathi",
 			m.name);

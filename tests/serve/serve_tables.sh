@@ -123,4 +123,7 @@ echo '{"world": "serve", "models": ["llama2-7b"], "cluster": "1x1:l4,1x1:h100", 
 printf 'arrival_s,prompt_tokens,output_tokens\n0,2000,1\n0,2000,1\n0.001,2000,1\n0.001,2000,1\n' >four.csv
 is "$(serve vllm four.csv --scenario mixed.json | awk '{ split($2, a, ","); split($4, b, ","); print $3, b[2], b[1] / a[1] }')" "- 1 2" "serve.shed=hopeless counts the faster GPU"
 
+like "$("$orrery" serve poisson:rate=1,n=5,prompt=9,output=9 --model llama-3-8b --cluster 1x1:a100 --policy vllm 2>&1)" \
+  'model llama-3-8b has a latency table, .*, or a language model \(orrery model list --served\)$' "a network, whose served model has another name"
+
 tap_done
