@@ -5,17 +5,20 @@
 
 void bitset_init(struct bitset *b, uint32_t size)
 {
-	b->size = size;
+	size_t words[4], all = 0;
 	uint32_t n = size;
-	for (int l = 0; l < 4; l++) {
-		n = (n >> 6) + 2; /* bitset_next() may read one word past the last */
-		b->level[l] = mem_zalloc(n, sizeof *b->level[l]);
-	}
+	*b = (struct bitset){ .size = size };
+	do {
+		n = (n >> 6) + ((n & 63) != 0);
+		all += words[b->levels++] = (size_t)n + 2; /* bitset_next() may read past the last word */
+	} while (n > 1 && b->levels < 4);
+	uint64_t *word = mem_zalloc(all, sizeof *word);
+	for (int l = 0; l < b->levels; word += words[l++])
+		b->level[l] = word;
 }
 
 void bitset_free(struct bitset *b)
 {
-	for (int l = 0; l < 4; l++)
-		mem_free(b->level[l]);
+	mem_free(b->level[0]);
 	*b = (struct bitset){ 0 };
 }

@@ -15,6 +15,7 @@
 struct bitset {
 	uint64_t *level[4]; /* level 0: the members; bit i of a higher level: whether word i of the level below is not zero */
 	uint32_t size;
+	int levels; /* in use: the highest one has one word */
 };
 
 #define BITSET_END UINT32_MAX
@@ -29,13 +30,17 @@ static inline bool bitset_has(const struct bitset *b, uint32_t i)
 
 static inline void bitset_add(struct bitset *b, uint32_t i)
 {
-	for (int l = 0; l < 4; l++, i >>= 6)
-		b->level[l][i >> 6] |= UINT64_C(1) << (i & 63);
+	for (int l = 0; l < b->levels; l++, i >>= 6) {
+		uint64_t *word = &b->level[l][i >> 6], old = *word;
+		*word |= UINT64_C(1) << (i & 63);
+		if (old)
+			return;
+	}
 }
 
 static inline void bitset_remove(struct bitset *b, uint32_t i)
 {
-	for (int l = 0; l < 4; l++, i >>= 6)
+	for (int l = 0; l < b->levels; l++, i >>= 6)
 		if (b->level[l][i >> 6] &= ~(UINT64_C(1) << (i & 63)))
 			return;
 }
@@ -46,7 +51,7 @@ static inline uint32_t bitset_next(const struct bitset *b, uint32_t from)
 	if (from >= b->size)
 		return BITSET_END;
 	uint32_t i = from;
-	for (int l = 0; l < 4; l++) {
+	for (int l = 0; l < b->levels; l++) {
 		uint64_t word = b->level[l][i >> 6] >> (i & 63);
 		if (word) {
 			i += (uint32_t)__builtin_ctzll(word);
@@ -55,7 +60,7 @@ static inline uint32_t bitset_next(const struct bitset *b, uint32_t from)
 			return i;
 		}
 		i = (i >> 6) + 1; /* the index of the next word, in the level above */
-		if (l == 3 || (uint64_t)i << (6 * (l + 1)) >= b->size)
+		if ((uint64_t)i << (6 * (l + 1)) >= b->size)
 			break;
 	}
 	return BITSET_END;

@@ -12,7 +12,8 @@
 #include <string.h>
 
 struct value {
-	char *text; /* canonical */
+	char *text; /* canonical; NULL: in `small` */
+	char small[24];
 	int64_t i;  /* value of a bool, an int, a time (ns) or a choice (its index) */
 	double real;
 	double *list;
@@ -29,6 +30,19 @@ struct orr_args {
 	size_t n;
 	struct value *value;
 };
+
+static const char *text_of(const struct value *v)
+{
+	return v->text ? v->text : v->small;
+}
+
+static void keep_text(struct value *v, const char *text, size_t n)
+{
+	if (n >= sizeof v->small)
+		v->text = mem_strndup(text, n);
+	else
+		memcpy(v->small, text, n);
+}
 
 static int refuse(const struct orr_args *a, const struct orr_param *p, const char *text, const char *expected, struct orr_error *err)
 {
@@ -56,6 +70,30 @@ static int parse_list(const char *text, struct value *v)
 	return 0;
 }
 
+/* Writes a number of at most 15 digits, six of them decimals: the digits that %.15g prints, several times faster. */
+static bool short_text(double v, char buf[40])
+{
+	enum { DECIMALS = 6, UNIT = 1000000 };
+	double size = fabs(v), units = size * UNIT;
+	if (!(size >= 1e-4 && units < 1e15))
+		return false;
+	int64_t n = (int64_t)(units + 0.5);
+	if ((double)n / UNIT != size)
+		return false;
+	char *at = buf;
+	if (v < 0)
+		*at++ = '-';
+	at += num_put_int(at, n / UNIT);
+	*at++ = '.';
+	n %= UNIT;
+	for (int i = DECIMALS - 1; i >= 0; i--, n /= 10)
+		at[i] = (char)('0' + n % 10);
+	for (at += DECIMALS; at[-1] == '0';)
+		at--;
+	*at = '\0';
+	return true;
+}
+
 /* Writes the shortest text that reads back as the same number, such as 0.95. */
 static void real_text(double v, char buf[40])
 {
@@ -63,6 +101,8 @@ static void real_text(double v, char buf[40])
 		buf[num_put_int(buf, (int64_t)v)] = '\0'; /* the same digits, several times faster */
 		return;
 	}
+	if (short_text(v, buf))
+		return;
 	snprintf(buf, 40, "%.15g", v);
 	if (strtod(buf, NULL) != v)
 		snprintf(buf, 40, "%.17g", v);
@@ -118,7 +158,7 @@ static int parse(const struct orr_args *a, const struct orr_param *p, const char
 			v->i = 1;
 		else if (strcmp(text, "false") && strcmp(text, "0") && strcmp(text, "no"))
 			return refuse(a, p, text, "true or false", err);
-		v->text = mem_strdup(v->i ? "true" : "false");
+		keep_text(v, v->i ? "true" : "false", v->i ? 4 : 5);
 		return ORR_OK;
 	case ORR_KIND_INT:
 		if (!num_int(text, len, &v->i))
@@ -126,7 +166,7 @@ static int parse(const struct orr_args *a, const struct orr_param *p, const char
 		if ((double)v->i < p->min || (double)v->i > p->max)
 			return out_of_bounds(a, p, text, err);
 		v->real = (double)v->i;
-		v->text = mem_strndup(buf, num_put_int(buf, v->i));
+		keep_text(v, buf, num_put_int(buf, v->i));
 		return ORR_OK;
 	case ORR_KIND_REAL:
 		if (!num_real(text, len, &v->real))
@@ -134,7 +174,7 @@ static int parse(const struct orr_args *a, const struct orr_param *p, const char
 		if (v->real < p->min || v->real > p->max)
 			return out_of_bounds(a, p, text, err);
 		real_text(v->real, buf);
-		v->text = mem_strdup(buf);
+		keep_text(v, buf, strlen(buf));
 		return ORR_OK;
 	case ORR_KIND_TIME:
 		if (!num_duration_ns(text, len, &v->i))
@@ -143,7 +183,7 @@ static int parse(const struct orr_args *a, const struct orr_param *p, const char
 		if (v->real < p->min || v->real > p->max)
 			return out_of_bounds(a, p, text, err);
 		num_put_seconds(buf, v->i);
-		v->text = mem_strdup(buf);
+		keep_text(v, buf, strlen(buf));
 		return ORR_OK;
 	case ORR_KIND_CHOICE:
 		if (!p->choices || parse_choice(p, text, v)) {
@@ -153,13 +193,13 @@ static int parse(const struct orr_args *a, const struct orr_param *p, const char
 			sbuf_free(&expected);
 			return rc;
 		}
-		v->text = mem_strdup(text);
+		keep_text(v, text, len);
 		return ORR_OK;
 	case ORR_KIND_TEXT:
-		v->text = mem_strdup(text);
+		keep_text(v, text, len);
 		return ORR_OK;
 	case ORR_KIND_FILE:
-		v->text = mem_strdup(text);
+		keep_text(v, text, len);
 		if (names_a_file(p, text, len) && !(v->file = bytes_read_file(text, MAX_FILE, &v->n, v->hash, err)))
 			return ORR_EINPUT;
 		return ORR_OK;
@@ -213,7 +253,7 @@ void args_free(struct orr_args *a)
 static int find(const struct orr_args *a, const char *name, size_t len)
 {
 	for (size_t i = 0; i < a->n; i++)
-		if (!strncmp(a->table[i].name, name, len) && !a->table[i].name[len])
+		if (*a->table[i].name == *name && !strncmp(a->table[i].name, name, len) && !a->table[i].name[len])
 			return (int)i;
 	return -1;
 }
@@ -281,7 +321,7 @@ int args_set_pairs(struct orr_args *a, const char *list, char separator, struct 
 
 const char *args_value(const struct orr_args *a, size_t i)
 {
-	return a->value[i].text;
+	return text_of(&a->value[i]);
 }
 
 const struct orr_param *args_table(const struct orr_args *a)
@@ -323,8 +363,7 @@ int64_t orr_arg_time_ns(const struct orr_args *a, const char *name)
 
 const char *orr_arg_text(const struct orr_args *a, const char *name)
 {
-	const char *s = get(a, name)->text;
-	return s ? s : "";
+	return text_of(get(a, name));
 }
 
 const char *orr_arg_file(const struct orr_args *a, const char *name, size_t *n)

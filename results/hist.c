@@ -177,6 +177,12 @@ static void to_buckets(struct hist *h)
 	h->cap = h->cap_index = 0;
 }
 
+static void grow(struct hist *h)
+{
+	h->cap = h->cap ? 2 * h->cap : 64;
+	h->value = mem_realloc(h->value, h->cap, sizeof *h->value);
+}
+
 /* Counts a value n times without adding it to the sum. */
 static void count(struct hist *h, double value, uint64_t n)
 {
@@ -187,7 +193,8 @@ static void count(struct hist *h, double value, uint64_t n)
 		h->n += n;
 	} else {
 		for (; n; n--) {
-			MEM_GROW(h->value, h->n, h->cap);
+			if (h->n == h->cap)
+				grow(h);
 			h->value[h->n++] = value;
 		}
 	}
@@ -296,9 +303,9 @@ enum { DIGITS = 8 };
 
 /*
  * Sorts values >= 0 in ascending order of their bytes from `lowest` on: radix sort, lowest byte first. The bits of non-negative
- * doubles sort like their values. spare: n values. Returns the sorted array: value or spare.
+ * doubles sort like their values. spare: n values. Returns the sorted array: value or spare. Inline, so that `lowest` is a constant.
  */
-static double *sort_by_bytes(double *value, double *spare, uint64_t n, int lowest)
+static inline double *sort_by_bytes(double *value, double *spare, uint64_t n, int lowest)
 {
 	enum { RADIX = 256 };
 	uint64_t place[DIGITS][RADIX];
@@ -306,6 +313,7 @@ static double *sort_by_bytes(double *value, double *spare, uint64_t n, int lowes
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t bits;
 		memcpy(&bits, &value[i], sizeof bits);
+#pragma GCC unroll 8
 		for (int d = lowest; d < DIGITS; d++)
 			place[d][bits >> 8 * d & 0xff]++;
 	}
@@ -364,8 +372,8 @@ static void sort(struct hist *h)
 {
 	if (h->sorted && h->n_sorted == h->n)
 		return;
-	/* Below FEW values, counting bytes takes longer than comparing. Below MANY, few values differ only in their lower half. */
-	enum { FEW = 100, MANY = 1000 };
+	/* Below FEW values, counting bytes takes longer than comparing. Below MANY, few values differ only in the bytes below UPPER. */
+	enum { FEW = 100, MANY = 1000, UPPER = 5 };
 	double *value = mem_realloc(h->sorted, h->n, sizeof *value);
 	memcpy(value, h->value, h->n * sizeof *h->value);
 	if (h->n < FEW) {
@@ -373,7 +381,7 @@ static void sort(struct hist *h)
 		h->sorted = value;
 	} else {
 		double *spare = mem_alloc(h->n * sizeof *spare);
-		h->sorted = sort_by_bytes(value, spare, h->n, h->n < MANY ? DIGITS / 2 : 0);
+		h->sorted = h->n < MANY ? sort_by_bytes(value, spare, h->n, UPPER) : sort_by_bytes(value, spare, h->n, 0);
 		if (h->n < MANY)
 			sort_by_insertion(h->sorted, h->n);
 		mem_free(h->sorted == value ? spare : value);

@@ -49,6 +49,12 @@ static inline void timeline_set(struct timeline *t, int64_t now, uint64_t value)
 	if (value > t->largest)
 		t->largest = value;
 }
+/* Like timeline_set(), but does nothing while the value is the same. timeline_set() integrates the rest before the timeline is read. */
+static inline void timeline_change(struct timeline *t, int64_t now, uint64_t value)
+{
+	if (value != t->value)
+		timeline_set(t, now, value);
+}
 /* Returns the mean over bucket i, up to t->last. */
 double timeline_mean(const struct timeline *t, size_t i);
 

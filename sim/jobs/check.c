@@ -107,6 +107,7 @@ void check_end(struct orr_jobs *w)
 		world_fail(w, ORR_EFAIL, NULL, "conservation: %s", wrong);
 	if (w->flows)
 		flows_check(w, true);
+	metrics_settle(w);
 	if (w->measures.line->busy.total != w->totals.job_milli_ns)
 		world_fail(w, ORR_EFAIL, NULL, "conservation: the integral of GPUs in use differs from the GPU-time of the jobs");
 }

@@ -25,7 +25,7 @@ static void begin_time(struct orr_jobs *w, int64_t start)
 	timeline_begin(&w->measures.line->queue, start);
 	timeline_begin(&w->measures.line->stranded, start);
 	timeline_begin(&w->measures.line->fragmented, start);
-	w->totals.last_end = start;
+	w->totals.last_end = w->measures.last_state = start;
 }
 
 void metrics_first(struct orr_jobs *w, int64_t submit_ns)
@@ -51,17 +51,27 @@ void metrics_begin(struct orr_jobs *w)
 
 void metrics_state(struct orr_jobs *w)
 {
+	struct job_lines *line = w->measures.line;
 	int64_t now = eng_now(w->engine);
-	if (now < w->measures.line->busy.start)
+	if (now < line->busy.start)
 		return;
-	timeline_set(&w->measures.line->busy, now, (uint64_t)(w->pool->used_milli - (w->others_milli ? *w->others_milli : 0)));
-	timeline_set(&w->measures.line->queue, now, w->slots.waiting);
-	timeline_set(&w->measures.line->stranded, now, w->slots.waiting ? w->pool->free_gpus : 0);
+	w->measures.last_state = now;
+	timeline_change(&line->busy, now, (uint64_t)(w->pool->used_milli - (w->others_milli ? *w->others_milli : 0)));
+	timeline_change(&line->queue, now, w->slots.waiting);
+	timeline_change(&line->stranded, now, w->slots.waiting ? w->pool->free_gpus : 0);
 	if (w->flows)
 		flows_state(w);
 	/* Free GPUs and parts of GPUs on nodes that are partly in use. */
-	timeline_set(&w->measures.line->fragmented, now,
+	timeline_change(&line->fragmented, now,
 		1000 * (uint64_t)(w->pool->total_gpus - w->pool->idle_gpus) - (uint64_t)w->pool->used_milli);
+}
+
+void metrics_settle(struct orr_jobs *w)
+{
+	struct timeline *line[] = { &w->measures.line->busy, &w->measures.line->queue, &w->measures.line->stranded,
+		&w->measures.line->fragmented };
+	for (size_t i = 0; i < sizeof line / sizeof *line; i++)
+		timeline_set(line[i], w->measures.last_state, line[i]->value);
 }
 
 /* ---- jobs ---- */
@@ -324,6 +334,7 @@ void metrics_end(struct orr_jobs *w)
 	double gpus = w->config->cluster->gpus ? w->config->cluster->gpus : 1;
 	if (w->slots.live || w->arrivals.has_next) /* the run was stopped; other runs end with the last job */
 		metrics_state(w);
+	metrics_settle(w);
 	uint64_t unfinished = record_unfinished(w);
 	if (w->result->n_jobs)
 		qsort(w->result->jobs, w->result->n_jobs, sizeof *w->result->jobs, by_number);

@@ -45,6 +45,7 @@ struct measures {
 	size_t cap_rows;
 	uint64_t row_stride; /* every row_stride-th job has a row */
 	int64_t last_instant;
+	int64_t last_state; /* of metrics_state() */
 	bool has_failure; /* a node failed */
 	uint64_t checks;  /* number of checks of the state, under --check */
 	double level;     /* level of intervals; NaN: the run has none */
@@ -53,6 +54,7 @@ struct measures {
 void metrics_begin(struct orr_jobs *w);
 void metrics_first(struct orr_jobs *w, int64_t submit_ns); /* called for the first job that is accepted */
 void metrics_state(struct orr_jobs *w);                    /* called at the end of each instant */
+void metrics_settle(struct orr_jobs *w);                   /* integrates all lines up to the last metrics_state() */
 void metrics_job(struct orr_jobs *w, const struct job *job, enum job_status how);
 /* Adds an event row. detail NULL: for a start, the text is the allocation; for other kinds it is empty. */
 void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job, const char *detail);

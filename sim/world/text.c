@@ -48,12 +48,12 @@ static cJSON *policy_json(const struct scenario *s, size_t i)
 	return o;
 }
 
-static char *printed(cJSON *o, bool pretty)
+static char *printed(const cJSON *o, bool pretty)
 {
-	char *text = pretty ? cJSON_Print(o) : cJSON_PrintUnformatted(o);
+	enum { USUAL = 8192 }; /* bytes of most scenarios */
+	char *text = cJSON_PrintBuffered(o, USUAL, pretty);
 	char *copy = mem_strdup(text);
 	cJSON_free(text);
-	cJSON_Delete(o);
 	return copy;
 }
 
@@ -126,17 +126,18 @@ char *scenario_text(const struct scenario *s, size_t i, char hash[65])
 {
 	cJSON *o = cJSON_Duplicate(s->resolved, 1);
 	cJSON_AddItemToObject(o, "policy", policy_json(s, i));
-	cJSON *hashed = cJSON_Duplicate(o, 1);
-	drop_names(hashed, s->world);
-	drop_policy_names(cJSON_GetObjectItemCaseSensitive(hashed, "policy"), s->world);
+	char *text = printed(o, false);
+	drop_names(o, s->world);
+	drop_policy_names(cJSON_GetObjectItemCaseSensitive(o, "policy"), s->world);
 	if (s->until_precision > 0)
-		add_all_policies(hashed, s);
-	cJSON_AddStringToObject(hashed, "version", PACKAGE_VERSION);
-	cJSON_AddStringToObject(hashed, "sources", sources_hash);
-	char *text = printed(hashed, false);
-	bytes_hash_text(text, strlen(text), hash);
-	mem_free(text);
-	return printed(o, false);
+		add_all_policies(o, s);
+	cJSON_AddStringToObject(o, "version", PACKAGE_VERSION);
+	cJSON_AddStringToObject(o, "sources", sources_hash);
+	char *hashed = printed(o, false);
+	bytes_hash_text(hashed, strlen(hashed), hash);
+	mem_free(hashed);
+	cJSON_Delete(o);
+	return text;
 }
 
 char *scenario_show(const struct scenario *s)
@@ -145,5 +146,7 @@ char *scenario_show(const struct scenario *s)
 	cJSON *list = cJSON_AddArrayToObject(o, "policies");
 	for (size_t i = 0; i < s->n_policies; i++)
 		cJSON_AddItemToArray(list, policy_json(s, i));
-	return printed(o, true);
+	char *text = printed(o, true);
+	cJSON_Delete(o);
+	return text;
 }

@@ -107,7 +107,7 @@ cJSON *scenario_args_json(const struct orr_args *a, const struct orr_param *tabl
 {
 	cJSON *o = cJSON_CreateObject();
 	for (size_t i = 0; table && table[i].name; i++)
-		cJSON_AddStringToObject(o, table[i].name, args_value(a, i));
+		cJSON_AddItemToObjectCS(o, table[i].name, cJSON_CreateString(args_value(a, i))); /* tables outlive scenarios */
 	return o;
 }
 
