@@ -92,7 +92,7 @@ static double exact_total(const struct exact_sum *s)
 }
 
 /* Adds value >= 0 n times. */
-static void bin_add(struct hist *h, double value, uint64_t n)
+static inline void bin_add(struct hist *h, double value, uint64_t n)
 {
 	uint64_t bits;
 	memcpy(&bits, &value, sizeof bits);
@@ -202,9 +202,20 @@ static void count(struct hist *h, double value, uint64_t n)
 	h->max = value > h->max ? value : h->max;
 }
 
+/* hist_add_n(h, value, 1), for which the compiler leaves out the multiplication. */
 void hist_add(struct hist *h, double value)
 {
-	hist_add_n(h, value, 1);
+	value = value > 0 ? value : 0;
+	if (h->bucket || h->n >= h->exact_max) {
+		count(h, value, 1);
+	} else {
+		if (h->n == h->cap)
+			grow(h);
+		h->value[h->n++] = value;
+		h->min = value < h->min ? value : h->min;
+		h->max = value > h->max ? value : h->max;
+	}
+	bin_add(h, value, 1);
 }
 
 void hist_add_n(struct hist *h, double value, uint64_t n)
