@@ -14,7 +14,7 @@
 struct value {
 	char *text; /* canonical; NULL: in `small` */
 	char small[24];
-	int64_t i;  /* value of a bool, an int, a time (ns) or a choice (its index) */
+	int64_t i; /* value of a bool, an int, a time (ns) or a choice (its index) */
 	double real;
 	double *list;
 	char *file; /* contents */

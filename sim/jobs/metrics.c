@@ -62,8 +62,8 @@ void metrics_state(struct orr_jobs *w)
 	if (w->flows)
 		flows_state(w);
 	/* Free GPUs and parts of GPUs on nodes that are partly in use. */
-	timeline_change(&line->fragmented, now,
-		1000 * (uint64_t)(w->pool->total_gpus - w->pool->idle_gpus) - (uint64_t)w->pool->used_milli);
+	timeline_change(
+		&line->fragmented, now, 1000 * (uint64_t)(w->pool->total_gpus - w->pool->idle_gpus) - (uint64_t)w->pool->used_milli);
 }
 
 void metrics_settle(struct orr_jobs *w)

@@ -46,9 +46,9 @@ struct measures {
 	uint64_t row_stride; /* every row_stride-th job has a row */
 	int64_t last_instant;
 	int64_t last_state; /* of metrics_state() */
-	bool has_failure; /* a node failed */
-	uint64_t checks;  /* number of checks of the state, under --check */
-	double level;     /* level of intervals; NaN: the run has none */
+	bool has_failure;   /* a node failed */
+	uint64_t checks;    /* number of checks of the state, under --check */
+	double level;       /* level of intervals; NaN: the run has none */
 };
 
 void metrics_begin(struct orr_jobs *w);
