@@ -437,8 +437,16 @@ static int run_once(const struct step_config *c, const struct orr_policy *policy
 	}
 }
 
+static double mean_samples(const struct step_result *r, size_t first)
+{
+	double sum = 0;
+	for (size_t k = first; k < r->n_iterations; k++)
+		sum += r->iteration[k].samples;
+	return sum / (double)(r->n_iterations - first);
+}
+
 /* Runs the same iterations without checkpoints and returns their mean time, over the iterations that `out` measures, in
- * out->checkpoints. */
+ * out->checkpoints. A policy that reacts to times may choose other iterations; then the time is that of as many samples. */
 static int run_without(const struct step_config *c, const struct orr_policy *policy, const struct orr_args *policy_args, const char *label,
 	struct step_result *out, struct orr_error *err)
 {
@@ -452,6 +460,8 @@ static int run_without(const struct step_config *c, const struct orr_policy *pol
 	size_t first = out->first, n = rc ? 0 : result.n_iterations;
 	double time = n > first && !out->period ? time_from(result.iteration, first, n) : 0;
 	out->checkpoints.iteration_s = time > 0 ? time / (double)(n - first) : result.iteration_s;
+	if (n > first && out->n_iterations > first)
+		out->checkpoints.iteration_s *= mean_samples(out, first) / mean_samples(&result, first);
 	step_result_free(&result);
 	return rc;
 }

@@ -84,6 +84,11 @@ like "$(cat "$work/out" "$work/err")" 'means over 14 iterations; checkpoints and
 is "$(sqlite3 "$work/asp.db" "SELECT abs(a.value * b.value / 128 - 1) < 0.01 FROM metrics a JOIN metrics b
   ON a.name = 'iteration_s' AND b.name = 'samples_per_s'")" 1 'asp: samples_per_s is 128 samples / iteration_s'
 
+# Without checkpoints Crossbow's tuner ends at more learners, whose iterations are longer: the comparison is for equal samples.
+"$ORRERY" step resnet50 --cluster 4x1:v100 --policy crossbow --db "$work/tuned.db" --no-figures -q --set policy.crossbow.tune=true \
+  --set step.checkpoint_every=5 --set step.storage_bw=2GBps --set step.iterations=61
+is "$(sqlite3 "$work/tuned.db" "SELECT value > 0 AND value < 1 FROM metrics WHERE name = 'checkpoint_share'")" 1 'a tuned run: checkpoint_share is a share'
+
 # Without checkpoints their options do not appear in the scenario, whose hash is that of before.
 "$ORRERY" step vgg16 --cluster 4x1:v100 --policy allreduce --json 2>/dev/null | grep -c 'checkpoint\|storage_bw' >"$work/count"
 is "$(cat "$work/count")" 0 'a run without checkpoints does not name them'
