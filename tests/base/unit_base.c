@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <setjmp.h>
+#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -238,6 +239,32 @@ static void parameters(void)
 	args_free(a);
 }
 
+/* Expected: printf() with 15 digits, or 17 if these read back as another number. */
+static void reals(void)
+{
+	static const struct orr_param table[] = { ORR_PARAM_REAL("x", "0", -1e300, 1e300, "x"), ORR_PARAM_END };
+	struct orr_error err = { 0 };
+	struct orr_args *a = args_new(table, "test", &err);
+	uint64_t seed = 5;
+	bool is_same = true;
+	for (int i = 0; i < 20000 && is_same; i++) {
+		char want[40], text[40];
+		double unit = pow(10, (double)(hash_next(&seed) % 12)),
+		       v = (double)(hash_next(&seed) % (i % 2 ? 1000 : 1000000000000000)) / unit;
+		v = i % 3 ? v : -v;
+		v = i % 7 ? v : nextafter(v, 1e300);
+		snprintf(want, sizeof want, "%.15g", v);
+		if (strtod(want, NULL) != v)
+			snprintf(want, sizeof want, "%.17g", v);
+		snprintf(text, sizeof text, "%.17g", v);
+		is_same = !args_set(a, "x", text, &err) && orr_arg_real(a, "x") == v && (v == 0 || !strcmp(orr_arg_text(a, "x"), want));
+		if (!is_same)
+			printf("# %s is written as %s\n", want, orr_arg_text(a, "x"));
+	}
+	ok(is_same, "numbers with and without decimals are written like printf() writes them");
+	args_free(a);
+}
+
 static void refused(struct orr_args *a, const char *name, const char *text, const char *why)
 {
 	struct orr_error err = { 0 };
@@ -382,6 +409,7 @@ int main(void)
 	heaps();
 	hashes();
 	parameters();
+	reals();
 	kinds();
 	nearest();
 	files();

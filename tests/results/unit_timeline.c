@@ -76,19 +76,28 @@ static bool is_each_exact(const struct timeline *t, const struct step *step)
 	return t->n == (size_t)((t->last - t->start + t->width - 1) / t->width);
 }
 
+static bool is_same(const struct timeline *a, const struct timeline *b)
+{
+	bool same = a->n == b->n && a->width == b->width && a->last == b->last && a->total == b->total && a->largest == b->largest;
+	for (size_t i = 0; same && i < a->n; i++)
+		same = a->bucket[i] == b->bucket[i];
+	return same;
+}
+
 /* Compares the integral with the sum of value x time, and each bucket with its definition. */
 static void at_random(int rounds)
 {
 	struct rng r;
 	struct step step[STEPS];
-	bool good = true;
+	bool good = true, is_equal = true;
 	rng_init(&r, 1, "timeline", 0);
 	for (int k = 0; k < rounds && good; k++) {
-		struct timeline t;
+		struct timeline t, lazy;
 		int64_t now = (int64_t)rng_below(&r, 1000) * second;
 		timeline_sum want = 0;
 		uint64_t value = 0, largest = 0, span = UINT64_C(1) << (20 + rng_below(&r, 30));
 		timeline_begin(&t, now);
+		timeline_begin(&lazy, now);
 		for (int i = 0; i < STEPS; i++) {
 			int64_t dt = rng_below(&r, 4) ? (int64_t)rng_below(&r, span) : 0;
 			want += (timeline_sum)value * (uint64_t)dt;
@@ -97,10 +106,14 @@ static void at_random(int rounds)
 			value = rng_below(&r, 3) ? rng_below(&r, 1000000) : 0;
 			largest = value > largest ? value : largest;
 			timeline_set(&t, now, value);
+			timeline_change(&lazy, now, value);
 		}
+		timeline_set(&lazy, now, value);
+		is_equal = is_equal && is_same(&t, &lazy);
 		good = t.total == want && sum_of(&t) == want && t.largest == largest && t.last == now && is_each_exact(&t, step);
 	}
 	ok(good, "random walks: integral and buckets are exact");
+	ok(is_equal, "changes of the value alone give the same timeline");
 }
 
 int main(void)
