@@ -172,12 +172,15 @@ static void hold(const struct ako *a, struct orr_step *s)
 {
 	const struct orr_step_facts *f = &a->facts;
 	double bytes = f->params * f->gradient_bytes, activations = activation_bytes(s, f);
+	char what[120] = "worker";
+	if (a->p > 1)
+		snprintf(what, sizeof what, "a worker keeps its last p=%u gradients (with a smaller `partitions` fewer)", a->p);
 	for (uint32_t i = 0; i < a->n; i++) {
-		orr_hold(s, i, ORR_MEMORY_WEIGHTS, f->params * f->weight_bytes, "worker");
-		orr_hold(s, i, ORR_MEMORY_GRADIENTS, bytes, "worker");
-		orr_hold(s, i, ORR_MEMORY_BUFFERS, bytes * (a->p - 1 + 2), "worker"); /* memory for older gradients, A, and R */
-		orr_hold(s, i, ORR_MEMORY_OPTIMIZER, f->params * f->optimizer_bytes, "worker");
-		orr_hold(s, i, ORR_MEMORY_ACTIVATIONS, activations, "worker");
+		orr_hold(s, i, ORR_MEMORY_WEIGHTS, f->params * f->weight_bytes, what);
+		orr_hold(s, i, ORR_MEMORY_GRADIENTS, bytes, what);
+		orr_hold(s, i, ORR_MEMORY_BUFFERS, bytes * (a->p - 1 + 2), what); /* memory for older gradients, A, and R */
+		orr_hold(s, i, ORR_MEMORY_OPTIMIZER, f->params * f->optimizer_bytes, what);
+		orr_hold(s, i, ORR_MEMORY_ACTIVATIONS, activations, what);
 	}
 }
 

@@ -175,7 +175,10 @@ static void row_add(struct orr_step *s, struct iteration *k)
 		s->n_rows++;
 	}
 	s->row[k->number] = (struct step_iteration){ k->number, k->start_s, k->end_s, k->samples };
-	s->mark[k->number % STEP_MARKS] = (struct row_mark){ k->start_s + k->ends_s / k->n_instances, s->left };
+	s->mark[k->number % STEP_MARKS] =
+		(struct row_mark){ k->start_s + k->ends_s / k->n_instances, s->left, s->ended, s->ended_s - (double)s->ended * s->now_s };
+	s->ended = 0;
+	s->ended_s = 0;
 	if (k->number + 1 == s->lead && s->wanted > 1)
 		account_measure(s);
 	s->is_measured |= k->number + 1 == s->wanted;
@@ -229,6 +232,8 @@ static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
 	struct instance *x = &k->instance[i];
 	const struct op *o = &k->op[x->op];
 	x->state = ENDED;
+	s->ended++;
+	s->ended_s += s->now_s;
 	uint32_t n = streams_of(s, k, o);
 	for (uint32_t j = 0; j < n; j++) {
 		uint32_t q = stream_at(s, k, x, j);

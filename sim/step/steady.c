@@ -15,14 +15,16 @@ static double duration(const struct orr_step *s, size_t k)
 /*
  * Equal durations are not sufficient. If workers are not synchronised, a worker that is slightly slower in each iteration may
  * not be the last to end for a long time. So the mean end of all ops must shift by the same time, and the same number of ops must be in
- * flight.
+ * flight. Messages that no iteration waits for may fall behind, too, by less than one message in an iteration: so as many ops must have
+ * ended since the last row, at the same times relative to it.
  */
 static bool has_moved(const struct orr_step *s, size_t k, uint32_t period)
 {
 	const struct step_iteration *a = &s->row[k - period], *b = &s->row[k];
 	const struct row_mark *x = &s->mark[(k - period) % STEP_MARKS], *y = &s->mark[k % STEP_MARKS];
 	double shift = b->end_s - a->end_s, limit = same_duration * (fabs(shift) + 1e-12);
-	return x->left == y->left && fabs(b->start_s - a->start_s - shift) <= limit && fabs(y->mean_s - x->mean_s - shift) <= limit;
+	return x->left == y->left && x->ended == y->ended && fabs(y->ended_s - x->ended_s) <= limit * (double)(y->ended + 1) &&
+	       fabs(b->start_s - a->start_s - shift) <= limit && fabs(y->mean_s - x->mean_s - shift) <= limit;
 }
 
 static bool repeats(const struct orr_step *s, size_t n, uint32_t period)

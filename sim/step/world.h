@@ -61,6 +61,10 @@ struct sample_count {
 struct row_mark {
 	double mean_s; /* mean end of its ops */
 	uint64_t left; /* number of ops of all iterations that had not ended at its end */
+	/* Ops of all iterations that ended since the row before, messages in flight included: their number, and the sum of their ends
+	 * relative to the end of this row. */
+	uint64_t ended;
+	double ended_s;
 };
 enum { STEP_MARKS = 4 * STEP_MAX_PERIOD };
 
@@ -156,6 +160,8 @@ struct orr_step {
 	double measured_s;    /* end of the last of them; 0 before it */
 	bool is_measured;     /* the last iteration has ended; messages still in flight are ignored */
 	struct row_mark mark[STEP_MARKS]; /* [k % STEP_MARKS] */
+	uint64_t ended;                   /* since the last row: number of ops that ended, and the sum of their ends */
+	double ended_s;
 	uint32_t period;
 	size_t steady_rows; /* number of ended iterations when the period was found */
 	struct sample_count *count;
