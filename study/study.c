@@ -132,16 +132,17 @@ struct batch {
 	size_t first, end, n;
 	const struct run_result *result[256];
 };
-static const double short_s = 0.1; /* shorter runs share a transaction */
+static const double short_s = 0.1; /* shorter runs share a transaction, about MOST_WAITING at most */
+enum { MOST_WAITING = 64 };
 
 /* Returns whether the calling thread is to store finished runs. Called within the critical section. last: the run that has just finished;
  * NULL: the study ends. */
 static bool begin_storing(struct study *t, const struct one_run *last)
 {
-	double now = clock_read_s(CLOCK_MONOTONIC);
-	if (t->is_storing || (last && last->ended - last->begun < short_s && now - t->stored_s < short_s))
+	bool is_short = last && last->ended - last->begun < short_s && last->ended - t->stored_s < short_s;
+	if (t->is_storing || (is_short && (size_t)(last - t->run) - t->n_stored < MOST_WAITING))
 		return false;
-	t->stored_s = now;
+	t->stored_s = clock_read_s(CLOCK_MONOTONIC);
 	return t->is_storing = true;
 }
 
@@ -399,8 +400,7 @@ static void add_opened(struct study *t, struct scenario *s, const char *where)
 	MEM_GROW(t->part, t->n_parts, t->cap_parts);
 	for (size_t i = 0; i < s->n_policies; i++) {
 		MEM_GROW(t->run, t->n_runs, t->cap_runs);
-		struct one_run *x = &t->run[t->n_runs++];
-		*x = (struct one_run){ .part = t->n_parts, .policy = i };
+		t->run[t->n_runs++] = (struct one_run){ .part = t->n_parts, .policy = i };
 	}
 	t->part[t->n_parts++] = part;
 }
