@@ -39,7 +39,7 @@ bench-sweep: orrery$(EXEEXT)
 # 100,000 short runs: runs per second, bytes per run, memory
 bench-runs: orrery$(EXEEXT)
 	ORRERY=./orrery$(EXEEXT) bash $(srcdir)/tests/bench/runs.sh
-# one clock, 100,000 GPUs, 1 million jobs, 100 million requests: about 17 minutes
+# one clock, 100,000 GPUs, 1 million jobs, 100 million requests: 7 to 17 minutes
 study-cloud: orrery$(EXEEXT)
 	bash -c 'time ./orrery$(EXEEXT) run $(srcdir)/tests/bench/cloud.json'
 # the Philly trace, 8 policies, 3 sizes, 10 seeds of failures: about 5 minutes; keeps the figures and the database
