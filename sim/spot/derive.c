@@ -39,13 +39,17 @@ static void source_free(struct source *x)
 	dnn_free(x->dnn);
 }
 
-/* Counts the places. A stage begins at a layer outside any block, or at the first layer of a block (policies/step/stages.h). */
+/* Counts the places. A stage begins at a layer outside any block, except a softmax at the end, which belongs to the output layer, or at the
+ * first layer of a block (policies/step/stages.c). */
 static uint32_t count_places(const struct dnn *d)
 {
+	const struct dnn_layer *last = &d->layer[d->n_layers - 1];
 	uint32_t n = 0;
 	for (uint32_t l = 0; l < d->n_layers; l++)
 		n += !l || d->layer[l].block == DNN_NO_BLOCK || d->layer[l].block != d->layer[l - 1].block;
-	return n;
+	bool has_loss = d->n_layers > 1 && last->kind == ORR_LAYER_SOFTMAX && last->block == DNN_NO_BLOCK &&
+			last[-1].kind == ORR_LAYER_LINEAR && last[-1].block == DNN_NO_BLOCK;
+	return n - has_loss;
 }
 
 static int wrong(const struct elastic *job, const char *key, const struct orr_error *why, struct orr_error *err)

@@ -192,11 +192,12 @@ static void check_shapes(void)
 		same_text(shapes, rows[i].shapes, "each pipeline has a micro-batch, and all fit the nodes");
 		elastic_free(j);
 	}
-	/* A stage begins at a layer outside the blocks or at the first layer of a block. */
+	/* A stage begins at a layer outside the blocks or at the first layer of a block; the last two layers, the output and its softmax,
+	 * are in one stage. */
 	struct orr_error e = { 0 };
 	struct dnn *dnn = dnn_load(MODEL, &e);
 	uint32_t places = 0;
-	for (uint32_t l = 0; dnn && l < dnn->n_layers; l++)
+	for (uint32_t l = 0; dnn && l + 1 < dnn->n_layers; l++)
 		places += l == 0 || dnn->layer[l].block == DNN_NO_BLOCK || dnn->layer[l].block != dnn->layer[l - 1].block;
 	dnn_free(dnn);
 	struct elastic *j =
