@@ -528,9 +528,10 @@ static int write_csv(struct sweep_rows *w, const struct book *b, const char *dir
 			putc('\n', f.file);
 		}
 	sweep_free_cursor(&at);
-	if (w->err.code)
-		*err = w->err;
-	int closed = outfile_close(&f, w->err.code, w->err.code ? &(struct orr_error){ 0 } : err);
+	struct orr_error on_close = { 0 };
+	int closed = outfile_close(&f, w->err.code, &on_close);
+	if (w->err.code || closed)
+		*err = w->err.code ? w->err : on_close;
 	return w->err.code ? w->err.code : closed;
 }
 

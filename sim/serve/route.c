@@ -120,8 +120,8 @@ static uint32_t settle(struct orr_serve *w, const struct req *q, uint32_t choice
 		uint32_t x = group_nth(w, q->model, i);
 		if (route_is_too_small(w, q, x))
 			continue;
-		if (best == NONE || w->replica[x].routed < w->replica[best].routed ||
-			(w->replica[x].routed == w->replica[best].routed && x < best))
+		uint64_t live = w->replica[x].routed, least = best == NONE ? UINT64_MAX : w->replica[best].routed;
+		if (live < least || (live == least && x < best))
 			best = x;
 	}
 	if (best == NONE)
