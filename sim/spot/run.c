@@ -175,6 +175,38 @@ static bool is_stuck(struct orr_spot *w)
 	return is_quiet || is_stalled;
 }
 
+/* Returns the fewest instances that can train; a job without shapes has curves of its rate by instances, here those without a part
+ * of their name after a point. */
+static uint32_t fewest(const struct elastic *job)
+{
+	uint32_t least = elastic_least(job);
+	for (uint32_t i = 0; !job->n_points && i < job->n_curves; i++) {
+		const struct elastic_curve *c = &job->curve[i];
+		uint32_t k = 0;
+		while (k < c->n && !(c->value[k] > 0))
+			k++;
+		if (k < c->n && !strchr(c->name, '.') && (!least || c->first + k < least))
+			least = c->first + k;
+	}
+	return least > 0 ? least : 1;
+}
+
+/*
+ * Returns whether the trace has left too few instances, taken or offered, for the smallest shape, so that only on-demand
+ * instances could continue the job. A policy that has never taken one is not expected to take its first one so late.
+ */
+static bool lacks_instances(const struct orr_spot *w)
+{
+	if (w->until < ORR_NEVER || w->deadline < ORR_NEVER || w->rows_at < ORR_NEVER)
+		return false;
+	if (w->steps.is_in_flight || w->n_stages || w->n_on_demand)
+		return false;
+	uint64_t n = w->live[0];
+	for (uint32_t z = 0; z < w->n_zones; z++)
+		n += w->zone[z].n_offers;
+	return n < fewest(w->config->job);
+}
+
 static void loop(struct orr_spot *w)
 {
 	int64_t t;
@@ -188,9 +220,11 @@ static void loop(struct orr_spot *w)
 			spot_fail(w, ORR_EFAIL, NULL, "the job has not ended after 146 years, the limit of the clock: expected --until");
 			break;
 		}
+		int64_t end = availset_end_ns(w->config->capacity);
+		if (is_any && t > end && lacks_instances(w))
+			is_any = false; /* timers of a policy that waits for instances */
 		if (!is_any) {
 			/* No event is left: nothing happens in the rest of the trace. */
-			int64_t end = availset_end_ns(w->config->capacity);
 			t = w->until < ORR_NEVER ? w->until : end < ORR_NEVER && end > w->now ? end : w->now;
 			advance_to(w, t);
 			break;

@@ -177,10 +177,20 @@ static void stalls(const char *capacity, const char *rows, int64_t timer_s, cons
 
 static void no_progress(void)
 {
-	stalls(NULL, "0,add,a\n", 3600, "at 90000.000000000 s: no progress since 0 h");
-	stalls(NULL, "0,add,a\n8640000,remove,a\n", 3600, "at 90000.000000000 s: no progress since 0 h");
-	stalls(NULL, "0,add,a\n86400000,remove,a\n", 86400, "at 950400.000000000 s: no progress since 0 h");
+	stalls(NULL, "0,add,a\n0,add,b\n", 3600, "at 90000.000000000 s: no progress since 0 h");
+	stalls(NULL, "0,add,a\n0,add,b\n0,add,c\n8640000,remove,a\n", 3600, "at 90000.000000000 s: no progress since 0 h");
+	stalls(NULL, "0,add,a\n0,add,b\n0,add,c\n86400000,remove,a\n", 86400, "at 950400.000000000 s: no progress since 0 h");
 	stalls("renewal:up=100h,down=1h,length=0", NULL, 86400, "at 31622400.000000000 s: no progress since 0 h");
+	/* Fewer instances than the 2 of the smallest shape are no fault of the policy: the run ends with the trace. */
+	every_s = 3600;
+	struct run_result *r = run(NULL, "0,add,a\n0,add,b\n8640000,remove,a\n", "", 0);
+	near_to(spot_runs_metric(r, "makespan_s"), 8640, 0, "one instance of two: the run ends with the trace");
+	near_to(spot_runs_metric(r, "is_complete"), 0, 0, "the job is incomplete");
+	result_free(r);
+	/* An instance that is offered but not taken could still continue the job. */
+	r = run(NULL, "0,add,a\n0,add,b\n", "quota=1", 0);
+	ok(!r && strstr(err.text, "no progress"), "an offer is left: %s", r ? "no error" : err.text);
+	result_free(r);
 }
 
 int main(void)
