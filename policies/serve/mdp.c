@@ -267,14 +267,31 @@ static double trip_s(const struct orr_serve *w, const struct device *d, uint32_t
 	return isnan(s) ? INFINITY : s;
 }
 
-/* Writes the sub-models of the device that meet the target; returns their number. */
-static uint32_t menu_of(const struct orr_serve *w, const struct device *d, double target_s, struct mdp_choice *out)
+static bool shares_link(const struct mdp *m, const struct orr_serve *w)
+{
+	return orr_front_get(w).kind == ORR_FRONT_SHARED && !m->is_single;
+}
+
+/* Returns the part of trip_s() for which the input occupies a link that the inputs of all devices share; 0: its link is its own. */
+static double shared_input_s(const struct mdp *m, const struct orr_serve *w, const struct device *d, uint32_t model)
+{
+	if (!shares_link(m, w))
+		return 0;
+	struct orr_model_info info = { 0 };
+	uint32_t samples, length;
+	least_size(w, d, model, &samples, &length);
+	orr_model_get(w, model, &info);
+	return samples * info.input_bytes / orr_front_get(w).bandwidth_Bps;
+}
+
+/* Writes the sub-models of the device that meet the target, alone; returns their number. */
+static uint32_t menu_of(const struct mdp *m, const struct orr_serve *w, const struct device *d, double target_s, struct mdp_choice *out)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < orr_models(w); i++) {
 		double t = trip_s(w, d, i);
 		if (t <= target_s && t < INFINITY)
-			out[n++] = (struct mdp_choice){ i, t };
+			out[n++] = (struct mdp_choice){ i, t, shared_input_s(m, w, d, i) };
 	}
 	return n;
 }
@@ -285,7 +302,7 @@ static bool balance(struct mdp *m, const struct orr_serve *w, double target_s, s
 	uint32_t n[MAX_DEVICES], picked[MAX_DEVICES], k = 0;
 	for (; k < m->n; k++) {
 		choice[k] = all + (size_t)k * MAX_MODELS;
-		n[k] = menu_of(w, &m->device[k], target_s, choice[k]);
+		n[k] = menu_of(m, w, &m->device[k], target_s, choice[k]);
 		if (!n[k])
 			break;
 	}
@@ -293,13 +310,23 @@ static bool balance(struct mdp *m, const struct orr_serve *w, double target_s, s
 		orr_fail(err, ORR_EINPUT,
 			"submodels=balanced: no served model answers from replica %u within %.9g s: expected a larger target",
 			m->device[k].replica, target_s);
-	} else {
-		mdp_balance(choice, n, m->n, picked);
-		for (k = 0; k < m->n; k++)
-			m->device[k].model = choice[k][picked[k]].model;
+		orr_free(all);
+		return false;
 	}
+	bool found = true;
+	if (shares_link(m, w))
+		found = mdp_balance_shared(choice, n, m->n, target_s, picked);
+	else
+		mdp_balance(choice, n, m->n, picked);
+	for (k = 0; k < m->n; k++)
+		m->device[k].model = choice[k][picked[k]].model;
+	if (!found)
+		orr_fail(err, ORR_EINPUT,
+			"submodels=balanced: no choice found whose answers all arrive within %.9g s while the inputs share a link "
+			"(serve.front=shared): expected a larger target",
+			target_s);
 	orr_free(all);
-	return k == m->n;
+	return found;
 }
 
 /* Chooses for all devices the model that takes longest among those that answer from every device within the target. */
@@ -309,7 +336,7 @@ static bool choose_uniform(struct mdp *m, const struct orr_serve *w, double targ
 	for (uint32_t i = 0; i < orr_models(w); i++) {
 		double slowest = 0;
 		for (uint32_t k = 0; k < m->n; k++)
-			slowest = fmax(slowest, trip_s(w, &m->device[k], i));
+			slowest = fmax(slowest, trip_s(w, &m->device[k], i) + (m->n - 1) * shared_input_s(m, w, &m->device[k], i));
 		if (!(slowest <= target_s) || slowest == INFINITY || slowest <= longest)
 			continue;
 		longest = slowest;
@@ -381,7 +408,7 @@ static double input_time(const struct mdp *m, const struct orr_serve *w, uint32_
 	struct orr_front_info f = orr_front_get(w);
 	double own = model_of(w, &m->device[k]).input_bytes, bytes = 0;
 	for (uint32_t j = 0; j < m->n; j++)
-		if (j == k || (f.kind == ORR_FRONT_SHARED && !m->is_single))
+		if (j == k || shares_link(m, w))
 			bytes += fmin(own, model_of(w, &m->device[j]).input_bytes);
 	return bytes / f.bandwidth_Bps + f.latency_s;
 }

@@ -148,12 +148,17 @@ static void qualities(void)
 
 /* ---- sub-models ---- */
 
-static double spread(const char *settings)
+static double on(const char *settings, const char *options)
 {
-	struct run_result *r = serve("arrival_s\n0\n", 2, &orr_policy_serve_mdp, settings, "any_model=true");
+	struct run_result *r = serve("arrival_s\n0\n", 2, &orr_policy_serve_mdp, settings, options);
 	double s = r ? serve_metric(r, "submodel_slowest") : NAN;
 	result_free(r);
 	return s;
+}
+
+static double spread(const char *settings)
+{
+	return on(settings, "any_model=true");
 }
 
 static void choices(void)
@@ -163,6 +168,11 @@ static void choices(void)
 	near_to(spread("submodels=uniform"), 0.030, 1e-15, "uniform: the largest model");
 	near_to(spread("submodels=uniform target=10ms"), 0.010, 1e-15, "uniform: the target is inclusive");
 	near_to(spread("submodels=c+a"), 0.030, 1e-15, "named");
+	/* Two inputs that share the link take 20 ms each, so answers take 12 + 10 + 10 + 3 = 35 ms with a and 55 ms with c. */
+	near_to(on("submodels=balanced target=36ms", "front=shared any_model=true " LINK), 0.035, 1e-15,
+		"balanced: within the target while inputs share the link");
+	near_to(on("submodels=uniform target=46ms", "front=shared any_model=true " LINK), 0.035, 1e-15,
+		"uniform: within the target while inputs share the link");
 }
 
 /* ---- one device per request ---- */
@@ -253,6 +263,8 @@ static void refusals(void)
 		"submodels=balanced: no served model answers from replica 0 within 0.005 s: expected a larger target");
 	refuses("submodels=uniform target=5ms", "any_model=true",
 		"submodels=uniform: no served model answers from every device within 0.005 s: expected a larger target");
+	refuses("target=26ms", "front=shared any_model=true " LINK,
+		"submodels=balanced: no choice found whose answers all arrive within 0.026 s while the inputs share a link");
 	refuses("quality=1,2", "any_model=true",
 		"quality: expected 3 numbers, for 0 to 2 answers, or 2^2, by the sum of 2^device over the devices that answered, found 2");
 }

@@ -105,6 +105,84 @@ static void random_menus(void)
 	ok(impossible > 50, "%u of them have no choice within the target", impossible);
 }
 
+/* ---- inputs that share a link ---- */
+
+enum { SHARED_DEVICES = 6, SHARED_MODELS = 8 };
+
+/* The longest time of a choice, and *ratio of it to the shortest: device k computes for time_s[k][i], and inputs of s[k] and s[j] that
+ * start together share the link until the smaller one has been sent. */
+static double longest_shared(double (*time_s)[SHARED_MODELS], const double *input_s, const uint32_t *model, uint32_t n, double *ratio)
+{
+	double longest = 0, shortest = INFINITY;
+	for (uint32_t k = 0; k < n; k++) {
+		double t = time_s[k][model[k]];
+		for (uint32_t j = 0; j < n; j++)
+			t += fmin(input_s[model[k]], input_s[model[j]]);
+		longest = fmax(longest, t);
+		shortest = fmin(shortest, t);
+	}
+	*ratio = longest / shortest;
+	return longest;
+}
+
+/* Draws a menu; computes the ratio that mdp_balance_shared() reaches, and the smallest one by enumeration. INFINITY: none meets the target.
+ */
+static void balance_shared(struct rng *r, uint32_t n, uint32_t models, double *got, double *least, double *first)
+{
+	double time_s[SHARED_DEVICES][SHARED_MODELS], input_s[SHARED_MODELS], ratio;
+	double target = rng_uniform(r) < 0.5 ? INFINITY : 40 * rng_uniform(r);
+	struct mdp_choice entry[SHARED_DEVICES][SHARED_MODELS], *choice[SHARED_DEVICES];
+	uint32_t n_choice[SHARED_DEVICES], picked[SHARED_DEVICES], model[SHARED_DEVICES] = { 0 };
+	for (uint32_t i = 0; i < models; i++)
+		input_s[i] = 5 * rng_uniform(r);
+	for (uint32_t k = 0; k < n; k++) {
+		choice[k] = entry[k];
+		n_choice[k] = models;
+		for (uint32_t i = 0; i < models; i++) {
+			time_s[k][i] = 1 + 12 * rng_uniform(r);
+			entry[k][i] = (struct mdp_choice){ i, time_s[k][i] + input_s[i], input_s[i] };
+		}
+	}
+	bool found = mdp_balance_shared(choice, n_choice, n, target, picked);
+	*least = INFINITY;
+	for (uint32_t k = 0; k < n;) {
+		if (longest_shared(time_s, input_s, model, n, &ratio) <= target)
+			*least = fmin(*least, ratio);
+		for (k = 0; k < n && ++model[k] == models; k++)
+			model[k] = 0;
+	}
+	for (uint32_t k = 0; k < n; k++)
+		model[k] = choice[k][picked[k]].model;
+	double longest = longest_shared(time_s, input_s, model, n, &ratio);
+	*got = found && longest <= target ? ratio : INFINITY;
+	mdp_balance(choice, n_choice, n, picked); /* as if each input had its own link */
+	for (uint32_t k = 0; k < n; k++)
+		model[k] = choice[k][picked[k]].model;
+	*first = longest_shared(time_s, input_s, model, n, &ratio) <= target ? ratio : INFINITY;
+}
+
+static void shared_link(void)
+{
+	struct rng r;
+	uint32_t wrong = 0, improved = 0, impossible = 0;
+	double got, least, first;
+	rng_init(&r, 6, "shared", 0);
+	for (int c = 0; c < 1000; c++) {
+		balance_shared(&r, 1 + (uint32_t)(4 * rng_uniform(&r)), 1 + (uint32_t)(5 * rng_uniform(&r)), &got, &least, &first);
+		wrong += isinf(least) ? !isinf(got) : fabs(got - least) > 1e-12;
+		improved += got < first;
+		impossible += isinf(least) ? 1 : 0;
+	}
+	ok(!wrong, "inputs that share a link: the least ratio of all choices");
+	ok(improved > 200 && impossible > 50, "%u ratios below those of separate links; %u without a choice", improved, impossible);
+	wrong = 0;
+	for (int c = 0; c < 10; c++) {
+		balance_shared(&r, SHARED_DEVICES, SHARED_MODELS, &got, &least, &first);
+		wrong += isinf(least) ? !isinf(got) : got < least - 1e-12 || got > first;
+	}
+	ok(!wrong, "many choices: between the least ratio and that of separate links");
+}
+
 static void example(void)
 {
 	double time_s[DEVICES * MODELS], shortest;
@@ -126,6 +204,7 @@ static void example(void)
 int main(void)
 {
 	random_menus();
+	shared_link();
 	example();
 	return done();
 }
