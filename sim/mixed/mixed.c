@@ -189,12 +189,13 @@ static bool is_starving(const struct mixed *m)
 	return !m->nodes_away && eng_pending(m->engine) == idle;
 }
 
-static void starving(struct mixed *m)
+/* Returns whether the run goes on. */
+static bool starving(struct mixed *m)
 {
 	if (m->serve && !serve_is_over(m->serve))
-		serve_starving(m->serve);
-	else
-		jobs_starving(m->jobs);
+		return serve_starving(m->serve);
+	jobs_starving(m->jobs);
+	return false;
 }
 
 /* Returns whether only jobs are left, and they wait for ever. */
@@ -235,10 +236,8 @@ static void loop(struct mixed *m)
 		leave_if_over(m); /* a trace without requests */
 	m->jobs_are_over = m->jobs && jobs_is_over(m->jobs);
 	while (!is_over(m)) {
-		if (is_starving(m)) {
-			starving(m);
+		if (is_starving(m) && !starving(m))
 			break;
-		}
 		if (!eng_next_time(m->engine, &t) || is_futile(m))
 			break; /* waiting jobs or replicas need nodes that never return */
 		if (t > INT64_MAX / 2) {

@@ -221,6 +221,25 @@ static bool is_full(const struct orr_serve *w, const struct req *q, uint32_t rep
 	return beyond > limit * any;
 }
 
+/* Returns whether a deployment whose replicas can hold the request is about to get another replica: after a failure, or by autoscaling. */
+static bool may_fit_later(const struct orr_serve *w, const struct req *q)
+{
+	for (uint32_t d = 0; d < w->config->n_deployments; d++) {
+		const struct fleet_part *p = &w->fleet->part[d];
+		enum orr_replica_role role = w->config->deployment[d].role;
+		bool is_known = !isnan(p->kv_tokens), is_coming = p->present < p->wanted || (p->is_scaled && !p->present);
+		if ((p->model != q->model && p->model != NONE) || role == ORR_ROLE_DECODE)
+			continue;
+		if (is_known && (double)route_tokens(w, q, role) > p->kv_tokens)
+			continue;
+		for (uint32_t i = p->first; i < p->first + p->slots && !is_coming; i++)
+			is_coming = w->replica[i].state == REPLICA_STARTING;
+		if (is_coming)
+			return true;
+	}
+	return false;
+}
+
 /* Returns whether no replica was found and the policy will not assign one. */
 static bool must_hold(const struct orr_serve *w, const struct req *q, uint32_t replica)
 {
@@ -245,6 +264,21 @@ static void count_unrouted(struct orr_serve *w, struct req *q)
 	q->has_come = true;
 }
 
+static void keep_held(struct fleet *f, orr_req r)
+{
+	MEM_GROW(f->held, f->n_held, f->cap_held);
+	f->held[f->n_held++] = r;
+}
+
+/* The request waits for a replica to come up. */
+static void hold(struct orr_serve *w, struct req *q)
+{
+	count_unrouted(w, q);
+	keep_held(w->fleet, req_handle(w, req_slot(w, q)));
+	explain_waits(w, q);
+	q->is_arriving = false;
+}
+
 static void place(struct orr_serve *w, struct req *q, bool is_new)
 {
 	struct fleet *f = w->fleet;
@@ -259,20 +293,18 @@ static void place(struct orr_serve *w, struct req *q, bool is_new)
 		route_reject(w, q);
 		return;
 	}
-	if (replica != NONE && route_is_too_small(w, q, replica)) {
+	bool is_too_small = replica != NONE && route_is_too_small(w, q, replica);
+	if (is_too_small && (route_fits_now(w, q) || !may_fit_later(w, q))) {
 		req_turn_away(w, q, ORR_REQ_REFUSED, REASON_KV, w->now_s);
 		return;
 	}
+	replica = is_too_small ? NONE : replica;
 	if (is_new && is_full(w, q, replica)) {
 		req_turn_away(w, q, ORR_REQ_SHED, REASON_QUEUE_LIMIT, w->now_s);
 		return;
 	}
-	if (must_hold(w, q, replica)) {
-		count_unrouted(w, q);
-		MEM_GROW(f->held, f->n_held, f->cap_held);
-		f->held[f->n_held++] = req_handle(w, req_slot(w, q));
-		explain_waits(w, q);
-		q->is_arriving = false;
+	if (is_too_small || must_hold(w, q, replica)) {
+		hold(w, q);
 		return;
 	}
 	if (replica != NONE)
@@ -309,15 +341,48 @@ void request_place(struct orr_serve *w, struct req *q)
 void requests_release_held(struct orr_serve *w)
 {
 	struct fleet *f = w->fleet;
-	uint32_t n = f->n_held, kept = 0;
+	orr_req *held = f->held;
+	uint32_t n = f->n_held;
+	f->held = NULL; /* place() may hold a request again */
+	f->n_held = f->cap_held = 0;
 	for (uint32_t i = 0; i < n; i++) {
-		struct req *q = req_of(w, f->held[i]);
+		struct req *q = req_of(w, held[i]);
 		if (!q || q->state == ORR_REQ_ENDED)
 			continue;
 		if (group_count(w, q->model))
 			place(w, q, false);
 		else
-			f->held[kept++] = f->held[i];
+			keep_held(f, held[i]);
 	}
-	f->n_held = kept;
+	mem_free(held);
+}
+
+/* Returns whether the request is held although replicas serve its model, because they are too small. */
+static bool is_held_for_size(const struct orr_serve *w, const struct req *q)
+{
+	return q && q->state == ORR_REQ_WAITING && q->replica == NONE && group_count(w, q->model);
+}
+
+/* Event of requests_give_up_held(). */
+static void on_give_up(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	(void)e, (void)subject, (void)arg;
+	struct orr_serve *w = ctx;
+	serve_happen(w, serve_clock_s(w));
+	for (uint32_t i = 0; i < w->fleet->n_held; i++) {
+		struct req *q = req_of(w, w->fleet->held[i]);
+		if (is_held_for_size(w, q))
+			req_turn_away(w, q, ORR_REQ_REFUSED, REASON_KV, w->now_s);
+	}
+}
+
+bool requests_give_up_held(struct orr_serve *w)
+{
+	for (uint32_t i = 0; i < w->fleet->n_held; i++) {
+		if (!is_held_for_size(w, req_of(w, w->fleet->held[i])))
+			continue;
+		eng_at(w->host.engine, eng_now(w->host.engine), PRIO_REPLICA, on_give_up, w, 0, 0);
+		return true;
+	}
+	return false;
 }

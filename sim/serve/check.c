@@ -6,6 +6,7 @@
 #include "serve/lane.h"
 #include "serve/memory.h"
 #include "serve/metrics.h"
+#include "serve/route.h"
 #include "serve/runs.h"
 #include "serve/stages.h"
 #include "serve/tiers.h"
@@ -189,8 +190,8 @@ static bool could_start(const struct orr_serve *w, const struct req *q, uint32_t
 	bool is_served = r->model == NONE || r->model == q->model;
 	if (r->lane && (r->lane->outgoing || r->lane->set_aside))
 		return false; /* a KV cache in flight holds blocks on this replica or on its destination */
-	return is_served && orr_replica_is_idle(w, replica) && (q->replica == replica || r->role != ORR_ROLE_DECODE) &&
-	       !is_loading(w, replica);
+	return is_served && !route_is_too_small(w, q, replica) && orr_replica_is_idle(w, replica) &&
+	       (q->replica == replica || r->role != ORR_ROLE_DECODE) && !is_loading(w, replica);
 }
 
 /* Work-conserving: the policy never idles a replica that could start a waiting request. */

@@ -3,6 +3,7 @@
 #include "serve/explain.h"
 #include "serve/fleet.h"
 #include "serve/lane.h"
+#include "serve/route.h"
 #include "serve/stages.h"
 #include "serve/runs.h"
 #include "serve/times.h"
@@ -52,18 +53,13 @@ static void consider_unrouted(struct orr_serve *w)
 	line_set(&w->explain->unrouted, now_ns(w), class);
 }
 
-static bool has_replica(const struct orr_serve *w, uint32_t model)
-{
-	return w->fleet->group[model].n || w->fleet->group[w->config->n_models].n;
-}
-
 void explain_waits(struct orr_serve *w, const struct req *q)
 {
 	if (!w->explain)
 		return;
 	struct times *t = times_enter(w, q, PHASE_WAIT);
 	times_leave_line(t);
-	if (q->replica == NONE && has_replica(w, q->model)) {
+	if (q->replica == NONE && route_fits_now(w, q)) {
 		consider_unrouted(w);
 		times_join(w, t, &w->explain->unrouted, NONE);
 		return;

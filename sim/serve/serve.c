@@ -73,8 +73,10 @@ static bool is_starving(const struct orr_serve *w)
 	return (!w->has_next || w->clients) && eng_pending(w->host.engine) == serve_background(w);
 }
 
-void serve_starving(struct orr_serve *w)
+bool serve_starving(struct orr_serve *w)
 {
+	if (requests_give_up_held(w))
+		return true;
 	const struct req *oldest = NULL;
 	for (uint32_t slot = 0; slot < w->n_req; slot++) {
 		const struct req *q = &w->req[slot];
@@ -96,6 +98,7 @@ void serve_starving(struct orr_serve *w)
 		"request, or --until before this time (this request is the first%s)",
 		(unsigned long long)w->live,
 		w->set->preloaded ? "" : "; with serve.preloaded=false a policy loads models by orr_model_load()");
+	return false;
 }
 
 double serve_part_done(const struct orr_serve *w)
@@ -120,10 +123,8 @@ static void loop(struct orr_serve *w)
 	int64_t t;
 	uint64_t steps = 0;
 	while (!serve_is_over(w)) {
-		if (is_starving(w)) {
-			serve_starving(w);
+		if (is_starving(w) && !serve_starving(w))
 			break;
-		}
 		if (!eng_next_time(w->host.engine, &t))
 			break; /* requests wait for nodes that never return */
 		if (t > INT64_MAX / 2) {

@@ -132,8 +132,9 @@ bool serve_has_failed(const struct orr_serve *w);
 /* Returns the number of pending events of this world that alone do not let a waiting request continue: ticks of autoscaling,
  * failures. */
 uint64_t serve_background(const struct orr_serve *w);
-void serve_starving(
-	struct orr_serve *w); /* fails the run with an error that names the policy, because requests wait and no event is pending */
+/* Requests wait and no event is pending: fails the run with an error that names the policy. Returns true instead if this world goes on,
+ * because it refuses requests that no replica is large enough for. */
+bool serve_starving(struct orr_serve *w);
 double serve_part_done(const struct orr_serve *w); /* returns the progress, 0 to 1 */
 /* Reports that GPUs may have become free. */
 void serve_capacity(struct orr_serve *w);

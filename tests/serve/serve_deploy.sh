@@ -177,4 +177,21 @@ serve.interference|no two runs shared a replica|r.csv --model a.json --cluster 1
 serve.slowdowns|serve.interference is not pairwise|r.csv --model a.json --cluster 1x1:a100 --policy fifo --set serve.slowdowns=a:a=2
 serve.exit|no run was aborted|r.csv --model a.json --cluster 1x1:a100 --policy fifo --set serve.exit=now
 E
+
+# ---- the only replica that is large enough is down ----
+# An iteration takes 10 ms and 0.1 ms per token. Caches of 160 and 640 tokens; the large replica is down from 1 to 5 s. The two requests of
+# 60 + 240 tokens start together at 5 s: 22 ms for both prompts, and 239 iterations of 10.2 ms, until 7.4598 s. The small one: 16 + 19 x 10.1.
+echo '{"name": "m", "source": "made up", "kind": "llm", "weight_bytes": 1, "kv_bytes_per_token": 1000, "closed": {"constant_ms": 10, "token_ms": 0.1, "context_ms": 0, "pair_ms": 0}}' >m.json
+printf 'arrival_s,prompt_tokens,output_tokens\n0.5,60,240\n2,60,240\n2,60,20\n' >large.csv
+printf 'time_s,node,event\n1,1,fail\n5,1,repair\n' >down.csv
+head -2 down.csv >lost.csv
+echo '{"world": "serve", "trace": "large.csv", "models": ["m.json"], "cluster": "2x1", "policies": ["vllm", "sarathi"], "failures": {"trace": "down.csv"},
+ "deployments": [{"model": "m", "replicas": 1, "kv_blocks": 10}, {"model": "m", "replicas": 1, "kv_blocks": 40}]}' >sizes.json
+"$orrery" run sizes.json --check --no-figures -q --record explain --out held
+for p in vllm sarathi; do
+  is "$(tail -n +2 held/$p.requests.csv | cut -d, -f 1,3,4 | sort | tr ',\n' '  ')" "0 5.022000000 7.459800000 1 5.022000000 7.459800000 2 2.016000000 2.207900000 " "$p: requests wait for the replica that can hold them"
+done
+# It does not come back: they are refused when nothing else can happen.
+said=$("$orrery" run sizes.json --policy vllm --check --no-figures --set failures.trace=lost.csv 2>&1)
+like "$? $said" '^2 of 3 requests were refused: 2 larger than the KV cache of a replica \(640 tokens\)' "the large replica never comes back"
 tap_done
