@@ -122,16 +122,12 @@ static double fastest(const struct orr_serve *w, uint32_t model, uint32_t sample
 /* Returns the time of an iteration of the prompt alone on the fastest candidate; 0: there is no candidate. */
 static double shortest_prompt(const struct orr_serve *w, const struct req *q)
 {
-	uint32_t n = group_count(w, q->model), deployment = NONE, type = NONE;
+	uint32_t groups[] = { q->model, w->config->n_models }, n;
 	double best = INFINITY;
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t x = group_nth(w, q->model, i);
-		const struct replica *r = &w->replica[x];
-		if (r->deployment == deployment && r->gpu_type == type)
-			continue; /* as fast as the one before */
-		deployment = r->deployment;
-		type = r->gpu_type;
-		best = fmin(best, orr_iter_estimate(w, x, 0, 0, q->prompt_asked, 0));
+	for (int k = 0; k < 2; k++) {
+		const uint32_t *replica = group_kinds(w, &w->fleet->group[groups[k]], &n);
+		for (uint32_t i = 0; i < n; i++)
+			best = fmin(best, orr_iter_estimate(w, replica[i], 0, 0, q->prompt_asked, 0));
 	}
 	return isfinite(best) ? best : 0;
 }

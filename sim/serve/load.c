@@ -5,6 +5,7 @@
  */
 #include "serve/explain.h"
 #include "serve/fleet.h"
+#include "serve/lane.h"
 #include "serve/metrics.h"
 #include "serve/requests.h"
 #include "serve/router.h"
@@ -72,6 +73,7 @@ void group_add(struct orr_serve *w, uint32_t replica)
 	memmove(g->member + at + 1, g->member + at, (g->n - at) * sizeof *g->member);
 	g->member[at] = replica;
 	g->n++;
+	g->kinds_known = false;
 	w->fleet->more[replica].is_member = true;
 	update(w, g, replica);
 }
@@ -84,6 +86,7 @@ void group_remove(struct orr_serve *w, uint32_t replica)
 	uint32_t at = group_rank(g, replica);
 	memmove(g->member + at, g->member + at + 1, (g->n - at - 1) * sizeof *g->member);
 	g->n--;
+	g->kinds_known = false;
 	w->fleet->more[replica].is_member = false;
 	update(w, g, replica);
 }
@@ -116,6 +119,32 @@ uint32_t group_nth(const struct orr_serve *w, uint32_t model, uint64_t i)
 {
 	const struct group *own = &w->fleet->group[model];
 	return i < own->n ? own->member[i] : w->fleet->group[w->config->n_models].member[i - own->n];
+}
+
+/* Returns whether one of the last kinds has the times of the replica. */
+static bool has_kind(const struct orr_serve *w, const struct group *g, const struct served_on *times)
+{
+	enum { LOOK_BACK = 32 };
+	for (uint32_t k = g->n_kinds; k-- > 0 && g->n_kinds - k <= LOOK_BACK;)
+		if (w->replica[g->kind[k]].lane->on == times)
+			return true;
+	return false;
+}
+
+const uint32_t *group_kinds(const struct orr_serve *w, struct group *g, uint32_t *n)
+{
+	if (!g->kinds_known)
+		g->n_kinds = 0;
+	for (uint32_t i = 0; i < g->n && !g->kinds_known; i++) {
+		const struct lane *l = w->replica[g->member[i]].lane;
+		if (!l || has_kind(w, g, l->on))
+			continue;
+		MEM_GROW(g->kind, g->n_kinds, g->cap_kinds);
+		g->kind[g->n_kinds++] = g->member[i];
+	}
+	g->kinds_known = true;
+	*n = g->n_kinds;
+	return g->kind;
 }
 
 /* ---- requests ---- */
@@ -277,6 +306,7 @@ void groups_free(struct orr_serve *w)
 	for (uint32_t i = 0; f->group && i <= w->config->n_models; i++) {
 		mem_free(f->group[i].member);
 		mem_free(f->group[i].tree);
+		mem_free(f->group[i].kind);
 	}
 	mem_free(f->group);
 	mem_free(f->unrouted);

@@ -81,6 +81,9 @@ struct group {
 	uint32_t from, to;        /* the group's replicas, members or not, are in [from, to) */
 	uint32_t size;
 	struct group_winner *tree; /* winners by load among members; leaf size + i: replica from + i, or NONE */
+	/* One member for each different time of iterations; not known after a change of the members. */
+	uint32_t *kind, n_kinds, cap_kinds;
+	bool kinds_known;
 };
 
 void groups_begin(struct orr_serve *w);
@@ -89,6 +92,8 @@ void group_add(struct orr_serve *w, uint32_t replica);
 void group_remove(struct orr_serve *w, uint32_t replica);
 /* Returns the number of group members whose index is below `replica`. */
 uint32_t group_rank(const struct group *g, uint32_t replica);
+/* Returns members among which each member has one with equal times of iterations (language models). */
+const uint32_t *group_kinds(const struct orr_serve *w, struct group *g, uint32_t *n);
 /* Return the number of replicas to which new requests for the model may go; the i-th of these replicas, those of the model's own group
  * first. */
 uint32_t group_count(const struct orr_serve *w, uint32_t model);
