@@ -114,6 +114,21 @@ static double least_latency(const struct orr_serve *w, uint32_t gpu, orr_req r)
 	return orr_model_round_trip(w, gpu, m, batch_runs_at(w, gpu, m, orr_req_samples(w, r), length), length);
 }
 
+/* Returns the time to send the answers of a batch to the front; 0 without links. */
+static double answer_s(const struct orr_serve *w, uint32_t model, uint32_t samples)
+{
+	struct orr_model_info m;
+	struct orr_front_info f = orr_front_get(w);
+	return orr_model_get(w, model, &m) ? m.output_bytes * samples / f.bandwidth_Bps + f.latency_s : 0;
+}
+
+/* Returns the receipt of the answer if the GPU starts the request at start_s. Batches leave a pipeline in order: not before end_s. */
+static double received_s(const struct orr_serve *w, uint32_t gpu, orr_req r, double start_s, double end_s)
+{
+	double own_s = start_s + least_latency(w, gpu, r), after_s = end_s + answer_s(w, orr_req_model(w, r), orr_req_samples(w, r));
+	return own_s < after_s ? after_s : own_s; /* NaN: its table lacks the size */
+}
+
 /* Returns whether the GPU has memory for the request, and can answer it in time if it starts it at arrival. */
 static bool suits(const struct clockwork *s, const struct orr_serve *w, uint32_t gpu, orr_req r)
 {
@@ -148,9 +163,7 @@ static double first_end_s(const struct clockwork *s, const struct orr_serve *w, 
 		double end_s = orr_run_get(w, orr_run_first(w, g), &i) ? computed_s(w, &i) : now, free_s = end_s - i.later_s;
 		if (!orr_model_is_loaded(w, g, model) && !s->gpu[g].is_loading[model])
 			free_s = fmax(free_s, now + m.load_s);
-		double its_s = free_s + least_latency(w, g, r); /* NaN: its table lacks the size */
-		end_s = fmax(end_s, s->gpu[g].ends_s);
-		best = fmin(best, its_s < end_s ? end_s : its_s);
+		best = fmin(best, received_s(w, g, r, free_s, fmax(end_s, s->gpu[g].ends_s)));
 	}
 	return best;
 }
@@ -220,8 +233,7 @@ static void replica(void *self, struct orr_serve *w, uint32_t gpu, enum orr_repl
 /* Returns whether the request would end late if the GPU started it now. */
 static bool is_late(const struct clockwork *s, const struct orr_serve *w, uint32_t gpu, orr_req r)
 {
-	double end_s = fmax(orr_serve_now(w) + least_latency(w, gpu, r), s->gpu[gpu].ends_s);
-	return end_s > request_deadline(w, r) + EPSILON_S;
+	return received_s(w, gpu, r, orr_serve_now(w), s->gpu[gpu].ends_s) > request_deadline(w, r) + EPSILON_S;
 }
 
 /* Returns the latest start of the model's best strategy on the GPU, and its size in samples; INFINITY: no strategy. */
@@ -229,7 +241,6 @@ static double best_strategy(
 	const struct clockwork *s, const struct orr_serve *w, uint32_t gpu, const struct model *m, uint32_t model, uint64_t *limit)
 {
 	double deadline = request_deadline(w, m->q.q.first), now = orr_serve_now(w);
-	bool ends_in_time = s->gpu[gpu].ends_s <= deadline + EPSILON_S;
 	uint32_t length = orr_req_length(w, m->q.q.first), first = orr_req_samples(w, m->q.q.first);
 	for (uint32_t i = m->n_batches; i-- > 0;) {
 		double latency = orr_model_round_trip(w, gpu, model, m->batch[i], length);
@@ -239,6 +250,7 @@ static double best_strategy(
 		/* The smallest size may be padded. */
 		if (isnan(latency) || (m->q.samples < m->batch[i] && !is_least))
 			continue;
+		bool ends_in_time = s->gpu[gpu].ends_s + answer_s(w, model, m->batch[i]) <= deadline + EPSILON_S;
 		if ((ends_in_time && deadline - latency >= now - EPSILON_S) || (!s->admits && is_least)) {
 			*limit = m->batch[i];
 			return deadline - latency;
@@ -314,8 +326,8 @@ static bool infer(struct clockwork *s, struct orr_serve *w, uint32_t gpu)
 		return true;
 	}
 	struct orr_run_info run;
-	if (orr_run_get(w, batch_start(w, &s->model[model].q, gpu, &b), &run) && run.later_s > 0 && run.ends_s < INFINITY)
-		s->gpu[gpu].ends_s = fmax(s->gpu[gpu].ends_s, run.ends_s);
+	if (orr_run_get(w, batch_start(w, &s->model[model].q, gpu, &b), &run) && run.later_s > 0)
+		s->gpu[gpu].ends_s = fmax(s->gpu[gpu].ends_s, computed_s(w, &run));
 	s->gpu[gpu].used_s[model] = orr_serve_now(w);
 	return true;
 }
