@@ -79,6 +79,7 @@ static void put_json(
 	slo_put_number(b, "goodput_per_gpu_per_s", has ? c.good_per_gpu : NAN, ", ");
 	slo_put_number(b, "usd_per_hour", has ? c.usd_per_hour : NAN, ", ");
 	slo_put_number(b, "usd_per_million_tokens", has ? f->at.usd_per_million_tokens : NAN, ", ");
+	slo_put_number(b, "idle_before_s", has ? f->at.begin_s : NAN, ", ");
 	slo_put_number(b, "most_replicas", f->most, ", ");
 	slo_put_number(b, "below_attainment", has_below ? f->below.attainment : NAN, ", ");
 	slo_put_bound_json(b, slo, &f->below.misses, has_below ? bound_of(f) : NULL, "below");
@@ -122,6 +123,8 @@ static void put_line(
 		sbuf_puts(b, ")");
 	}
 	sbuf_printf(b, " (%u run%s)\n", f->runs, f->runs == 1 ? "" : "s");
+	if (f->replicas)
+		slo_put_begin(b, label, &f->at);
 }
 
 static void show_found(const struct scenario *s, const char *slo, const struct slo_search *of, const struct fleet_found *found,

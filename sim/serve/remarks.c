@@ -141,20 +141,28 @@ static void remark_on_answers(struct orr_serve *w)
 	sbuf_free(&b);
 }
 
+bool remarks_begin_is_late(double begin_s, double end_s, uint64_t requests)
+{
+	static const double least_share = 0.2, least_gaps = 10;
+	double mean_gap_s = (end_s - begin_s) / (double)(requests ? requests : 1);
+	return begin_s > least_share * end_s && begin_s > least_gaps * mean_gap_s;
+}
+
+void remarks_put_begin(struct sbuf *b, const char *what, double begin_s, double end_s)
+{
+	sbuf_printf(b, "%s the %.0f s before the first request, %.3g %% of the run (orrery trace slice --rebase begins a trace at 0)", what,
+		begin_s, 100 * begin_s / end_s);
+}
+
 /* Adds that times of the fleet include a long time before the first request, as in a part of a trace that keeps its times. */
 static void remark_on_start(struct orr_serve *w)
 {
-	static const double least_share = 0.2, least_gaps = 10;
 	const struct serve_metrics *m = w->metrics;
-	double end_s = fmax(m->last_end_s, w->now_s), mean_gap_s = (end_s - m->begun_s) / (double)(m->arrived ? m->arrived : 1);
+	double end_s = fmax(m->last_end_s, w->now_s);
 	struct sbuf b = { 0 };
-	if (!m->has_begun || !(m->begun_s > least_share * end_s) || !(m->begun_s > least_gaps * mean_gap_s))
+	if (!m->has_begun || !remarks_begin_is_late(m->begun_s, end_s, m->arrived))
 		return;
-	sbuf_printf(&b,
-		"GPU hours, cost, utilisation and mean use of memory include the %.0f s before the first request, %.3g %% of the run "
-		"(orrery "
-		"trace slice --rebase begins a trace at 0)",
-		m->begun_s, 100 * m->begun_s / end_s);
+	remarks_put_begin(&b, "GPU hours, cost, utilisation and mean use of memory include", m->begun_s, end_s);
 	result_note(w->result, "remark", sbuf_text(&b));
 	sbuf_free(&b);
 }

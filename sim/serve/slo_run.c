@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "serve/slo_run.h"
+#include "serve/remarks.h"
 
 #include "base/limits.h"
 #include "base/mem.h"
@@ -50,6 +51,27 @@ static int run_at(
 	return rc;
 }
 
+/* Sets begin_s and end_s if the first request arrives late. */
+static void find_begin(const struct run_result *r, struct slo_tried *out)
+{
+	double begin_s = r->requests[0].arrival_s, end_s = begin_s;
+	for (size_t i = 0; i < r->n_requests; i++)
+		end_s = fmax(end_s, r->requests[i].completed_s); /* fmax() ignores NaN */
+	if (out->begin_s > 0 || !remarks_begin_is_late(begin_s, end_s, r->n_requests))
+		return;
+	out->begin_s = begin_s;
+	out->end_s = end_s;
+}
+
+void slo_put_begin(struct sbuf *b, const char *label, const struct slo_tried *t)
+{
+	if (!(t->begin_s > 0) || !isfinite(t->usd_per_million_tokens))
+		return;
+	sbuf_printf(b, "%s: ", label);
+	remarks_put_begin(b, "USD per million output tokens include", t->begin_s, t->end_s);
+	sbuf_puts(b, "\n");
+}
+
 /* Runs one replication and adds it to the sums of out. */
 static int run_replication(
 	const struct slo_attempt *a, uint32_t k, double factor, const uint32_t *replicas, struct slo_tried *out, struct orr_error *err)
@@ -73,6 +95,7 @@ static int run_replication(
 		out->usd += metric_of(r, "usd");
 		out->gpu_hours += metric_of(r, "gpu_hours");
 		out->usd_per_million_tokens += metric_of(r, "usd_per_million_tokens");
+		find_begin(r, out);
 		slo_count(&slo, r->requests, r->n_requests, &out->misses);
 		slo_count_reasons(r, &out->misses);
 	}

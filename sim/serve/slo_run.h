@@ -24,6 +24,9 @@ struct slo_tried {
 	double good_rate;              /* requests within the SLO per second of the run */
 	double usd, gpu_hours;         /* usd: NAN without prices */
 	double usd_per_million_tokens; /* NAN: no tokens, or no prices */
+	/* Time before the first request and end of the run, of the first replication in which cost per token is that of a fleet that is
+	 * idle at first; 0: none. */
+	double begin_s, end_s;
 };
 
 /* Serves the trace with its arrival times divided by `factor`. replicas: by deployment; NULL: as in the scenario. Nothing is stored.
@@ -46,6 +49,9 @@ int slo_search_all(struct scenario *s, isolate_work search, const struct slo_sea
 	struct orr_error *err);
 /* Returns the index of the last policy with an answer; SIZE_MAX: none. */
 size_t slo_last_found(const struct scenario *s, const bool *is_found);
+
+/* Appends a line for the policy that says so if the cost per token is that of a fleet that is idle at first. */
+void slo_put_begin(struct sbuf *b, const char *label, const struct slo_tried *t);
 
 /* Parses the value of --attainment; NULL: 0.9. */
 int slo_parse_share(const char *text, double *enough, struct orr_error *err);

@@ -35,6 +35,12 @@ done
 echo "# shares by replicas: ${share[*]}"
 ok "$(awk -v n="${n:-0}" -v s="${share[*]}" 'BEGIN { split(s, x, " "); bad = n < 2; for (i = 1; i < n; i++) bad += x[i] >= 0.95; print bad + !(x[n] >= 0.95) }')" "the smallest of $n fleets keeps the SLO, the smaller ones do not"
 
+# A trace that begins at 1,000,000 s: costs per token are those of a fleet that is idle until then, and the search says so, as a run does.
+printf 'arrival_s,prompt_tokens,output_tokens\n1000000,10,5\n1000000.5,20,6\n1000003,5,2\n' >late.csv
+late=(late.csv --model llama2-7b --cluster 2x1:a100 --policy vllm --find-replicas "ttft=1s")
+like "$("$orrery" serve "${late[@]}" 2>&1)" '^vllm: USD per million output tokens include the 1000000 s before the first request, 100 % of the run' "a late begin"
+is "$(number idle_before_s "$("$orrery" serve "${late[@]}" --json 2>/dev/null)") $("$orrery" serve "${late[@]}" --prices none 2>&1 | grep -c before)" "1000000 0" "a late begin: JSON; without prices"
+
 # Several deployments: mixes are tried in order of their price. Four replicas are needed: four A100 cost 2 USD. If there are only two A100,
 # two A100 and two H100 cost 3 USD. Of several mixes of one price, the one with the highest share is chosen, the first on ties.
 mix() { # A100s H100s ARGS..
