@@ -88,7 +88,7 @@ struct orr_plan_terms {
 /* Returns the costs of pieces first..first+count-1 for one micro-batch on one GPU. */
 struct orr_plan_cost {
 	double forward_s, backward_s, recompute_s;
-	double params;       /* number of parameters of all shards together */
+	double params;       /* of all shards together; a table that the first and the last piece share counts in both */
 	double stored_bytes; /* bytes kept from the forward to the backward pass */
 	double working_bytes;
 	double forward_sums, backward_sums, recompute_sums; /* numbers of tensor-parallel all-reduces */
@@ -130,7 +130,7 @@ struct orr_plan_draft {
 struct orr_plan_value {
 	bool fits;           /* the plan fits in the memory of every GPU */
 	double iteration_s;  /* time of an iteration; INFINITY if the plan does not fit */
-	double memory_bytes; /* bytes on the GPU with the largest ratio of bytes to memory */
+	double memory_share; /* largest ratio over the GPUs of the bytes held to the memory */
 };
 /* Evaluates a plan by the closed form (docs/models/plan.md). Consumes one evaluation of the budget. */
 ORR_API void orr_plan_evaluate(struct orr_plan *p, const struct orr_plan_draft *d, struct orr_plan_value *out);

@@ -57,7 +57,7 @@ static void measure_group(const struct form *f, uint32_t i, uint32_t g, uint32_t
 	double sum_s = t.shards > 1 ? network_shards_s(f->p, x, g, c.sum_bytes) : 0;
 	w->forward_s = fmax(w->forward_s, c.forward_s + c.forward_sums * sum_s);
 	w->backward_s = fmax(w->backward_s, c.backward_s + c.recompute_s + (c.backward_sums + c.recompute_sums) * sum_s);
-	w->params = (c.params + (i && i + 1 == f->d->stages ? f->p->tied_params : 0)) / t.shards;
+	w->params = c.params / t.shards;
 	*held += w->params * orr_plan_state_bytes(f->p, f->d->zero ? stage_groups(x) : 1) +
 		 in_flight(f, i % f->sets) / f->v * c.stored_bytes;
 	*working = fmax(*working, c.working_bytes);
@@ -274,9 +274,9 @@ void closed_form(struct orr_plan *p, const struct orr_plan_draft *d, struct orr_
 	}
 	f.part = mem_zalloc(d->stages, sizeof *f.part);
 	for (uint32_t i = 0; i < f.sets; i++)
-		out->memory_bytes = fmax(out->memory_bytes, measure_set(&f, i, why));
-	*p->uses |= out->memory_bytes > 1 ? STEP_USED_MEMORY_LIMIT : 0;
-	out->fits = out->memory_bytes <= 1 || orr_arg_bool(p->of->config.options, "ignore_memory");
+		out->memory_share = fmax(out->memory_share, measure_set(&f, i, why));
+	*p->uses |= out->memory_share > 1 ? STEP_USED_MEMORY_LIMIT : 0;
+	out->fits = out->memory_share <= 1 || orr_arg_bool(p->of->config.options, "ignore_memory");
 	if (out->fits) {
 		double *end_s = mem_alloc(f.sets * sizeof *end_s);
 		measure_messages(&f);

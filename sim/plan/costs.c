@@ -169,7 +169,7 @@ void orr_plan_cost(
 	*out = (struct orr_plan_cost){ .forward_s = y->forward_s - x->forward_s,
 		.backward_s = y->backward_s - x->backward_s,
 		.recompute_s = y->recompute_s - x->recompute_s,
-		.params = y->params - x->params,
+		.params = y->params - x->params + (first && first + count == p->facts.pieces ? p->tied_params : 0),
 		.stored_bytes = y->stored_bytes - x->stored_bytes,
 		.forward_sums = y->forward_sums - x->forward_sums,
 		.backward_sums = y->backward_sums - x->backward_sums,

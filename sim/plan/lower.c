@@ -127,7 +127,7 @@ static cJSON *describe(const struct orr_plan *p, const struct orr_plan_draft *d,
 	cJSON *o = cJSON_CreateObject();
 	cJSON_AddStringToObject(o, "policy", p->label);
 	cJSON_AddNumberToObject(o, "predicted_iteration_s", value->iteration_s);
-	cJSON_AddNumberToObject(o, "predicted_memory_share", value->memory_bytes);
+	cJSON_AddNumberToObject(o, "predicted_memory_share", value->memory_share);
 	cJSON_AddNumberToObject(o, "micro_batch", d->micro_batch);
 	cJSON *list = cJSON_AddArrayToObject(o, "stages");
 	for (uint32_t i = 0; i < d->stages; i++) {

@@ -197,7 +197,7 @@ static void add_metrics(const struct orr_plan *p, const struct plan_copy *c, con
 		result_metric(r, "own_s", p->own_s, NAN, NAN);
 		result_metric(r, "own_speedup", alone_s / p->own_s, NAN, NAN);
 	}
-	result_metric(r, "memory_share", c->value.memory_bytes, NAN, NAN);
+	result_metric(r, "memory_share", c->value.memory_share, NAN, NAN);
 	result_metric(r, "plan_stages", c->d.stages, NAN, NAN);
 	result_metric(r, "plan_gpus", used_gpus(&c->d), NAN, NAN);
 	result_metric(r, "evaluations", (double)p->used, NAN, NAN);

@@ -92,17 +92,20 @@ like "$("$ORRERY" plan gpt:hidden=8192,layers=48,heads=64,seq=1024,vocab=51200 -
   'policy data-parallel: no plan fits in memory \(7 of 7 evaluated plans exceed a GPU.s memory\): expected more GPUs, or GPUs with more memory' "nothing fits"
 # 16 bytes per parameter of 39 billion parameters on two GPUs of 16 GB: no stage fits, whatever the batch.
 said=$("$ORRERY" plan gpt:hidden=8192,layers=48,heads=64,seq=1024,vocab=51200 --cluster 1x2:v100 --micro-batch 4 --policy alpa,straight 2>&1)
-like "$said" 'policy alpa: no division into stages fits in memory, .* expected a smaller micro-batch, recompute=full, more GPUs' "alpa says why it has no plan"
+like "$said" 'policy alpa: no division into stages fits in memory: expected a smaller micro-batch, recompute=full, more GPUs' "alpa says why it has no plan"
 like "$said" 'policy straight: no plan fits in memory .* or a smaller micro-batch$' "a given micro-batch may be the reason"
 like "$(plan chain.csv:batch=4 --cluster 1x7:v100 --global-batch 64 --policy grid -q 2>&1)" \
   'policy grid: no grid for 7 GPUs, [0-9]+ pieces and a global batch of 64: expected shards x stages x replicas = GPUs' "no grid has seven GPUs"
 
 # Plans of GPT 1.3B on 4 GPUs and 6.7B on 16 that Alpa's authors publish (github alpa-projects/alpa, benchmark suites; p3.16xlarge): two stages
 # of two GPUs without shards (128 samples in 6 micro-batches; here 126); two stages of eight GPUs with four shards.
-gpt() { "$ORRERY" plan "gpt:seq=1024,vocab=51200,heads=32,$1" --cluster "$2" --global-batch "$3" --micro-batch "$4" --precision fp16 \
+gpt() { "$ORRERY" plan "gpt:seq=1024,vocab=51200,$1" --cluster "$2" --global-batch "$3" --micro-batch "$4" --precision fp16 \
   --network star:bw=25Gbps --policy alpa --set policy.alpa.recompute=full --set step.optimizer=adam --no-figures 2>/dev/null; }
-like "$(gpt hidden=2048,layers=24 1x4:v100 126 21)" 'alpa: 2 stages: layers x GPUs in model order [0-9]+x2 [0-9]+x2; micro-batches of 21; ' "Alpa's published plan of GPT 1.3B"
-like "$(gpt hidden=4096,layers=32 2x8:v100 64 8)" 'alpa: 2 stages: layers x GPUs in model order [0-9]+x8/4 [0-9]+x8/4; micro-batches of 8; ' "Alpa's published plan of GPT 6.7B"
+like "$(gpt hidden=2048,layers=24,heads=32 1x4:v100 126 21)" 'alpa: 2 stages: layers x GPUs in model order [0-9]+x2 [0-9]+x2; micro-batches of 21; ' "Alpa's published plan of GPT 1.3B"
+like "$(gpt hidden=4096,layers=32,heads=32 2x8:v100 64 8)" 'alpa: 2 stages: layers x GPUs in model order [0-9]+x8/4 [0-9]+x8/4; micro-batches of 8; ' "Alpa's published plan of GPT 6.7B"
+# 15B with Adam on 32 GPUs of 16 GB: four stages of eight GPUs, too. The first one keeps four micro-batches, for which four shards leave no room.
+like "$(gpt hidden=5120,layers=48,heads=40 4x8:v100 128 8)" 'alpa: 4 stages: layers x GPUs in model order [0-9]+x8/8 [0-9]+x8/4 [0-9]+x8/4 [0-9]+x8/8; ' \
+  "micro-batches in flight decide the shards of GPT 15B"
 
 # ---- plugins ----
 : "${CC:=cc}"
