@@ -87,7 +87,7 @@ static double sharers(const struct orr_step *s, const struct stanza *z, uint32_t
 static double closed_form(const struct orr_step *s, const struct stanza *z, uint32_t fc)
 {
 	uint32_t conv = z->n - fc;
-	double c = conv, f = fc, per = c / f, B = orr_bandwidth(s, 0, z->n - 1);
+	double c = conv, f = fc, per = fmax(1, c / f), B = orr_bandwidth(s, 0, z->n - 1); /* a batch is not divided among FC workers */
 	double sync_c = z->sync == SYNC_RING ? ring_s(s, 0, conv, z->conv_bytes)
 					     : 2 * c / (z->sync == SYNC_SERVERS ? z->servers : 1) * z->conv_bytes / B;
 	double sync_f = ring_s(s, conv, fc, z->fc_bytes);

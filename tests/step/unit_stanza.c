@@ -46,9 +46,10 @@ static double ps_rate(const struct input *m, const struct setting *x)
 static double stanza_s(const struct input *m, const struct setting *x, double f)
 {
 	double c = x->nodes - f, t = m->batch * m->image_s;
-	double act = 2 * (c / f) * m->batch * m->border * 4 / x->Bps;
+	double per = fmax(c / f, 1); /* batches of an FC worker: each comes from one CONV worker */
+	double act = 2 * per * m->batch * m->border * 4 / x->Bps;
 	double sync = x->sync == RING ? 2 * (c - 1) / c * m->conv_bytes / x->Bps : 2 * c * m->conv_bytes / x->Bps;
-	return t * (1 - m->fc_share) + t * m->fc_share * (c / f) + act + fmax(sync, 2 * (f - 1) / f * m->fc_bytes / x->Bps);
+	return t * (1 - m->fc_share) + t * m->fc_share * per + act + fmax(sync, 2 * (f - 1) / f * m->fc_bytes / x->Bps);
 }
 
 static double stanza_rate(const struct input *m, const struct setting *x, double f)
@@ -250,6 +251,20 @@ static void test_choice(void)
 	ok(grows && last[0] > 1, "more FC workers are best on many nodes");
 }
 
+/* Tests that the policy does not choose FC workers that would have no batch: with fractions of batches, 36 of 37 workers would be best. */
+static void test_no_idle(void)
+{
+	static const struct input m = { "vgg16_cifar", 128, 1e-4, 0.3, 4 * 14719808.0, 4 * 318308.0, 512 };
+	static const struct setting x = { 37, 1, RING, 1.25e8 };
+	char choice[256];
+	double chosen = simulate_stanza(&m, &x, 0, choice, NULL), best = 0;
+	for (unsigned f = 1; f < x.nodes; f++)
+		best = fmax(best, simulate_stanza(&m, &x, f, NULL, NULL));
+	const char *f = strstr(choice, "F=");
+	ok(f && strtoul(f + 2, NULL, 10) <= 18, "FC workers have a batch each: %s", choice);
+	ok(chosen > 0.9 * best, "the choice is within 10 %% of the best simulated number of FC workers (%.4g)", chosen / best);
+}
+
 /* Tests the closed form with two workers per node: only the ring of the two FC workers uses links inside a node. */
 static void test_inside(void)
 {
@@ -315,6 +330,7 @@ int main(void)
 	test_top_end();
 	test_orders();
 	test_choice();
+	test_no_idle();
 	test_inside();
 	test_overlap();
 	test_errors();
