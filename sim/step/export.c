@@ -163,6 +163,16 @@ static int add_collective(struct export *x, const struct op *o, const struct ins
 	return ORR_OK;
 }
 
+/* Returns whether ops of this and of the streams before it run together and slow each other. The trace has the times of ops alone. */
+static bool is_slowed(const struct orr_step *s, const struct op *o)
+{
+	const char *law = orr_arg_text(s->config->options, "interference");
+	if (!s->corun || !o->occupancy || !o->stream || !strcmp(law, "none"))
+		return false;
+	return strcmp(law, "occupancy") || orr_arg_real(s->config->options, "interference_loss") > 0 ||
+	       (o->stream + 1) * o->occupancy > 1 + 1e-9;
+}
+
 static int add_instance(struct export *x, uint32_t at)
 {
 	const struct instance *i = &x->k->instance[at];
@@ -176,6 +186,11 @@ static int add_instance(struct export *x, uint32_t at)
 	if (o->function || o->is_gate || o->is_watched)
 		return orr_fail(x->err, ORR_EINPUT,
 			"--export chakra: policy %.60s reacts to ends of ops: expected one whose graph is known before", x->label);
+	if (o->type == OP_COMPUTE && is_slowed(x->s, o))
+		return orr_fail(x->err, ORR_EINPUT,
+			"--export chakra: policy %.60s runs ops together on a GPU, which slows them: expected one op at a time (crossbow: "
+			"learners=1), or step.interference=none",
+			x->label);
 	switch (o->type) {
 	case OP_COMPUTE:
 		v.type = CHAKRA_COMPUTE;
@@ -566,10 +581,7 @@ int export_chakra(const struct step_config *c, const struct orr_policy *policy, 
 	own.built = built;
 	own.built_ctx = own.hook_ctx = &x;
 	own.stop = stop;
-	int rc = policy->ops && ((const struct orr_step_ops *)policy->ops)->ended
-			 ? orr_fail(err, ORR_EINPUT,
-				   "--export chakra: policy %.60s reacts to ends of ops: expected one whose graph is known before", label)
-			 : step_run(&own, policy, args, label, &result, &why);
+	int rc = step_run(&own, policy, args, label, &result, &why);
 	if (rc && !err->code)
 		*err = why;
 	step_result_free(&result);

@@ -50,6 +50,7 @@ v-half gpt 1e-6
 v-min gpt 1e-6
 dual-pipe gpt 1e-6
 dual-pipe-v gpt 1e-6
+crossbow resnet50 1e-6
 E
 
 # Settings whose graphs have marks behind receives.
@@ -78,8 +79,15 @@ like "$(cat said)" 'stanza: 4 ranks, [0-9]+ nodes written to y/stanza; [0-9]+ de
   "dependencies between ranks without a message are counted"
 like "$(cat y/stanza/groups.json)" '^\{"1": \[' "groups of ranks"
 like "$(cat y/stanza/network.yml)" 'topology: \[ FullyConnected \]' "the network is written"
-"$orrery" step resnet50 "${mesh[@]}" --policy crossbow --export chakra:y >/dev/null 2>said
+"$orrery" step resnet50 "${mesh[@]}" --policy crossbow --set policy.crossbow.tune=true --export chakra:y >/dev/null 2>said
 is "$? $(cat said)" "2 orrery: --export chakra: policy crossbow reacts to ends of ops: expected one whose graph is known before" "a policy that reacts"
+# Learners of half a GPU each do not slow one another down; two of 0.6 do.
+for occupancy in 0.5 0.6; do
+  "$orrery" step resnet50 "${mesh[@]}" --policy crossbow --set policy.crossbow.learners=2 --set policy.crossbow.occupancy=$occupancy \
+    --export chakra:y >/dev/null 2>said
+  is "$? $(grep -c 'policy crossbow runs ops together on a GPU, which slows them' said)" "$([ $occupancy = 0.5 ] && echo 0 0 || echo 2 1)" \
+    "two learners that use $occupancy of a GPU each"
+done
 "$orrery" step resnet50 "${mesh[@]}" --policy allreduce --export astra >/dev/null 2>said
 is "$? $(cat said)" '2 orrery: --export: expected chakra:DIR or chakra, found "astra"' "an unknown format"
 "$orrery" step --graph y/stanza --network y/stanza/network.yml --system y/stanza/system.json --export chakra:z >/dev/null 2>said
