@@ -516,6 +516,17 @@ static void note_hours(struct run_result *r)
 			hours_usd, whole->value);
 }
 
+/* The simulators published with Bamboo go on after a fatal failure as if the state were kept. */
+static void note_fatal(struct run_result *r)
+{
+	const struct metric *fatal = result_find(r, "fatal");
+	if (!strcmp(r->policy, "bamboo") && fatal && fatal->value > 0 && !result_find(r, "checkpoints"))
+		assume(r,
+			"fatal failures lose at most the step in flight, as in the simulator of Bamboo's authors, which has no checkpoints "
+			"(policy.%s.rollback=on or rules=event: the steps since the last checkpoint)",
+			r->label);
+}
+
 static void note_spot(const struct scenario *s, size_t i, struct run_result *r)
 {
 	struct spot_state *t = s->state;
@@ -527,6 +538,7 @@ static void note_spot(const struct scenario *s, size_t i, struct run_result *r)
 	note_activations(s, t, used, r);
 	note_prices(t, used, r);
 	note_hours(r);
+	note_fatal(r);
 	note_end(s, r);
 }
 

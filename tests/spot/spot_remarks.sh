@@ -156,4 +156,10 @@ is "$("$orrery" scenario show inline.json | tr -d ' \t\n' | grep -c '"points":\[
 "$orrery" scenario show one.csv --world spot --job derived.json --policy checkpoint >shown
 is "$? $(tr -d " \t" <shown | grep -cE "\"steps_sha256\":\"[0-9a-f]{64}\"")" "0 1" "scenario show writes the hash of derived step times"
 is "$("$orrery" scenario show one.csv --world spot --job job.json --policy checkpoint | grep -c steps_sha256)" 0 "scenario show writes no hash for a job that states its step times"
+# ---- failures without checkpoints: four fatal ones at this seed; with rollback steps are lost ----
+for rollback in off on; do
+  "$orrery" spot hazard:p=0.5,slots=48,length=24h --job bamboo-bert --policy bamboo --set policy.bamboo.rollback=$rollback --out f --no-figures >table
+  is "$(metric bamboo fatal f | awk '{ print ($1 > 0) }') $(metric bamboo lost_steps f | awk '{ print ($1 > 0) }') $(grep -c 'fatal failures lose at most the step in flight' table)" \
+    "$([ $rollback = off ] && echo 1 0 1 || echo 1 1 0)" "rollback=$rollback: what fatal failures lose is stated if no checkpoint is simulated"
+done
 tap_done
