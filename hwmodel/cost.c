@@ -359,7 +359,13 @@ void cost_put_published(const struct cost *c, struct sbuf *out)
 void cost_put_precision(const struct cost *c, struct sbuf *out)
 {
 	const double *peak = c->dev->peak_flops;
+	const struct profile *measured = c->laws ? c->o.profile : NULL;
 	uint32_t n = 0;
+	if (c->o.precision == PRECISION_FP8 && measured && !profile_law(measured, "gemm", "", "fp8", "", 0, 0) &&
+		profile_law(measured, "gemm", "", "fp16", "", 0, 0))
+		sbuf_puts(out,
+			"; matrix products are not measured in fp8, so small ones may come out slower than in fp16 or bf16, where a law of "
+			"measured kernels applies");
 	if (c->o.precision != PRECISION_FP32 || c->d->profile_batch > 0)
 		return;
 	for (int p = 0; p < PRECISION_COUNT; p++)

@@ -92,7 +92,7 @@ static int size_it(struct bamboo *b, struct orr_step *s, const struct orr_args *
 	b->redo = failed < 0 ? 0 : (uint32_t)orr_arg_int(args, "redo");
 	b->d = f.gpus / b->p;
 	global = global > 0 ? global : f.batch * f.gpus;
-	b->m = pipe_micro_batches(args, global / b->d, b->p, err);
+	b->m = pipe_micro_batches(args, global, b->d, b->p, err);
 	if (!b->m)
 		return err->code ? err->code : ORR_EINPUT;
 	if ((double)b->m * b->p > 1e7)

@@ -359,7 +359,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	d->gradient_bytes = f.gradient_bytes;
 	d->tied_params = stage_tied_params(s);
 	d->overlap_p2p = orr_arg_bool(args, "overlap_p2p");
-	if (name_devices(d, args, err) || count_stages(d, args, err) || !(d->m = pipe_micro_batches(args, global, d->n, err)))
+	if (name_devices(d, args, err) || count_stages(d, args, err) || !(d->m = pipe_micro_batches(args, global, 1, d->n, err)))
 		goto fail;
 	d->micro = global / d->m;
 	allocate(d);

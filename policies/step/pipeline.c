@@ -44,14 +44,19 @@ struct pipe_terms pipe_plain(const struct orr_args *args, enum schedule_kind sch
 
 /* ---- create: sizes ---- */
 
-uint32_t pipe_micro_batches(const struct orr_args *args, double samples, uint32_t stages, struct orr_error *err)
+uint32_t pipe_micro_batches(const struct orr_args *args, double global, uint32_t replicas, uint32_t stages, struct orr_error *err)
 {
-	double micro = orr_arg_real(args, "micro_batch"), m = (double)orr_arg_int(args, "micro_batches");
+	double micro = orr_arg_real(args, "micro_batch"), m = (double)orr_arg_int(args, "micro_batches"), samples = global / replicas;
 	if (micro > 0 && m > 0 && micro * m != samples)
 		orr_fail(err, ORR_EINPUT,
 			"micro_batches=%g x micro_batch=%g: expected a product of %g, the samples of a replica, or only one of the two "
 			"options",
 			m, micro, samples);
+	else if (micro > samples || (!(micro > 0) && !(m > 0) && samples < 1 && orr_arg_real(args, "global_batch") > 0))
+		orr_fail(err, ORR_EINPUT,
+			"%g samples per iteration for %u replicas: expected at least %g, a micro-batch of %g for each replica "
+			"(global_batch)",
+			global, replicas, replicas * (micro > 0 ? micro : 1), micro > 0 ? micro : 1);
 	else if (micro > 0 && (samples / micro != floor(samples / micro) || samples / micro > 1e6))
 		orr_fail(err, ORR_EINPUT, "micro_batch=%g: expected a divisor of the %g samples of a replica", micro, samples);
 	else if (micro > 0)
@@ -59,7 +64,7 @@ uint32_t pipe_micro_batches(const struct orr_args *args, double samples, uint32_
 	else if (m > 0)
 		return (uint32_t)m; /* the size may be a fraction of a sample */
 	else {
-		uint32_t most = 4 * stages;
+		uint32_t most = stages > 1 ? 4 * stages : 1; /* without a pipeline to fill, parts would only be slower */
 		while (most > 1 && samples / most != floor(samples / most))
 			most--;
 		return most;
@@ -121,7 +126,7 @@ static int size_batch(
 	double global = orr_arg_real(args, "global_batch"), replicas = p->dp / p->t.cp;
 	if (!(global > 0))
 		global = f->batch * f->gpus;
-	p->m = pipe_micro_batches(args, global / replicas, p->t.pp, err);
+	p->m = pipe_micro_batches(args, global, p->dp / p->t.cp, p->t.pp, err);
 	if (!p->m)
 		return err->code ? err->code : ORR_EINPUT;
 	if (p->t.chunks > 1 && p->m % p->t.pp)

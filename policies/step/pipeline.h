@@ -23,10 +23,10 @@
 
 #include <orrery/step.h>
 
-#define PIPELINE_BATCH_PARAMS                                                                                                              \
-	ORR_PARAM_INT(                                                                                                                     \
-		"micro_batches", "0", 0, 1e6, "micro-batches per replica and iteration; 0: given by micro_batch, or at most 4 per stage"), \
-		ORR_PARAM_REAL("micro_batch", "0", 0, 1e9, "samples in a micro-batch; 0: given by micro_batches"),                         \
+#define PIPELINE_BATCH_PARAMS                                                                                               \
+	ORR_PARAM_INT("micro_batches", "0", 0, 1e6,                                                                         \
+		"micro-batches per replica and iteration; 0: given by micro_batch, or at most 4 per stage (one stage: 1)"), \
+		ORR_PARAM_REAL("micro_batch", "0", 0, 1e9, "samples in a micro-batch; 0: given by micro_batches"),          \
 		ORR_PARAM_REAL("global_batch", "0", 0, 1e12, "samples per iteration over all replicas; 0: batch x GPUs")
 
 /* Parameters of pipelines without shards. */
@@ -76,7 +76,7 @@ void pipe_describe(void *self, char *out, size_t size);
 /* Reads dp_bytes into out[n], by stage; -1: the bytes of the model. */
 int pipe_dp_bytes(const struct orr_args *args, uint32_t n, double *out, struct orr_error *err);
 
-/* Returns the number of micro-batches per replica. Returns 0 with *err filled in on error. */
-uint32_t pipe_micro_batches(const struct orr_args *args, double samples, uint32_t stages, struct orr_error *err);
+/* Returns the number of micro-batches per replica. global: samples of an iteration. Returns 0 with *err filled in on error. */
+uint32_t pipe_micro_batches(const struct orr_args *args, double global, uint32_t replicas, uint32_t stages, struct orr_error *err);
 
 #endif

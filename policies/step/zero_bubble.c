@@ -92,7 +92,7 @@ static int size_grid(struct zero_bubble *z, const struct orr_step_facts *f, cons
 	z->chunks = zb_chunks(z->plan.placement);
 	z->parts = z->plan.placement == ZB_V ? 2 * z->p : z->p;
 	global = global > 0 ? global : f->batch * f->gpus;
-	z->m = pipe_micro_batches(args, global / z->dp, z->p, err);
+	z->m = pipe_micro_batches(args, global, z->dp, z->p, err);
 	if (!z->m)
 		return err->code ? err->code : ORR_EINPUT;
 	if (z->plan.placement == ZB_BOTH_ENDS && z->m % 2)
