@@ -312,6 +312,8 @@ static int run_plan(
 	if (t->is_held)
 		embed_table_release(t->table);
 	atomic_fetch_or(&t->used[i], used);
+	if (!rc)
+		setting_note_network(&t->set, used & (PLAN_USED_NETWORK | STEP_USED_NETWORK) ? STEP_USED_NETWORK : 0, r);
 	if (!search_is_interrupted())
 		return rc;
 	if (rc)

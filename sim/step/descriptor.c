@@ -318,6 +318,7 @@ static int run_step(
 	if (!err->code && t->learn)
 		step_learning.run(&config, t->learn, p->entry.policy, p->args, p->label, s->output->threads, r, &used, err);
 	atomic_fetch_or(&t->used[i], used);
+	setting_note_network(&t->set, atomic_load(&t->used[i]), r);
 	if (!k && !err->code)
 		keep_timeline(s, i, &result);
 	if (!k && !err->code)

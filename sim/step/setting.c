@@ -4,6 +4,8 @@
 #include "base/mem.h"
 #include "base/sbuf.h"
 #include "hwmodel/profile.h"
+#include "results/result.h"
+#include "step/step.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -396,4 +398,11 @@ void setting_free(struct setting *s)
 	args_free(s->options);
 	args_free(s->cost_args);
 	*s = (struct setting){ 0 };
+}
+
+void setting_note_network(const struct setting *s, unsigned used, struct run_result *r)
+{
+	if (used & STEP_USED_NETWORK && !strcmp(s->network_spec, SETTING_DEFAULT_NETWORK))
+		result_note(r, "assumption",
+			"messages between nodes: each node has one NIC of 10 Gbps to one switch (the default of --network)");
 }

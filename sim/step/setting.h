@@ -56,6 +56,11 @@ struct setting {
 /* Options of `--set cost.NAME=VALUE`. */
 extern const struct orr_param step_cost_options[];
 
+struct run_result;
+/* Adds the default network as an assumption if messages crossed nodes on it. It is slow beside most clusters of today. used: bits
+ * STEP_USED_.. */
+void setting_note_network(const struct setting *s, unsigned used, struct run_result *r);
+
 /* First reads the values that need no cluster. Given a cluster, also loads devices and network. */
 int setting_resolve_values(const struct scenario *base, struct setting *s, struct orr_error *err);
 /* Refuses checkpoints of iterations in a world that takes only the rate of training. */
