@@ -425,7 +425,8 @@ struct orr_step_ops {
 	void (*destroy)(void *self);
 	/* Builds the graph of one iteration. A non-zero return value ends the run with *err. */
 	int (*build)(void *self, struct orr_step *s, uint64_t iteration, struct orr_error *err);
-	/* Writes one line for tables about the policy's choices ("F=1, C=9"). May be NULL. */
+	/* Writes one line for tables about the policy's choices ("F=1, C=9"), at most size - 1 bytes; size is at least 1000. A text that
+	 * fills the buffer is cut at its last space. May be NULL. */
 	void (*describe)(void *self, char *out, size_t size);
 	/* Called when a watched op has ended; filling in *err ends the run. May be NULL. */
 	void (*ended)(void *self, struct orr_step *s, orr_op op, struct orr_error *err);

@@ -6,6 +6,8 @@
 
 #include "base/mem.h"
 
+#include <string.h>
+
 enum { MOST_LIVE = 1 << 16 }; /* limit on live iterations: a policy that exceeds it never synchronises */
 
 static uint64_t enter(struct orr_step *s, const char *what, uint64_t iteration)
@@ -97,6 +99,10 @@ void policy_describe(struct orr_step *s, char *out, size_t size)
 	s->ops->describe(s->self, out, size);
 	leave(s, call);
 	out[size - 1] = '\0';
+	/* A description that fills the buffer may have been cut inside a number, which would be read as another number. */
+	char *space = strlen(out) == size - 1 ? strrchr(out, ' ') : NULL;
+	if (space)
+		*space = '\0';
 }
 
 /* ---- actions in ended() ---- */

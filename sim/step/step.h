@@ -134,9 +134,9 @@ struct step_result {
 	double samples_per_s; /* rate; without the first iteration if the run has several */
 	double iteration_s;   /* mean, without the first iteration if the run has several */
 	bool was_merged;
-	uint64_t flows;   /* number of flows started in the network */
-	unsigned used;    /* enum step_use */
-	char choice[256]; /* the policy's description of its choice */
+	uint64_t flows;    /* number of flows started in the network */
+	unsigned used;     /* enum step_use */
+	char choice[1024]; /* the policy's description of its choice */
 	char cost_source[3072];
 	bool is_transformer_on_sgd; /* the policy queried the update of a transformer without optimizer state */
 	/* Numbers of kernels whose times the policy queried, of those timed by laws of a profile, and of these outside the range of

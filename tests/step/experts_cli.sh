@@ -49,6 +49,13 @@ for w in train pair; do
 done >samples
 is "$(cat samples)" "8.000000 8.000000 " "a pair counts the samples of one micro-batch"
 like "$(step --policy expert-parallel)" 'an iteration is the forward pass, layers=1 of 4 with experts' "what an iteration is"
+# The line of a pair of 58 layers is longer than 255 characters. The kernels of a layer do not depend on the work of an iteration.
+for w in pair dispatch; do
+  "$orrery" step deepseek-v3 --cluster 8x8:h100 --precision bf16 --batch 1 --policy expert-parallel --set policy.expert-parallel.work=$w \
+    --set policy.expert-parallel.layers=4 --set step.iterations=1 --no-figures --out o -q 2>/dev/null
+  awk -F, '$2 == "choice_mlp_w" { print $3 }' o/summary.csv
+done >last
+like "$(sort -u last | tr '\n' ' ')" '^0\.00[1-9][0-9]* $' "a long line keeps its last number: the weight gradient of the MLP"
 like "$(refused step "$small" --cluster 2x4:a100 --policy expert-parallel --set policy.expert-parallel.expert_load=bad.txt --no-figures)" \
   '^2 .*bad.txt:2: expected a number' "step: a wrong number in a file"
 like "$(step --policy megatron --set policy.megatron.ep=8)" 'ep=8 nodes_per_token=1\.57' "megatron states the nodes of a token: 2 (1 - C(4,2)/C(8,2)) = 1.571"
