@@ -318,7 +318,7 @@ static void round_and_fill(struct solving *s, glp_tree *tree)
 	}
 	qsort(by, (size_t)n, sizeof *by, most_valuable_first);
 	for (int i = 0; i < n && is_feasible; i++)
-		if (by[i].value > 0 && x[by[i].col] + 1 <= s->p->cols.v[by[i].col - 1].upper &&
+		while (by[i].value > 0 && x[by[i].col] + 1 <= s->p->cols.v[by[i].col - 1].upper &&
 			add_to_rows(s, left, by[i].col, 1, row, value))
 			x[by[i].col]++;
 	for (int r = 1; r <= n_rows; r++)

@@ -13,10 +13,13 @@
  * nodes is split among nodes. The program considers neither CPUs nor memory: a job for which they do not suffice there is placed by the
  * run's rule, or on fewer GPUs.
  *
+ * Jobs on parts of GPUs and jobs without GPUs are no part of the program: they start at once where they fit.
+ *
  * rules=own: costs are exact. rules=sia: costs are rounded to 2 decimals, as in the published code, where ties result.
  */
 #include "members.h"
 #include "sia_choose.h"
+#include "small_jobs.h"
 
 #include <orrery/jobs.h>
 
@@ -30,7 +33,8 @@ static const struct orr_param params[] = { ORR_PARAM_TIME("interval", "60s", "ti
 	ORR_PARAM_REAL("p", "-0.5", -10, -0.01, "exponent of the goodputs: lower values favour jobs that gain little"),
 	ORR_PARAM_REAL("lambda", "1.1", 0, 1000, "cost of a job without GPUs"),
 	ORR_PARAM_CHOICE("rules", "own", "own|sia", "sia: costs rounded as in the published code"),
-	ORR_PARAM_REAL("gap", "0.0001", 0, 0.1, "relative distance from the optimum at which the integer program may end"), ORR_PARAM_END };
+	ORR_PARAM_REAL("gap", "0.0001", 0, 0.1, "relative distance from the optimum at which the integer program may end on many GPUs"),
+	ORR_PARAM_END };
 
 struct type {
 	uint32_t node_gpus, nodes; /* GPUs of its largest nodes, and their number */
@@ -69,6 +73,7 @@ struct sia {
 	uint32_t *node, *room; /* nodes by type; free GPUs while jobs are placed */
 	uint32_t *other;       /* scratch: free GPUs that a job cannot use, by node */
 	double *gpus_of_type;
+	struct small_jobs *small;
 	struct member *member;
 	size_t n, cap;
 	struct sia_option *option; /* options of all jobs, while a program is built */
@@ -79,6 +84,7 @@ struct sia {
 static void destroy(void *self)
 {
 	struct sia *s = self;
+	small_jobs_free(s->small);
 	orr_free(s->type);
 	orr_free(s->node);
 	orr_free(s->room);
@@ -109,6 +115,7 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	s->lambda = orr_arg_real(args, "lambda");
 	s->gap = orr_arg_real(args, "gap");
 	s->is_rounded = !strcmp(orr_arg_text(args, "rules"), "sia");
+	s->small = small_jobs_new(w);
 	s->n_types = orr_gpu_types(w);
 	s->type = orr_alloc(s->n_types + 1u, sizeof *s->type);
 	s->gpus_of_type = orr_alloc(s->n_types + 1u, sizeof *s->gpus_of_type);
@@ -124,12 +131,8 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 {
 	struct sia *s = self;
 	struct orr_job_info info;
-	if (!orr_job_get(w, j, &info))
+	if (small_jobs_add(s->small, w, j) || !orr_job_get(w, j, &info))
 		return;
-	if (info.gpu_milli != 1000 || !info.gpus) {
-		orr_give_up(w, j, "sia: expected a job that requests whole GPUs");
-		return;
-	}
 	ORR_GROW(s->member, s->n, s->cap);
 	size_t at = s->n++; /* sorted by number, because stages of flows do not arrive in this order */
 	for (; at && s->member[at - 1].number > info.number; at--)
@@ -149,8 +152,10 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 	struct sia *s = self;
 	struct member *m = find(s, orr_job_number(w, j));
 	(void)how;
-	if (!m)
+	if (!m) {
+		small_jobs_remove(s->small, j);
 		return;
+	}
 	orr_free(m->size);
 	orr_free(m->place);
 	s->n--;
@@ -159,9 +164,14 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 
 static void evict(void *self, struct orr_jobs *w, orr_job j)
 {
-	struct member *m = find(self, orr_job_number(w, j));
-	if (m)
+	struct sia *s = self;
+	struct member *m = find(s, orr_job_number(w, j));
+	if (m) {
 		m->option.gpus = 0;
+		return;
+	}
+	small_jobs_remove(s->small, j);
+	small_jobs_add(s->small, w, j);
 }
 
 /* ---- options ---- */
@@ -191,6 +201,7 @@ static void observe(struct sia *s, struct orr_jobs *w)
 			}
 		}
 		type->n = n - type->first;
+		s->gpus_of_type[t] = fmax(0, s->gpus_of_type[t] - small_jobs_gpus(s->small, t));
 	}
 }
 
@@ -631,6 +642,7 @@ static void schedule(void *self, struct orr_jobs *w)
 	struct sia *s = self;
 	int64_t now = orr_now(w), due = (now + s->interval - 1) / s->interval * s->interval;
 	orr_why(w, ORR_WHY_HELD, 0, "next round");
+	small_jobs_start(s->small, w);
 	if (!s->n)
 		return;
 	if (due > now || s->next > now) {

@@ -34,7 +34,7 @@ struct sia_problem {
 	const double *gpus_of_type;
 	size_t n_types;
 	double power, lambda;
-	double gap;      /* relative distance from the optimum at which the search may end; 0: the optimum */
+	double gap;      /* relative distance from the optimum at which branch and bound may end; 0: the optimum */
 	bool is_rounded; /* rules=sia: A in float32, rounded to 2 decimals, at most 3000; an option that is not allowed has S = 1e-4 */
 };
 
@@ -42,8 +42,9 @@ struct sia_problem {
 void sia_normalise(const struct sia_problem *p, struct sia_job *job);
 /* Sets the costs of a job's options. */
 void sia_costs(const struct sia_problem *p, struct sia_job *job);
-/* Chooses an option for each job, or none. Among optima of equal cost the one with the fewest GPUs is chosen. *objective (may be NULL)
- * receives the minimum. Costs must be set. */
+/* Chooses an option for each job, or none. Among optima of equal cost the one with the fewest GPUs is chosen, then present options, then
+ * the first jobs. Programs of up to 2^25 jobs x products of (GPUs + 1) are solved exactly by knapsack.h, others by branch and bound.
+ * *objective (may be NULL) receives the minimum. Costs must be set. */
 int sia_choose(struct sia_problem *p, double *objective, struct orr_error *err);
 
 #endif

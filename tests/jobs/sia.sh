@@ -67,6 +67,14 @@ is "$(awk -F, 'NR > 1 && $3 != "" { n = split($3, g, " "); split("", on); k = 0;
   if (n > most[$2]) most[$2] = n; starts++; wide += k > 1 } END { print (starts > 12 && wide > 0) ? "enough" : starts " starts, " wide " on several nodes" }' d.csv)" \
   enough "constraints of every decision"
 
+# Two jobs on halves of a GPU and one without GPUs start at once, beside a job on two GPUs (30 s of start, 100 s of work). The last job finds
+# one whole GPU, and starts at the decision at 180 s.
+printf 'submit_s,duration_s,gpus,gpu_milli\n0,100,1,500\n0,100,1,500\n0,100,2,1000\n0,50,0,\n0,100,2,1000\n' >parts.csv
+is "$(ends parts.csv 1x4 sia)" "130.0000 130.0000 130.0000 80.0000 310.0000" "jobs on parts of GPUs and without GPUs"
+# More jobs than the program of 2,000 nodes could order in minutes: the decision is exact, and takes milliseconds.
+timeout 60 "$orrery" jobs philly-like:days=1 --policy sia --cluster 16x8 --check -q --no-figures --out out >/dev/null 2>err || cat err
+is "$(awk -F, 'NR > 1 { n[$9]++ } END { for (s in n) print s }' out/sia.jobs.csv)" completed "a backlog of jobs that do not adapt"
+
 # ---- CPUs and memory, of which the program knows nothing ----
 # Two jobs of 6 CPUs on a node with 8: one after the other, in rounds of 60 s, beside the third job (30 s of start each).
 printf 'submit_s,duration_s,gpus,cpus\n0,100,2,6\n0,100,2,6\n0,100,1,1\n' >cpus.csv
