@@ -332,6 +332,19 @@ void account_retire(struct orr_step *s, struct iteration *k)
 	memcpy(s->recent + (k->number % STEP_MAX_PERIOD) * s->endpoints, k->usage, s->endpoints * sizeof *k->usage);
 }
 
+/* Counts the work so far of compute ops that are running at the end of the run. */
+void account_cut(struct orr_step *s)
+{
+	corun_settle(s);
+	for (uint64_t j = 0; j < s->n_live && !s->corun; j++)
+		for (uint32_t i = 0; i < s->live[j]->n_instances; i++) {
+			const struct instance *x = &s->live[j]->instance[i];
+			const struct op *o = &s->live[j]->op[x->op];
+			if (x->state == GOING && o->type == OP_COMPUTE)
+				s->total[real_device(s, x->lane, o->device)].work[o->work] += s->now_s - fmax(x->start_s, s->measured_s);
+		}
+}
+
 void account_measure(struct orr_step *s)
 {
 	corun_settle(s);

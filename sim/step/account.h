@@ -48,6 +48,7 @@ void account_unended(struct orr_step *s, struct iteration *k);
 void account_retire(struct orr_step *s, struct iteration *k);
 void usage_add(struct usage *to, const struct usage *u, double times);
 void account_measure(struct orr_step *s); /* measurement starts now */
+void account_cut(struct orr_step *s);     /* the run ends now, with ops that are running */
 void account_stages(const struct orr_step *s, struct step_stages *out);
 void account_result(struct orr_step *s, struct step_result *out);
 

@@ -182,6 +182,7 @@ static void row_add(struct orr_step *s, struct iteration *k)
 	if (k->number + 1 == s->lead && s->wanted > 1)
 		account_measure(s);
 	s->is_measured |= k->number + 1 == s->wanted;
+	s->n_ended += k->number < s->wanted;
 }
 
 /* Returns the number of instances that one instance of a merged run represents. */
@@ -224,7 +225,8 @@ static void iteration_over(struct orr_step *s, struct iteration *k, uint32_t i)
 	row_add(s, k);
 	path_iteration(s, k, i);
 	checkpoint_row(s);
-	s->is_stopped = s->is_stopped || (s->config->stop && s->config->stop(s->config->hook_ctx, s->now_s)) || steady(s);
+	s->is_stopped = s->is_stopped || (s->is_continued && s->n_ended == s->wanted) ||
+			(s->config->stop && s->config->stop(s->config->hook_ctx, s->now_s)) || steady(s);
 }
 
 static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
@@ -393,6 +395,21 @@ static void pass_to(struct orr_step *s, double t)
 		wire_verify(s);
 }
 
+enum { MOST_CONTINUED = 1 << 14, MOST_INSTANCES = 2000000 };
+
+/*
+ * Returns whether to build one more iteration than requested: workers that are not synchronised go on until the slowest one has
+ * done its iterations, because without their messages its last iterations would be faster. Runs whose iterations have another
+ * meaning end with the requested ones, and so do those whose workers are so far apart that the graphs would take too much memory.
+ */
+static bool goes_on(const struct orr_step *s)
+{
+	const struct iteration *k = s->n_live ? s->live[s->n_live - 1] : NULL;
+	return s->has_workers && k && !s->period && !s->config->hook && !s->config->built && !s->config->stop && !s->shared_net &&
+	       !s->checkpoint && !s->is_reacting && s->n_ended < s->wanted && s->n_live < MOST_CONTINUED &&
+	       s->n_live * (k->n_instances + UINT64_C(1)) < MOST_INSTANCES;
+}
+
 bool exec_settle(struct orr_step *s)
 {
 	while (!s->error.code && !s->is_stopped) {
@@ -410,7 +427,9 @@ bool exec_settle(struct orr_step *s)
 		if (!s->build_more)
 			return s->n_live > 0 || checkpoint_is_writing(s);
 		s->build_more = false;
-		if (s->built < s->build_until && !policy_build(s))
+		bool is_more = s->built >= s->build_until && goes_on(s);
+		s->is_continued |= is_more;
+		if ((is_more || s->built < s->build_until) && !policy_build(s))
 			exec_begin(s, s->live[s->n_live - 1]);
 	}
 	return false;
@@ -418,7 +437,7 @@ bool exec_settle(struct orr_step *s)
 
 int exec_run(struct orr_step *s)
 {
-	while (exec_settle(s)) {
+	while (exec_settle(s) && !s->is_stopped) {
 		double t = next_event(s);
 		if (isinf(t))
 			break;

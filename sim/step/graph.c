@@ -478,6 +478,7 @@ void orr_counts(struct orr_step *s, orr_op op, double samples)
 		return;
 	if (!(o->counts > 0))
 		o->counter = s->building->n_counters++;
+	s->has_workers |= samples > 0;
 	o->counts = samples;
 }
 

@@ -240,6 +240,15 @@ static void put_checkpoints(const struct step_result *s, struct run_result *r)
 	result_note(r, "remark", text);
 }
 
+/* Explains why samples/s is not the samples of an iteration over its time. */
+static void put_workers(const struct step_result *s, struct run_result *r)
+{
+	if (s->has_workers && s->n_iterations && s->samples_per_s * s->iteration_s > 1.01 * s->iteration[s->n_iterations - 1].samples)
+		result_note(r, "remark",
+			"workers are not synchronised: the times of an iteration are those of the slowest worker, in which others do more "
+			"than one; samples/s is the sum over the workers");
+}
+
 void step_metrics(const struct step_result *s, struct run_result *r)
 {
 	put_rates(s, r);
@@ -264,6 +273,7 @@ void step_metrics(const struct step_result *s, struct run_result *r)
 	put_choice(s, r);
 	result_note(r, "choice", s->choice);
 	put_steady_state(s, r);
+	put_workers(s, r);
 	result_note(r, "cost-source", s->cost_source);
 	if (s->is_transformer_on_sgd)
 		result_note(r, "assumption",

@@ -209,9 +209,11 @@ static double sum_of_rates(const struct orr_step *s, uint64_t first, double end)
 static double counted_rate(const struct orr_step *s)
 {
 	double end = INFINITY;
-	uint64_t last = s->n_rows ? s->n_rows - 1 : 0;
+	uint64_t last = s->is_continued ? s->built - 1 : s->n_rows ? s->n_rows - 1 : 0;
 	if (s->period)
 		return repeated_rate(s);
+	if (s->is_continued)
+		end = s->row[s->n_rows - 1].end_s;
 	for (size_t i = 0; i < s->n_counts; i++)
 		if (s->count[i].iteration == last)
 			end = fmin(end, s->count[i].time_s);
@@ -262,6 +264,10 @@ static void summarise(struct orr_step *s, size_t simulated, struct step_result *
 static void give(struct orr_step *s, struct step_result *out)
 {
 	size_t simulated = s->period ? s->steady_rows : s->n_rows;
+	if (s->is_continued) {
+		account_cut(s);
+		simulated = simulated < s->wanted ? simulated : (size_t)s->wanted;
+	}
 	while (simulated > 1 && isnan(s->row[simulated - 1].end_s)) /* the run stopped early, with later iterations in flight */
 		simulated--;
 	s->n_rows = simulated;
@@ -277,6 +283,7 @@ static void give(struct orr_step *s, struct step_result *out)
 	out->period = s->period;
 	out->first = run_first(s, s->n_rows);
 	out->graph_period = s->graph_period;
+	out->has_workers = s->has_workers;
 	out->was_merged = s->is_merged;
 	out->flows = s->flows;
 	if (!(s->used & STEP_USED_MESSAGES))
@@ -301,7 +308,7 @@ static void give(struct orr_step *s, struct step_result *out)
 	uint64_t from = simulated > s->config->spans ? simulated - s->config->spans : 0;
 	size_t m = 0;
 	for (size_t i = 0; i < s->n_spans; i++) {
-		if (s->span[i].iteration < from)
+		if (s->span[i].iteration < from || (s->is_continued && s->span[i].iteration >= simulated))
 			mem_free((void *)(uintptr_t)s->span[i].label);
 		else
 			s->span[m++] = s->span[i];

@@ -133,6 +133,7 @@ struct step_result {
 	uint32_t n_names;
 	double samples_per_s; /* rate; without the first iteration if the run has several */
 	double iteration_s;   /* mean, without the first iteration if the run has several */
+	bool has_workers;     /* workers are not synchronised, and samples are counted by worker */
 	bool was_merged;
 	uint64_t flows;    /* number of flows started in the network */
 	unsigned used;     /* enum step_use */

@@ -17,6 +17,7 @@ static const double compute_s = 0.25, B = 1e9;
 
 struct run {
 	double iteration_s, exposed_s, samples_per_s, sent_bytes, peak_bytes, params;
+	double least_compute_s; /* of a GPU */
 	uint64_t simulated;
 	char choice[256], error[768];
 	int code;
@@ -37,7 +38,7 @@ static struct run run_on(
 	for (char *s = strtok_r(text, " ", &save); s; s = strtok_r(NULL, " ", &save))
 		fixture_set(f, s);
 	mem_free(text);
-	struct run out = { .params = f->dnn->params };
+	struct run out = { .params = f->dnn->params, .least_compute_s = INFINITY };
 	out.code = fixture_run(f, p, settings, &r, &e);
 	if (out.code) {
 		snprintf(out.error, sizeof out.error, "%s", e.text);
@@ -49,8 +50,10 @@ static struct run run_on(
 		out.simulated = r.simulated;
 		for (size_t i = 0; i < r.n_devices; i++) {
 			out.sent_bytes = fmax(out.sent_bytes, r.device[i].sent_bytes);
-			if (r.device[i].device < f->topo->n_gpus)
-				out.peak_bytes = fmax(out.peak_bytes, r.device[i].peak_memory_bytes);
+			if (r.device[i].device >= f->topo->n_gpus)
+				continue;
+			out.least_compute_s = fmin(out.least_compute_s, r.device[i].compute_s);
+			out.peak_bytes = fmax(out.peak_bytes, r.device[i].peak_memory_bytes);
 		}
 		memcpy(out.choice, r.choice, sizeof out.choice);
 		step_result_free(&r);
@@ -208,6 +211,18 @@ static void asynchronous(void)
 	r = run_on("4x1:v100", "star:bw=100000GBps,lat=0", "alexnet", "iterations=20 speeds=0:0.5,1:0.7,2:0.3",
 		&orr_policy_parameter_server, "mode=asp");
 	near_to(r.samples_per_s / (32 * (0.5 + 0.7 + 0.3 + 1) / compute_s), 1, 1e-4, "ASP: the sum of the rates of unequal workers");
+	/* The network takes no time: in the 1 / 0.3 of the slowest worker's iteration each worker computes all the time. */
+	near_to(r.iteration_s, compute_s / 0.3, 1e-4, "ASP: an iteration ends with the slowest worker");
+	near_to(r.least_compute_s / r.iteration_s, 1, 1e-4, "ASP: the others go on, and no mean includes time after their end");
+	/* The slow worker sends during all of the others' iterations, also the last ones: so few iterations have the means of many. */
+	struct run few =
+		run_on("4x1:v100", "star:bw=1GBps,lat=0", "alexnet", "iterations=6 speeds=3:0.1", &orr_policy_parameter_server, "mode=asp");
+	struct run many = run_on(
+		"4x1:v100", "star:bw=1GBps,lat=0", "alexnet", "iterations=60 speeds=3:0.1", &orr_policy_parameter_server, "mode=asp");
+	ok(fabs(few.samples_per_s / many.samples_per_s - 1) < 0.02 && fabs(few.iteration_s / many.iteration_s - 1) < 0.02 &&
+			fabs(few.exposed_s / many.exposed_s - 1) < 0.02,
+		"ASP: means of 6 iterations are those of 60 (%.3f, %.3f, %.3f of them)", few.samples_per_s / many.samples_per_s,
+		few.iteration_s / many.iteration_s, few.exposed_s / many.exposed_s);
 	struct run ssp =
 		run_on("4x1:v100", "star:bw=1GBps,lat=0", "alexnet", "iterations=30", &orr_policy_parameter_server, "mode=ssp staleness=0");
 	struct run same = run_on("4x1:v100", "star:bw=1GBps,lat=0", "alexnet", "iterations=30", &orr_policy_parameter_server, "");
