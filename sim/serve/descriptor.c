@@ -76,15 +76,20 @@ static void names_with(const struct world *world, unsigned flag, struct sbuf *b)
 	}
 }
 
-/* A policy without either flag would leave decode replicas idle. */
-static int refuse_roles(const struct scenario *s, const struct scenario_policy *p, uint32_t deployment, struct orr_error *err)
+/* A policy without an accepted flag would leave decode replicas idle. */
+static int refuse_roles(
+	const struct scenario *s, const struct scenario_policy *p, uint32_t deployment, unsigned accepted, struct orr_error *err)
 {
 	struct sbuf names = { 0 };
-	names_with(s->world, ORR_SERVE_ROLES | ORR_SERVE_HANDS_OFF, &names);
+	bool lacks_prefill = p->entry.policy->flags & ORR_SERVE_HANDS_OFF;
+	names_with(s->world, accepted, &names);
 	int rc = orr_fail(err, ORR_EINPUT,
-		"policy %.80s: the policy treats all replicas alike, but $.deployments[%u] has a role: expected a policy with roles (%s), "
-		"a plugin "
-		"with the flag ORR_SERVE_ROLES or ORR_SERVE_HANDS_OFF, or \"role\": \"both\"",
+		lacks_prefill
+			? "policy %.80s: $.deployments[%u] has a role, but no deployment has the role prefill, from whose replicas "
+			  "requests are sent on: expected a deployment with this role, a policy that sends requests on itself (%s), "
+			  "or \"role\": \"both\""
+			: "policy %.80s: the policy treats all replicas alike, but $.deployments[%u] has a role: expected a policy with "
+			  "roles (%s), a plugin with the flag ORR_SERVE_ROLES or ORR_SERVE_HANDS_OFF, or \"role\": \"both\"",
 		p->label, deployment, sbuf_text(&names));
 	sbuf_free(&names);
 	return rc;
@@ -122,7 +127,7 @@ static int check_roles(const struct scenario *s, struct orr_error *err)
 								       : 0; /* without prefill replicas no request is sent */
 	for (size_t i = 0; i < s->n_policies; i++)
 		if (!(s->policy[i].entry.policy->flags & accepting))
-			return refuse_roles(s, &s->policy[i], first, err);
+			return refuse_roles(s, &s->policy[i], first, accepting, err);
 	int rc = ORR_OK;
 	for (uint32_t m = 0; m < t->n_models && !rc; m++)
 		rc = check_pools(t, m, err);

@@ -31,7 +31,9 @@ s/"tp": 2/"pp": 4097/@\$\.deployments\[0\]\.pp: expected a whole number from 1 t
 s/"tp": 2/"kv_blocks": -1/@\$\.deployments\[0\]\.kv_blocks: expected a whole number from 0 to 1000000000
 s/"tp": 2/"role": "all"/@\$\.deployments\[0\]\.role: expected both, prefill or decode, found "all"
 s/"tp": 2/"role": 1/@\$\.deployments\[0\]\.role: expected both, prefill or decode, found "1"
-s/"tp": 2/"role": "decode"/@policy fifo: the policy treats all replicas alike, but \$\.deployments\[0\] has a role: expected a policy with roles \(distserve, fastertransformer, mlfq, orca, sarathi, splitwise, vllm\), a plugin
+s/"tp": 2/"role": "decode"/@policy fifo: the policy treats all replicas alike, but \$\.deployments\[0\] has a role: expected a policy with roles \(distserve, splitwise\), a plugin
+s/"tp": 2/"role": "prefill"/@policy fifo: the policy treats all replicas alike, but \$\.deployments\[0\] has a role: expected a policy with roles \(distserve, fastertransformer, mlfq, orca, sarathi, splitwise, vllm\), a plugin
+s/"tp": 2/"role": "decode"/; s/"fifo"/"vllm"/@policy vllm: \$\.deployments\[0\] has a role, but no deployment has the role prefill, from whose replicas requests are sent on: expected a deployment with this role, a policy that sends requests on itself \(distserve, splitwise\), or
 s/"gpu_types": "a100"/"gpu_types": "h100"/@\$\.deployments\[0\]\.gpu_types: expected types that the cluster has, found "h100"
 s/"gpu_types": "a100"/"gpu_types": "v100,h100"/@\$\.deployments\[0\]\.gpu_types: expected types that the cluster has
 s/"gpu_types": "a100"/"gpu_types": 3/@\$\.deployments\[0\]\.gpu_types: expected GPU types separated by commas, found "3"
