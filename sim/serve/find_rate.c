@@ -202,7 +202,8 @@ static void put_json(struct sbuf *b, const char *label, const struct slo *slo, c
 	sbuf_printf(b, "\"runs\": %u}%s\n", f->runs, is_last ? "" : ",");
 }
 
-static void put_line(struct sbuf *b, const char *label, const struct slo *slo, const struct rate_found *f, double enough)
+/* has_turns: arrival times of the trace are those of first turns only (serve.sessions). */
+static void put_line(struct sbuf *b, const char *label, const struct slo *slo, const struct rate_found *f, double enough, bool has_turns)
 {
 	sbuf_printf(b, "%s: ", label);
 	if (!(f->factor > 0)) {
@@ -211,7 +212,8 @@ static void put_line(struct sbuf *b, const char *label, const struct slo *slo, c
 		slo_put_bound(b, slo, &f->above_misses, bound_of(f));
 		sbuf_puts(b, ")");
 	} else {
-		sbuf_printf(b, "%.4g requests/s, %.4g times the trace's rate: %.4g %% of the requests meet the SLO", f->rate, f->factor,
+		sbuf_printf(b, "%.4g requests/s, %s%.4g times %s: %.4g %% of the requests meet the SLO", f->rate,
+			has_turns ? "sessions begin " : "", f->factor, has_turns ? "as fast as in the trace" : "the trace's rate",
 			100 * f->attainment);
 		if (isfinite(f->above)) {
 			sbuf_printf(b, "; at %.4g requests/s %.4g %%", f->above_rate, 100 * f->above_attainment);
@@ -234,7 +236,7 @@ static void put_line(struct sbuf *b, const char *label, const struct slo *slo, c
 static void show_found(const struct scenario *s, const char *slo, const struct slo_search *of, const struct rate_found *found,
 	const bool *is_found, struct sbuf *out)
 {
-	bool is_json = s->output->json;
+	bool is_json = s->output->json, has_turns = strcmp(orr_arg_text(s->options, "sessions"), "none") != 0;
 	size_t last = slo_last_found(s, is_found);
 	if (is_json)
 		sbuf_printf(out, "{\n\t\"slo\": \"%s\",\n\t\"enough\": %.17g,\n\t\"rates\": [\n", slo, of->enough);
@@ -242,7 +244,7 @@ static void show_found(const struct scenario *s, const char *slo, const struct s
 		if (is_found[i] && is_json)
 			put_json(out, s->policy[i].label, &of->slo, &found[i], i == last);
 		else if (is_found[i] && !s->output->quiet)
-			put_line(out, s->policy[i].label, &of->slo, &found[i], of->enough);
+			put_line(out, s->policy[i].label, &of->slo, &found[i], of->enough, has_turns);
 	if (is_json)
 		sbuf_puts(out, "\t]\n}\n");
 }

@@ -20,6 +20,9 @@ at 1.001 requests/s 9.091 %, bound by e2e: of the completed requests 9.091 % kee
 head -n 11 r.csv >ten.csv
 is "$(rate ten.csv --find-rate e2e=1s | tail -n +2)" "fifo: at this rate all requests arrive within 9.02 mean latencies, too few for queues to \
 build up: a longer trace (at least 10) may have a lower rate" "a remark on a trace that is too short"
+# Only first turns keep the times of the trace: the rate of all requests is not the factor times that of the trace.
+awk -F, 'NR == 1 { print $0 ",session"; next } { print $0 "," int(NR / 2) }' r.csv >turns.csv
+like "$(rate turns.csv --find-rate e2e=1s --set serve.sessions=replay --set serve.think=1s)" '^fifo: [0-9.]+ requests/s, sessions begin [0-9.]+ times as fast as in the trace: ' "sessions"
 json=$(rate r.csv --find-rate e2e=1s --json)
 is "$(off "$(number arrivals_span_latencies "$json")" "$(awk -v f="$(power 149)" 'BEGIN { printf "%.17g", 15 / f }')")" "" "arrivals in mean latencies"
 is "$(off "$(number factor "$json")" "$(power 149)")$(off "$(number above_factor "$json")" "$(power 150)")" "" "factors"
