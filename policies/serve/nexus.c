@@ -16,8 +16,9 @@
 static const struct orr_param params[] = {
 	ORR_PARAM_LIST("rates", "", "samples/s to plan for, for all models or one per model; empty: as measured in the last epoch"),
 	ORR_PARAM_TIME("epoch", "30s", "time between plans for measured rates"),
-	ORR_PARAM_LIST(
-		"slo", "", "SLOs to plan for, for all models or one per model; empty: the smallest SLO of the model's requests so far"),
+	ORR_PARAM_LIST("slo", "",
+		"SLOs to plan for, for all models or one per model; empty: the smallest SLO of the model's requests so far; without any, "
+		"batches do not wait"),
 	ORR_PARAM_CHOICE(
 		"drop", "early", "early|lazy|none", "requests to drop: each that would make its batch late, late requests only, or none"),
 	ORR_PARAM_END
@@ -299,11 +300,11 @@ static void drop(const struct nexus *s, struct orr_serve *w, uint32_t gpu, uint3
 		queue_refuse(w, q, q->q.first, ORR_REQ_SHED);
 }
 
-/* Returns the time at which the model's next batch is due. */
+/* Returns the time at which the model's next batch is due: at once without an SLO, which is what a batch may wait for. */
 static double due_s(const struct nexus *s, const struct orr_serve *w, uint32_t gpu, uint32_t model, const struct queue *q)
 {
 	const struct share *x = &s->share[(size_t)gpu * s->queues.models + model];
-	if (x->batch == 0 || q->samples >= x->batch)
+	if (x->batch == 0 || q->samples >= x->batch || isinf(s->session[model].slo_s))
 		return 0;
 	double by_cycle = fmax(q->start_s + x->duty_s, queue_oldest(w, q));
 	return fmin(by_cycle, request_deadline(w, q->q.first) - batch_latency(s, w, gpu, model, q));

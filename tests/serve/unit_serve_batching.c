@@ -232,6 +232,7 @@ static void nexus_cycle(void)
 	 * 70 ms. */
 	BY_HAND(nexus, "a batch waits until it is full, or for the duty cycle", "arrival_s,model,slo_s\n0,m,0.1\n0.02,m,0.1\n0.03,m,0.1\n",
 		one, "rates=40 slo=100ms", 0.032, 0.032, 0.08);
+	BY_HAND(nexus, "without an SLO batches do not wait", "arrival_s,model\n0,m\n0.02,m\n0.03,m\n", one, "rates=40", 0.01, 0.03, 0.04);
 	/* Rate 200/s, SLO 40 ms: 4 samples every 20 ms. Twelve requests arrive at once. The last four could start at 32 ms and would
 	 * end at 48 ms; batches of 3, 2 or 1 could not end by 40 ms either. */
 	static const char burst[] =
