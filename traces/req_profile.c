@@ -121,9 +121,10 @@ static void add_facts(const struct sums *s, const struct reqset *set, struct tra
 	trace_profile_fact_number(p, "span s", span);
 	trace_profile_fact_number(p, "distinct arrival times", (double)s->times);
 	if (span > 0) {
-		trace_profile_fact_number(p, "rate requests/s", (double)(s->n - 1) / span);
-		trace_profile_fact_number(p, "rate prompt tokens/s", (double)s->prompt / span);
-		trace_profile_fact_number(p, "rate output tokens/s", (double)s->output / span);
+		double rate = (double)(s->n - 1) / span; /* n requests have n - 1 gaps, also in rates of tokens */
+		trace_profile_fact_number(p, "rate requests/s", rate);
+		trace_profile_fact_number(p, "rate prompt tokens/s", rate * ((double)s->prompt / (double)s->n));
+		trace_profile_fact_number(p, "rate output tokens/s", rate * ((double)s->output / (double)s->n));
 		trace_profile_fact_number(p, "coefficient of variation of gaps", sqrt(s->gap_squares / (double)(s->n - 1)) / s->gap_mean);
 	}
 	trace_profile_fact_number(p, "prompt tokens", (double)s->prompt);

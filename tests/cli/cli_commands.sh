@@ -228,6 +228,9 @@ like "$out" '^requests +3$' "requests of a file"
 like "$out" '^span s +3$' "their span"
 like "$out" '^gap s +2 +1\.5 ' "gaps of 1 and 2 s"
 is "$(o trace info r.csv --json | tr -d '\t' | grep -E '^"(requests|span s)":' | tr -d '\n')" '"requests":3,"span s":3,' "facts as JSON numbers"
+# Two gaps in 3 s: 2/3 requests/s with 20 and 5 tokens on average.
+printf 'arrival_s,prompt_tokens,output_tokens\n0,10,5\n1,20,5\n3,30,5\n' >tokens.csv
+is "$(o trace info tokens.csv | awk '/^rate/ { print $NF }' | tr '\n' ' ')" "0.666667 13.3333 3.33333 " "rates of tokens are those of requests times the mean tokens"
 for i in $(seq 20); do echo "$i,1,1,u$i"; done | cat <(echo submit_s,duration_s,gpus,user) - >many.csv
 like "$(o trace info many.csv)" '^  and 5 more \(--json lists all\)$' "15 of 20 users are listed"
 is "$(o trace info many.csv --json | grep -c '"key":.*"u[0-9]*"')" 20 "all as JSON"
