@@ -99,10 +99,17 @@ double served_layers_layer_s(const struct served_layers *x, uint32_t l, double t
 	return cost_layer_s(x->cost, l, DNN_FORWARD, batch, x->p.tp, false) + v->n * v->k / x->p.tp * x->convert_s;
 }
 
-/* Returns the time, s, of an all-reduce over the link, whose latency is counted once per message. */
+/* Returns the time, s, of an all-gather by recursive doubling over the link, whose latency is that of all its messages. */
+static double link_gather_s(const struct link *l, uint32_t n, double bytes)
+{
+	return bytes <= 0 ? 0 : l->latency_s + (n - 1.0) / n * bytes / l->Bps;
+}
+
+/* Returns the time, s, of an all-reduce over the link: the shorter of recursive doubling, which sends all bytes in each of log2(n)
+ * messages, and recursive halving and doubling, with log2(n) messages in each of two phases (Thakur, Rabenseifner, Gropp 2005). */
 static double link_reduce_s(const struct link *l, uint32_t n, double bytes)
 {
-	return bytes <= 0 ? 0 : l->latency_s + 2.0 * (n - 1) / n * bytes / l->Bps;
+	return bytes <= 0 ? 0 : fmin(l->latency_s + ceil(log2(n)) * bytes / l->Bps, 2 * link_gather_s(l, n, bytes));
 }
 
 /* Returns the time, s, over the network; negative: the stage is on one node. */
@@ -122,13 +129,13 @@ static double reduce_s(const struct served_layers *x, uint32_t stage, double byt
 	return x->reduce ? law_time(x->reduce, 0, 0, bytes, NULL) : link_reduce_s(&x->tp_link, x->p.tp, bytes);
 }
 
-/* Returns the time, s, of an all-gather; over a link it takes half the messages and bytes of an all-reduce. */
+/* Returns the time, s, of an all-gather. */
 static double gather_s(const struct served_layers *x, uint32_t stage, double bytes, double *network_bytes)
 {
 	if (x->p.tp < 2)
 		return 0;
 	double s = net_reduce_s(x, stage, true, bytes, network_bytes);
-	return s >= 0 ? s : link_reduce_s(&x->tp_link, x->p.tp, bytes) / 2;
+	return s >= 0 ? s : link_gather_s(&x->tp_link, x->p.tp, bytes);
 }
 
 static double sent_bytes(const struct served_layers *x, double tokens)
@@ -378,9 +385,8 @@ static int find_links(struct served_layers *x, struct orr_error *err)
 	const struct device *dev = x->p.device;
 	double Bps = dev->link_Bps > 0 ? dev->link_Bps : dev->pcie_Bps;
 	bool is_own = x->p.tp_Bps <= 0;
-	/* Recursive halving and doubling: log2(n) messages in each of two phases (Thakur, Rabenseifner, Gropp 2005). */
 	double alpha = is_own ? dev->link_latency_s : x->p.tp_latency_s;
-	x->tp_link = (struct link){ 2 * ceil(log2(x->p.tp)) * alpha, is_own ? Bps : x->p.tp_Bps };
+	x->tp_link = (struct link){ ceil(log2(x->p.tp)) * alpha, is_own ? Bps : x->p.tp_Bps };
 	x->pp_link = x->p.pp_Bps > 0 ? (struct link){ x->p.pp_latency_s, x->p.pp_Bps } : (struct link){ dev->link_latency_s, Bps };
 	if ((x->p.tp > 1 && !(x->tp_link.Bps > 0)) || (x->p.pp > 1 && !(x->pp_link.Bps > 0)))
 		return orr_fail(err, ORR_EINPUT, "model %.80s: device %.80s has no link: expected tensor and pipeline parallelism of 1",

@@ -57,10 +57,24 @@ static double block_bytes(double t)
 	return 2 * (norms + products + rope + adds + act + cache);
 }
 
-/* Returns the seconds of an all-reduce of t hidden states over 2 GPUs: two messages. */
+/* Returns the seconds of an all-reduce of t hidden states over 2 GPUs: they exchange all bytes in one message. */
 static double reduce_s(double t)
 {
-	return 2 * 5e-6 + 64 * 2 * t / 100e9;
+	return 5e-6 + 64 * 2 * t / 100e9;
+}
+
+/* Four GPUs: two messages with all bytes; of many tokens, two with 3/4 of the bytes in each of two phases. Two blocks and the embedding
+ * have five all-reduces. */
+static void check_reduces(const struct served *m, const struct device *d)
+{
+	struct served_parts few, many;
+	struct served_on *x = on(m, d, NULL, 4, 1);
+	struct llm_load one = { .decodes = 1 }, prompt = { .prompts = 1, .prompt_tokens = 1000000, .prompt_pairs = 1e12 };
+	if (!ok(x && served_iteration_parts(x, &one, &few) && served_iteration_parts(x, &prompt, &many), "four GPUs"))
+		return;
+	near_to(1e6 * few.collective, 1e6 * 5 * (2 * 5e-6 + 2 * 128 / 100e9), 1e-9, "all-reduces of few bytes: recursive doubling");
+	near_to(1e6 * many.collective, 1e6 * 5 * (4 * 5e-6 + 1.5 * 128e6 / 100e9), 1e-9, "of many bytes: halving and doubling");
+	served_on_free(x);
 }
 
 /* Returns the time of both ends of the model: the token table of t tokens (gathered, then all-reduced), and the last norm, output
@@ -96,7 +110,7 @@ static void check_by_hand(void)
 	near_to(1e6 * served_iteration(x, &w), 1e6 * (hidden_s(23, 4) + 4e-6 + 503 * 128 / 1e12 + 440 * 256 / 1e15), 1e-12,
 		"prompts and decodes in one iteration");
 	/* The hop between the two stages carries 23 hidden states, half of each from either GPU; an all-gather follows. */
-	double stage, whole = served_iteration_stage(two, &w, &stage), hop = 5e-6 + 23 * 64 * 2 / 2 / 100e9 + reduce_s(23) / 2;
+	double stage, whole = served_iteration_stage(two, &w, &stage), hop = 2 * (5e-6 + 23 * 64 * 2 / 2 / 100e9);
 	near_to(1e6 * whole, 1e6 * (served_iteration(x, &w) + hop), 1e-12, "two stages: a hop more");
 	ok(stage > whole / 2 && stage < whole, "the busiest stage is busy for more than half");
 	double first = served_stage_s(two, &w, 0), last = served_stage_s(two, &w, 1);
@@ -118,6 +132,7 @@ static void check_by_hand(void)
 	near_to(served_kv_tokens(x, 0.5), floor((1073741824.0 - m->weight_bytes) / 256), 0, "number of tokens that fit into memory");
 	served_on_free(x);
 	served_on_free(two);
+	check_reduces(m, d);
 	struct served_place bad = { .device = d, .tp = 8, .pp = 1, .precision = PRECISION_FP16 };
 	ok(!served_on_new(m, &bad, &err) &&
 			strstr(err.text, "4 heads (2 of keys and values) cannot be split over 8 GPUs: expected a common divisor"),
