@@ -57,8 +57,10 @@ roles() { # FIRST SECOND POLICY: the roles of two deployments
 for policy in $("$orrery" policy list --kind serve | awk '/^  / { print $1 }'); do
   [[ "$policy" =~ ^(splitwise|distserve)$ ]] && continue
   said=$(roles both decode "$policy")
-  is "$? $said" "2 orrery: policy $policy: the policy treats all replicas alike, but \$.deployments[1] has a role: expected a policy with roles (distserve, fastertransformer, mlfq, orca, sarathi, splitwise, vllm), a plugin with the flag ORR_SERVE_ROLES or ORR_SERVE_HANDS_OFF, or \"role\": \"both\"" \
-    "$policy refuses roles"
+  why="the policy treats all replicas alike, but \$.deployments[1] has a role: expected a policy with roles (distserve, splitwise), a plugin with the flag ORR_SERVE_ROLES or ORR_SERVE_HANDS_OFF"
+  [[ "$policy" =~ ^(vllm|sarathi|orca|fastertransformer|mlfq)$ ]] &&
+    why="\$.deployments[1] has a role, but no deployment has the role prefill, from whose replicas requests are sent on: expected a deployment with this role, a policy that sends requests on itself (distserve, splitwise)"
+  is "$said" "orrery: policy $policy: $why, or \"role\": \"both\"" "$policy refuses roles"
 done
 for policy in splitwise distserve vllm sarathi orca fastertransformer mlfq; do
   is "$(roles prefill decode "$policy"; echo $?)" 0 "$policy takes them"
