@@ -40,7 +40,8 @@ struct clients {
 	uint64_t *is_later;      /* bit set by row: the row is not the first of its session */
 	uint64_t left;           /* number of rows not sent yet */
 	struct request_rec *own; /* rows of a generator; NULL: the rows of the loaded trace */
-	uint64_t *own_block;     /* their hashes, one after the other */
+	uint64_t *own_block;     /* their hashes, one after the other; without sessions, those of the row to send */
+	uint32_t cap_block;      /* without sessions: size of own_block */
 };
 
 static void on_turn(struct engine *e, void *ctx, uint64_t subject, uint64_t arg);
@@ -74,11 +75,26 @@ static void send(struct orr_serve *w, struct request_rec *rec, struct sender fro
 
 /* ---- independent rows ---- */
 
+/* Copies the hashes of a generated row, which end with the next row of the generator. */
+static void copy_blocks(struct orr_serve *w, struct request_rec *rec)
+{
+	struct clients *c = w->clients;
+	if (!rec->n_blocks || reqset_is_loaded(w->config->requests))
+		return;
+	if (rec->n_blocks > c->cap_block) {
+		c->cap_block = rec->n_blocks + rec->n_blocks / 2;
+		c->own_block = mem_realloc(c->own_block, c->cap_block, sizeof *c->own_block);
+	}
+	memcpy(c->own_block, rec->block, rec->n_blocks * sizeof *c->own_block);
+	rec->block = c->own_block;
+}
+
 static void send_row(struct orr_serve *w, uint32_t user)
 {
 	struct request_rec rec = w->next_rec;
 	if (!w->has_next)
 		return;
+	copy_blocks(w, &rec);
 	w->has_next = reqcursor_next(w->cursor, &w->next_rec);
 	send(w, &rec, (struct sender){ .user = user, .row = NONE });
 }

@@ -19,6 +19,12 @@ alone=(--set serve.prefix_cache=false)
 chats "$chat" whole "${alone[@]}"
 chats "$chat,history=false" grown "${alone[@]}" --set serve.sessions=grow
 ok "$(diff <(times whole) <(times grown) >/dev/null; echo $?)" "prompts that grow from new tokens and the system prompt give the same times as prompts with their history"
+# Users that take the rows one by one: the hashes of a row are its own.
+for x in "$chat" rows.csv; do
+  "$orrery" serve "$x" --model m.json --cluster 2x1:a100 --replicas 2 --policy vllm --check --no-figures -q --set serve.prefix_cache=true --set serve.clients=4 --set serve.think=1s \
+    $([ "$x" = rows.csv ] && echo "--set trace_options.block_tokens=16") --out "users_${x%%:*}"
+done
+ok "$(diff <(times users_chat) <(times users_rows.csv) >/dev/null; echo $?)" "clients: the generator and its rows in a file give the same times"
 # Sessions are a column of the rows, not of the results.
 is "$(paste -d, <(tail -n +2 rows.csv) <(tail -n +2 a/vllm.requests.csv) | awk -F, -v head="$(head -1 rows.csv)" '
   BEGIN { n = split(head, h, ","); for (i = 1; i <= n; i++) if (h[i] == "session") s = i }
