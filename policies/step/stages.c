@@ -22,9 +22,7 @@ static double pass_s(
 
 /* ---- where to cut ---- */
 
-/* Lists the places where the model may be cut: place[0] = 0, .., place[n] = layers; requires room for layers + 1. The last softmax
- * belongs to the output layer: a cut between them would send the scores of all classes, of a vocabulary for instance. */
-static uint32_t list_places(const struct orr_step *s, uint32_t layers, uint32_t *place)
+uint32_t stage_places(const struct orr_step *s, uint32_t layers, uint32_t *place)
 {
 	uint32_t n = 0, before = UINT32_MAX;
 	enum orr_layer_kind kind = ORR_LAYER_KINDS;
@@ -163,7 +161,7 @@ int stage_cut(const struct orr_step *s, const struct stage_terms *t, uint32_t n,
 	if (!by_time)
 		return cut_by_blocks(s, &f, n, first, err);
 	uint32_t *place = orr_alloc(((size_t)f.layers + 1), sizeof *place);
-	uint32_t pieces = list_places(s, f.layers, place);
+	uint32_t pieces = stage_places(s, f.layers, place);
 	if (pieces >= n)
 		cut_by_time(s, t, n, device, samples, place, pieces, first);
 	orr_free(place);

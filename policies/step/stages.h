@@ -59,6 +59,9 @@ uint32_t stage_slowest_gpu(const struct orr_step *s);
 void stage_measure(
 	const struct orr_step *s, const struct stage_terms *t, uint32_t device, uint32_t first, uint32_t layers, struct stage *out);
 
+/* Lists the places where the model may be cut: place[0] = 0, .., place[n] = layers; requires room for layers + 1. Returns n. The last
+ * softmax belongs to the output layer: a cut between them would send the scores of all classes, of a vocabulary for instance. */
+uint32_t stage_places(const struct orr_step *s, uint32_t layers, uint32_t *place);
 /* Returns the parameters of the embedding's table if the output layer uses it. A shared output layer is a product after the blocks
  * without its own parameters; the first and the last stage both hold the table and sum its gradients. 0: not shared. */
 double stage_tied_params(const struct orr_step *s);

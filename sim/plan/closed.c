@@ -39,15 +39,29 @@ static struct orr_plan_terms terms_of(const struct orr_plan_draft *d, const stru
 		.sequence_parallel = d->sequence_parallel };
 }
 
-/* Returns the largest number of micro-batches (times parts) in flight on set i. */
-static double in_flight(const struct form *f, uint32_t i)
+/* Returns the largest sum of the bytes that a set keeps between forward and backward passes; stored: of a micro-batch, by part. */
+static double most_stored(const struct form *f, uint32_t set, const double *stored)
 {
-	double most = (double)f->m * f->v, warmup = f->v > 1 ? 2 * (f->sets - i - 1.) + (f->v - 1.) * f->sets + 1 : f->sets - i;
-	return fmin(most, f->v > 1 && f->m == f->sets ? most : warmup);
+	uint32_t m = f->m;
+	if (f->v == 1)
+		return fmin(m, f->sets - set) * stored[0];
+	/* The passes repeat after `sets` micro-batches; by then the number in flight is that of the steady state. */
+	while (m > 6 * f->sets)
+		m -= f->sets;
+	size_t passes = 2 * (size_t)m * f->v;
+	struct pass *order = mem_alloc(passes * sizeof *order);
+	double held = 0, most = 0;
+	schedule_make(SCHEDULE_INTERLEAVED, order, m, f->sets, f->v, set);
+	for (size_t i = 0; i < passes; i++) {
+		held += (order[i].is_backward ? -1 : 1) * stored[order[i].chunk];
+		most = fmax(most, held);
+	}
+	mem_free(order);
+	return most;
 }
 
-/* Fills in times of part i, and adds the bytes that group g of set i % sets holds to *held. */
-static void measure_group(const struct form *f, uint32_t i, uint32_t g, uint32_t type, double *held, double *working)
+/* Fills in times of part i, and adds the bytes that group g of set i % sets holds; stored: see most_stored(). */
+static void measure_group(const struct form *f, uint32_t i, uint32_t g, uint32_t type, double *params, double *stored, double *working)
 {
 	const struct orr_plan_stage *x = &f->d->stage[i];
 	struct part *w = &f->part[i];
@@ -58,8 +72,8 @@ static void measure_group(const struct form *f, uint32_t i, uint32_t g, uint32_t
 	w->forward_s = fmax(w->forward_s, c.forward_s + c.forward_sums * sum_s);
 	w->backward_s = fmax(w->backward_s, c.backward_s + c.recompute_s + (c.backward_sums + c.recompute_sums) * sum_s);
 	w->params = c.params / t.shards;
-	*held += w->params * orr_plan_state_bytes(f->p, f->d->zero ? stage_groups(x) : 1) +
-		 in_flight(f, i % f->sets) / f->v * c.stored_bytes;
+	*params += w->params;
+	stored[i / f->sets] = c.stored_bytes;
 	*working = fmax(*working, c.working_bytes);
 }
 
@@ -87,23 +101,25 @@ static double measure_set(const struct form *f, uint32_t set, struct orr_error *
 {
 	const struct orr_plan_stage *x = &f->d->stage[set];
 	uint32_t t = stage_shards(x);
-	double most = 0;
+	double most = 0, *stored = mem_alloc(f->v * sizeof *stored);
 	for (uint32_t g = 0; g < stage_groups(x); g++) {
 		if (is_like_before(f, set, g))
 			continue;
 		for (uint32_t k = 0; k < t; k++) {
 			uint32_t gpu = x->gpu[g * t + k], type = f->p->type_of[gpu];
-			double held = 0, working = 0, memory = orr_device_memory(f->p->step, gpu);
+			double params = 0, working = 0, memory = orr_device_memory(f->p->step, gpu);
 			if (k && type == f->p->type_of[x->gpu[g * t + k - 1]])
 				continue;
 			for (uint32_t i = set; i < f->d->stages; i += f->sets)
-				measure_group(f, i, g, type, &held, &working);
-			held += working;
+				measure_group(f, i, g, type, &params, stored, &working);
+			double held = params * orr_plan_state_bytes(f->p, f->d->zero ? stage_groups(x) : 1) + most_stored(f, set, stored) +
+				      working;
 			if (held > memory && most <= 1)
 				say_unfit(why, set, gpu, held, memory);
 			most = fmax(most, held / memory);
 		}
 	}
+	mem_free(stored);
 	return most;
 }
 

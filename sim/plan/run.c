@@ -12,21 +12,6 @@
 
 /* ---- set-up ---- */
 
-static void find_pieces(struct orr_plan *p, uint32_t layers)
-{
-	uint32_t n = 0, before = UINT32_MAX;
-	p->first_layer = mem_alloc((layers + 1) * sizeof *p->first_layer);
-	for (uint32_t l = 0; l < layers; l++) {
-		struct orr_layer_info info;
-		orr_step_layer(p->step, l, &info);
-		if (!l || info.block == UINT32_MAX || info.block != before)
-			p->first_layer[n++] = l;
-		before = info.block;
-	}
-	p->first_layer[n] = layers;
-	p->facts.pieces = n;
-}
-
 static int begin(struct orr_plan *p, uint32_t k, struct orr_error *err)
 {
 	const struct plan_problem *of = p->of;
@@ -58,7 +43,8 @@ static int begin(struct orr_plan *p, uint32_t k, struct orr_error *err)
 		.micro_batch = of->micro_batch,
 		.params = f.params,
 		.gradient_bytes = f.gradient_bytes };
-	find_pieces(p, f.layers);
+	p->first_layer = mem_alloc((f.layers + 1) * sizeof *p->first_layer);
+	p->facts.pieces = stage_places(p->step, f.layers, p->first_layer);
 	p->type_of = mem_alloc((f.gpus + 1) * sizeof *p->type_of);
 	for (uint32_t n = 0, g = 0; n < of->config.cluster->n_nodes; n++)
 		for (uint32_t i = 0; i < of->config.cluster->node[n].gpus; i++)

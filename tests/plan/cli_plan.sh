@@ -103,9 +103,24 @@ gpt() { "$ORRERY" plan "gpt:seq=1024,vocab=51200,$1" --cluster "$2" --global-bat
   --network star:bw=25Gbps --policy alpa --set policy.alpa.recompute=full --set step.optimizer=adam --no-figures 2>/dev/null; }
 like "$(gpt hidden=2048,layers=24,heads=32 1x4:v100 126 21)" 'alpa: 2 stages: layers x GPUs in model order [0-9]+x2 [0-9]+x2; micro-batches of 21; ' "Alpa's published plan of GPT 1.3B"
 like "$(gpt hidden=4096,layers=32,heads=32 2x8:v100 64 8)" 'alpa: 2 stages: layers x GPUs in model order [0-9]+x8/4 [0-9]+x8/4; micro-batches of 8; ' "Alpa's published plan of GPT 6.7B"
-# 15B with Adam on 32 GPUs of 16 GB: four stages of eight GPUs, too. The first one keeps four micro-batches, for which four shards leave no room.
-like "$(gpt hidden=5120,layers=48,heads=40 4x8:v100 128 8)" 'alpa: 4 stages: layers x GPUs in model order [0-9]+x8/8 [0-9]+x8/4 [0-9]+x8/4 [0-9]+x8/8; ' \
-  "micro-batches in flight decide the shards of GPT 15B"
+# 15B with Adam on 32 GPUs of 16 GB: stages of eight GPUs with four shards, too. The first one keeps as many micro-batches as there are stages,
+# for which it has no memory with a fourth of the blocks.
+like "$(gpt hidden=5120,layers=48,heads=40 4x8:v100 128 8)" 'alpa: 5 stages: layers x GPUs in model order 74x4/4 72x4/4 144x8/4 144x8/4 147x8/4; ' \
+  "micro-batches in flight decide the cuts of GPT 15B"
+
+# The memory of a plan is the executor's peak, with unequal interleaved parts and with shards: GPUs of 16 GiB (2^34 bytes).
+peak() { # of plan.json
+  "$ORRERY" step --plan plan.json --json -q | grep -A1 '"peak_memory_bytes"' | sed -n 's/.*"value":[^0-9]*\([0-9.e+-]*\).*/\1/p'
+}
+held() {
+  sed -n 's/.*"predicted_memory_share":[^0-9]*\([0-9.e+-]*\).*/\1/p' plan.json | awk '{ printf "%.0f", $1 * 2 ^ 34 }'
+}
+"$ORRERY" plan gpt:hidden=2048,layers=24,heads=16,seq=1024,vocab=51200 --cluster 2x2:p100,2x2:v100 --network star:bw=100Gbps --policy grid \
+  --set policy.grid.recompute=none -o plan.json -q
+is "$(awk -v a="$(held)" -v b="$(peak)" 'BEGIN { print (a > 1e9 && a - b < 2 && b - a < 2) }')" 1 "memory of unequal interleaved parts"
+"$ORRERY" plan gpt:hidden=1024,layers=26,heads=16,seq=512,vocab=51200 --cluster 2x4:v100 --network star:bw=100Gbps --global-batch 16 \
+  --micro-batch 8 --policy grid --set policy.grid.pp=2 --set policy.grid.tp=4 --set policy.grid.recompute=none -o plan.json -q
+is "$(awk -v a="$(held)" -v b="$(peak)" 'BEGIN { print (a > 1e9 && a - b < 2 && b - a < 2) }')" 1 "shards divide the scores of the vocabulary"
 
 # ---- plugins ----
 : "${CC:=cc}"

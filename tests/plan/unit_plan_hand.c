@@ -406,7 +406,8 @@ static void asks_blocks(struct orr_plan *p)
 		blocks += piece.is_block;
 		sum += piece.params;
 	}
-	ok(f.blocks == 4 && f.heads == 4 && blocks == 4 && f.pieces == 9, "four blocks are four pieces of nine");
+	ok(f.blocks == 4 && f.heads == 4 && blocks == 4 && f.pieces == 8,
+		"four blocks are four pieces of eight: the softmax belongs to the output layer");
 	near_to(sum / f.params, 1, 1e-12, "pieces have all parameters");
 	uint32_t first = 0;
 	do
@@ -563,7 +564,7 @@ static bool grid(struct orr_plan_draft d)
 	return !said.code;
 }
 
-enum { PIECES = 9 }; /* four blocks, and the layers before and after them */
+enum { PIECES = 8 }; /* four blocks, and the layers before and after them */
 
 static void grids(void)
 {
