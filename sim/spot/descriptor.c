@@ -520,7 +520,7 @@ static void note_hours(struct run_result *r)
 static void note_fatal(struct run_result *r)
 {
 	const struct metric *fatal = result_find(r, "fatal");
-	if (!strcmp(r->policy, "bamboo") && fatal && fatal->value > 0 && !result_find(r, "checkpoints"))
+	if (r->policy && !strcmp(r->policy, "bamboo") && fatal && fatal->value > 0 && !result_find(r, "checkpoints"))
 		assume(r,
 			"fatal failures lose at most the step in flight, as in the simulator of Bamboo's authors, which has no checkpoints "
 			"(policy.%s.rollback=on or rules=event: the steps since the last checkpoint)",
