@@ -510,9 +510,8 @@ static void find_inside(struct cost *c)
 }
 
 /* Marks scores, softmax (with the layers between) and context if two products enclose exactly one softmax. */
-static void find_attention(struct cost *c)
+static void find_attention(const struct dnn *d, uint8_t *role)
 {
-	const struct dnn *d = c->d;
 	uint32_t scores = UINT32_MAX;
 	bool has_softmax = false;
 	for (uint32_t i = 0; i < d->n_layers; i++) {
@@ -520,10 +519,10 @@ static void find_attention(struct cost *c)
 		if (kind == ORR_LAYER_SOFTMAX && scores != UINT32_MAX) {
 			has_softmax = true;
 		} else if (kind == ORR_LAYER_MATMUL && has_softmax) {
-			c->role[scores] = ROLE_SCORES;
+			role[scores] = ROLE_SCORES;
 			for (uint32_t k = scores + 1; k < i; k++)
-				c->role[k] = ROLE_BETWEEN;
-			c->role[i] = ROLE_CONTEXT;
+				role[k] = ROLE_BETWEEN;
+			role[i] = ROLE_CONTEXT;
 			scores = UINT32_MAX;
 			has_softmax = false;
 		} else if (kind == ORR_LAYER_MATMUL) {
@@ -533,6 +532,21 @@ static void find_attention(struct cost *c)
 			has_softmax = false;
 		}
 	}
+}
+
+double cost_scores_share(const struct cost *c)
+{
+	const struct dnn *d = c->d;
+	uint8_t *role = mem_zalloc(d->n_layers + 1, 1);
+	double scores = 0, kept = 0;
+	if (!c->o.fused_attention)
+		find_attention(d, role);
+	for (uint32_t i = 0; i < d->n_layers; i++) {
+		kept += d->layer[i].saved_elems;
+		scores += role[i] == ROLE_BETWEEN ? d->layer[i].saved_elems : 0;
+	}
+	mem_free(role);
+	return scores > 0 ? scores / kept : 0;
 }
 
 /* Sets the factors of whole convolutional networks in 16 bits. They were fitted on top of the laws of convolutions. */
@@ -594,7 +608,7 @@ struct cost *cost_new(const struct dnn *d, const struct device *dev, const struc
 	c->is_inside = mem_zalloc(d->n_layers + 1, sizeof *c->is_inside);
 	find_inside(c);
 	if (o->fused_attention)
-		find_attention(c);
+		find_attention(d, c->role);
 	if (o->profile && !(d->profile_batch > 0))
 		c->laws = laws_new(d, o, c->element_bytes);
 	find_factors(c);

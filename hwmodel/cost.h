@@ -66,6 +66,8 @@ double cost_experts_s(const struct cost *c, uint32_t l, enum dnn_pass pass, doub
  * weight, and reads the gradient.
  */
 double cost_update_s(const struct cost *c, double params, double state_bytes);
+/* Returns the share of the elements kept for backward that are attention scores; 0 if attention is fused or the model has none. */
+double cost_scores_share(const struct cost *c);
 /* Returns the source of the times at this batch size. For a profile: its date, its error and the kernels for which it has no law;
  * without one, "datasheet only". For a measured step: exact, interpolated or outside the measured batch sizes, and whether it
  * includes the optimizer's update. */

@@ -88,11 +88,14 @@ static void does_not_fit(struct orr_step *s, uint32_t device, double bytes, doub
 		if (d->by_kind[i] > d->by_kind[worst])
 			worst = i;
 	bool is_dynamic = dynamic > d->by_kind[worst];
+	const struct cost *c = device < s->facts.gpus ? s->config->cost[s->type_of[device]] : NULL;
+	bool has_scores = (is_dynamic || worst == ORR_MEMORY_ACTIVATIONS) && c && cost_scores_share(c) > 0.5;
 	step_fail(s, ORR_EINPUT,
 		"%s%sGPU %u needs at least %.4g GiB and has %.4g; the largest part is %s (%.4g GiB): use more devices, a smaller batch, "
-		"recomputation or sharding, or --set step.ignore_memory=true",
+		"recomputation or sharding%s, or --set step.ignore_memory=true",
 		d->what ? d->what : "", d->what ? ": " : "", device, bytes / 0x1p30, capacity / 0x1p30,
-		is_dynamic ? "activations" : kind[worst], (is_dynamic ? dynamic : d->by_kind[worst]) / 0x1p30);
+		is_dynamic ? "activations" : kind[worst], (is_dynamic ? dynamic : d->by_kind[worst]) / 0x1p30,
+		has_scores ? ", cost.fused_attention=true (most activations are attention scores)" : "");
 }
 
 static void memory_grows(struct orr_step *s, uint32_t device)

@@ -280,6 +280,10 @@ void step_metrics(const struct step_result *s, struct run_result *r)
 			"step.optimizer=sgd keeps no state; Adam, which usually trains transformers, keeps 8 bytes more per parameter and "
 			"updates "
 			"them (step.optimizer=adam)");
+	if (s->has_large_scores)
+		result_note(r, "assumption",
+			"attention writes its scores to memory; without recomputation most of the kept activations are scores "
+			"(cost.fused_attention=true: none, as with FlashAttention)");
 	put_rows(s, r);
 	put_spans(s, r);
 }

@@ -109,8 +109,10 @@ void source_result(const struct orr_step *s, struct step_result *out)
 		sbuf_printf(&b, "%.9g s for the batch (step.compute_s), shares of layers by the cost model",
 			orr_arg_real(s->config->options, "compute_s"));
 	for (uint32_t t = 0; t < s->config->cluster->n_types; t++)
-		if (s->config->cost[t] && has_gpus(s, t))
+		if (s->config->cost[t] && has_gpus(s, t)) {
 			put_type(s, t, &b, out);
+			out->has_large_scores |= s->asked->n && !s->is_scaled && cost_scores_share(s->config->cost[t]) > 0.5;
+		}
 	if (s->inside)
 		sbuf_printf(&b, "; collectives inside a node by all-reduces measured on %s", s->inside);
 	snprintf(out->cost_source, sizeof out->cost_source, "%s", sbuf_text(&b));

@@ -139,6 +139,7 @@ struct step_result {
 	unsigned used;     /* enum step_use */
 	char choice[1024]; /* the policy's description of its choice */
 	char cost_source[3072];
+	bool has_large_scores;      /* attention is not fused, and most of the activations that the model keeps are its scores */
 	bool is_transformer_on_sgd; /* the policy queried the update of a transformer without optimizer state */
 	/* Numbers of kernels whose times the policy queried, of those timed by laws of a profile, and of these outside the range of
 	 * their law; the error that the laws state (NAN: none). */

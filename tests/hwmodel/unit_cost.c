@@ -161,6 +161,14 @@ static void check_fusion(const struct device *dev, const struct dnn *d)
 	near_to(cost_layer_s(c, i, DNN_BACKWARD_DATA, b, 1, false), 0, 0, "a fused addition costs nothing");
 	find(d, "h1.ln1", &i);
 	ok(cost_layer_s(c, i, DNN_FORWARD, b, 1, false) > 0, "a norm is not fused and takes time");
+	near_to(cost_scores_share(c), 0, 0, "fused attention keeps no scores");
+	cost_free(c);
+	o.fused_attention = false;
+	c = cost_new(d, dev, &o, &err);
+	double kept = 0;
+	for (uint32_t l = 0; l < d->n_layers; l++)
+		kept += d->layer[l].saved_elems;
+	near_to(cost_scores_share(c), 2 * 16 * s * s / kept, 1e-12, "the softmax of each of two blocks keeps 16 x 512 x 512 scores");
 	cost_free(c);
 }
 
