@@ -5,9 +5,9 @@
  * Scheduling the IBM SP2 with Backfilling", IEEE TPDS 12(6), 2001).
  *
  * Jobs start in order of submission. If the head of the queue does not fit, the estimated ends of running jobs give its shadow time:
- * the time at which enough GPUs of one of its types are free. The extra GPUs are the GPUs of that type that remain free when the
- * head has started at the shadow time. A later job starts if it fits now and meets one of three conditions: it ends before the
- * shadow time, it needs at most the extra GPUs (CPUs, memory), or it runs on another GPU type.
+ * the time at which enough GPUs of one of its types are free (of several such types, the first in the job's order). The extra GPUs are the
+ * GPUs of that type that remain free when the head has started at the shadow time. A later job starts if it fits now and meets one of three
+ * conditions: it ends before the shadow time, it needs at most the extra GPUs (CPUs, memory), or it runs on another GPU type.
  *
  * Room is counted by type (backfill.h). If the count has room for the head but the placement does not, the shadow time is the
  * next estimated end of a running job.
@@ -60,6 +60,7 @@ static void reserve(struct backfill *b, struct orr_jobs *w, orr_job head, struct
 		return;
 	struct backfill_need need = backfill_need(&info);
 	uint64_t types = backfill_types(b, w, head, &info);
+	uint32_t order[BACKFILL_MAX_TYPES], n_order = orr_job_type_order(w, head, order, BACKFILL_MAX_TYPES);
 	backfill_room_now(b, w, &r->extra);
 	for (size_t i = 0; i < b->n && r->shadow == ORR_NEVER;) {
 		int64_t end = b->running[i].end;
@@ -67,10 +68,10 @@ static void reserve(struct backfill *b, struct orr_jobs *w, orr_job head, struct
 			backfill_move(&r->extra, b->running[i].type, &b->running[i].need, 1);
 		if (!need.gpu_milli && backfill_has_room(&r->extra, BACKFILL_NO_TYPE, &need))
 			r->shadow = end;
-		for (uint32_t t = 0; need.gpu_milli && t < b->n_types && r->shadow == ORR_NEVER; t++)
-			if (types >> t & 1 && backfill_has_room(&r->extra, t, &need)) {
+		for (uint32_t k = 0; need.gpu_milli && k < n_order && r->shadow == ORR_NEVER; k++)
+			if (types >> order[k] & 1 && backfill_has_room(&r->extra, order[k], &need)) {
 				r->shadow = end;
-				r->type = t;
+				r->type = order[k];
 			}
 	}
 	if (r->shadow != ORR_NEVER)
@@ -78,10 +79,11 @@ static void reserve(struct backfill *b, struct orr_jobs *w, orr_job head, struct
 }
 
 /* Starts j on a GPU type other than the type of the reservation. */
-static bool start_elsewhere(struct orr_jobs *w, orr_job j, const struct orr_job_info *info, const struct reservation *r, uint32_t n_types)
+static bool start_elsewhere(struct orr_jobs *w, orr_job j, const struct orr_job_info *info, const struct reservation *r)
 {
-	for (uint32_t t = 0; t < n_types; t++)
-		if (t != r->type && info->gpu_types >> t & 1 && orr_try_start_on_type(w, j, t))
+	uint32_t order[BACKFILL_MAX_TYPES], n = orr_job_type_order(w, j, order, BACKFILL_MAX_TYPES);
+	for (uint32_t k = 0; k < n; k++)
+		if (order[k] != r->type && info->gpu_types >> order[k] & 1 && orr_try_start_on_type(w, j, order[k]))
 			return true;
 	return false;
 }
@@ -102,7 +104,7 @@ static void try_behind(struct backfill *b, struct orr_jobs *w, orr_job j, struct
 	int64_t window = r->shadow == ORR_NEVER ? INT64_MAX : r->shadow - orr_now(w);
 	bool wants_type = info.gpus && r->type != BACKFILL_NO_TYPE && info.gpu_types >> r->type & 1;
 	bool is_free = orr_queue_second(b->waiting, j) <= window || is_within_extra(r, &info, wants_type ? r->type : BACKFILL_NO_TYPE);
-	if (!is_free && !(wants_type && is_within_extra(r, &info, BACKFILL_NO_TYPE) && start_elsewhere(w, j, &info, r, b->n_types))) {
+	if (!is_free && !(wants_type && is_within_extra(r, &info, BACKFILL_NO_TYPE) && start_elsewhere(w, j, &info, r))) {
 		orr_walk_limit_shape(walk, window);
 		return;
 	}

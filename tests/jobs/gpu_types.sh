@@ -137,6 +137,13 @@ for p in fifo easy-backfill conservative-backfill; do
   "$orrery" jobs both.csv --cluster 1x1:slow:speed=1,1x1:fast:speed=2 --policy $p --set jobs.type_order=fastest --check --no-figures --out out -q
   is "$(ends out/$p.jobs.csv)" "50 101 151" "$p: a job that may start on two types takes the fastest"
 done
+# By hand: one GPU of the fast type and both of the slow one are in use until 100 s. The third job needs two GPUs and could have either type
+# then: its reservation is on the fast one, so the last job does not take the free GPU of this type, but one of the slow type at 100 s.
+printf 'submit_s,duration_s,gpus,limit_s\n0,200,1,200\n0,100,2,100\n1,100,2,100\n2,1000,1,1000\n' >reserve.csv
+for p in easy-backfill conservative-backfill; do
+  "$orrery" jobs reserve.csv --cluster 1x2:slow:speed=1,1x2:fast:speed=2 --policy $p --set jobs.type_order=fastest --check --no-figures --out out -q
+  is "$(ends out/$p.jobs.csv)" "100 100 150 1100" "$p: a reservation is on the first type in the job's order"
+done
 printf 'submit_s,duration_s,gpus\n0,100,1\n0,100,2\n1,100,3\n' >t.csv
 is "$(run 2x2:v100,1x3:h100)" "100 100 101" "two jobs on v100, one on h100"
 printf 'submit_s,duration_s,gpus\n0,100,2\n0,100,2\n1,100,3\n' >t.csv
