@@ -36,16 +36,20 @@ __extension__ typedef unsigned __int128 bin_sum;
 struct hist {
 	uint64_t n;
 	double min, max;
-	struct exact_sum sum; /* sum of the values outside the bins: infinities */
-	bin_sum bin[BINS];
 	double *value;  /* values in order of addition; NULL above exact_max values */
 	double *sorted; /* the first n_sorted values in ascending order */
 	uint64_t n_sorted;
 	uint32_t *index; /* index of each value; NULL: the values have no indices, or an index is too large */
-	size_t cap, cap_index;
+	size_t cap;
 	uint64_t exact_max;
 	uint32_t last_index; /* the largest value */
 	uint64_t *bucket;    /* KEYS counts, one per bucket; NULL while exact */
+	struct binned *sum;  /* of the values that are not in value[]; NULL while exact */
+};
+
+struct binned {
+	bin_sum bin[BINS];
+	struct exact_sum others; /* sum of the values outside the bins: infinities */
 };
 
 static void exact_add(struct exact_sum *s, double x)
@@ -92,35 +96,44 @@ static double exact_total(const struct exact_sum *s)
 }
 
 /* Adds value >= 0 n times. */
-static inline void bin_add(struct hist *h, double value, uint64_t n)
+static inline void bin_add(struct binned *b, double value, uint64_t n)
 {
 	uint64_t bits;
 	memcpy(&bits, &value, sizeof bits);
 	unsigned exponent = (unsigned)(bits >> 52) & NOT_FINITE;
 	uint64_t fraction = bits & ((UINT64_C(1) << 52) - 1);
 	if (exponent == NOT_FINITE) {
-		exact_add(&h->sum, value);
+		exact_add(&b->others, value);
 		return;
 	}
 	if (exponent)
 		fraction |= UINT64_C(1) << 52;
 	else
 		exponent = 1;
-	h->bin[exponent >> BIN_BITS] += (bin_sum)fraction * n << (exponent & ((1u << BIN_BITS) - 1));
+	b->bin[exponent >> BIN_BITS] += (bin_sum)fraction * n << (exponent & ((1u << BIN_BITS) - 1));
 }
 
-static double hist_total(const struct hist *h)
+/* Returns the sum of the bins and of n more values. */
+static double binned_total(const struct binned *binned, const double *value, uint64_t n)
 {
+	static const struct binned none;
+	struct binned b = binned ? *binned : none;
 	struct exact_sum s = { 0 };
-	for (size_t i = 0; i < h->sum.n; i++)
-		exact_add(&s, h->sum.part[i]);
+	b.others = s;
+	for (size_t i = 0; binned && i < binned->others.n; i++)
+		exact_add(&s, binned->others.part[i]);
+	for (uint64_t i = 0; i < n; i++)
+		bin_add(&b, value[i], 1);
+	for (size_t i = 0; i < b.others.n; i++)
+		exact_add(&s, b.others.part[i]);
 	for (int k = 0; k < BINS; k++) {
 		int unit = (k << BIN_BITS) - 1075;
-		bin_sum left = h->bin[k];
+		bin_sum left = b.bin[k];
 		for (; left; left >>= 48, unit += 48)
 			exact_add(&s, ldexp((double)(uint64_t)(left & ((UINT64_C(1) << 48) - 1)), unit));
 	}
 	double total = exact_total(&s);
+	mem_free(b.others.part);
 	mem_free(s.part);
 	return total;
 }
@@ -161,35 +174,46 @@ void hist_free(struct hist *h)
 	mem_free(h->sorted);
 	mem_free(h->index);
 	mem_free(h->bucket);
-	mem_free(h->sum.part);
+	if (h->sum)
+		mem_free(h->sum->others.part);
+	mem_free(h->sum);
 	mem_free(h);
 }
 
 static void to_buckets(struct hist *h)
 {
 	h->bucket = mem_zalloc(KEYS, sizeof *h->bucket);
-	for (uint64_t i = 0; i < h->n; i++)
+	h->sum = mem_zalloc(1, sizeof *h->sum);
+	for (uint64_t i = 0; i < h->n; i++) {
 		h->bucket[key_of(h->value[i])]++;
+		bin_add(h->sum, h->value[i], 1);
+	}
 	mem_free(h->value);
 	mem_free(h->index);
 	h->value = NULL;
 	h->index = NULL;
-	h->cap = h->cap_index = 0;
+	h->cap = 0;
 }
 
+/* Makes room for values, and for their indices if they have any. */
 static void grow(struct hist *h)
 {
 	h->cap = h->cap ? 2 * h->cap : 64;
 	h->value = mem_realloc(h->value, h->cap, sizeof *h->value);
+	if (h->index)
+		h->index = mem_realloc(h->index, h->cap, sizeof *h->index);
 }
 
-/* Counts a value n times without adding it to the sum. */
-static void count(struct hist *h, double value, uint64_t n)
+void hist_add_n(struct hist *h, double value, uint64_t n)
 {
+	if (!n)
+		return;
+	value = value > 0 ? value : 0;
 	if (!h->bucket && (h->n >= h->exact_max || n > h->exact_max - h->n))
 		to_buckets(h);
 	if (h->bucket) {
 		h->bucket[key_of(value)] += n;
+		bin_add(h->sum, value, n);
 		h->n += n;
 	} else {
 		for (; n; n--) {
@@ -202,41 +226,40 @@ static void count(struct hist *h, double value, uint64_t n)
 	h->max = value > h->max ? value : h->max;
 }
 
-/* hist_add_n(h, value, 1), for which the compiler leaves out the multiplication. */
-void hist_add(struct hist *h, double value)
+/* hist_add_n(h, value, 1), short while exact. */
+static inline void add_one(struct hist *h, double value)
 {
-	value = value > 0 ? value : 0;
 	if (h->bucket || h->n >= h->exact_max) {
-		count(h, value, 1);
-	} else {
-		if (h->n == h->cap)
-			grow(h);
-		h->value[h->n++] = value;
-		h->min = value < h->min ? value : h->min;
-		h->max = value > h->max ? value : h->max;
+		hist_add_n(h, value, 1);
+		return;
 	}
-	bin_add(h, value, 1);
+	value = value > 0 ? value : 0;
+	if (h->n == h->cap)
+		grow(h);
+	h->value[h->n++] = value;
+	h->min = value < h->min ? value : h->min;
+	h->max = value > h->max ? value : h->max;
 }
 
-void hist_add_n(struct hist *h, double value, uint64_t n)
+void hist_add(struct hist *h, double value)
 {
-	if (!n)
-		return;
-	value = value > 0 ? value : 0;
-	count(h, value, n);
-	bin_add(h, value, n);
+	add_one(h, value);
 }
 
 void hist_add_at(struct hist *h, uint64_t index, double value)
 {
-	bool is_kept = index <= UINT32_MAX && (h->index || !h->n);
-	hist_add(h, value);
-	if (!is_kept || h->bucket) {
+	if (!h->n && !h->bucket) {
+		grow(h);
+		h->index = mem_alloc(h->cap * sizeof *h->index);
+	}
+	add_one(h, value);
+	if (!h->index) /* earlier values lack theirs, or there are too many values */
+		return;
+	if (index > UINT32_MAX) {
 		mem_free(h->index);
 		h->index = NULL;
 		return;
 	}
-	MEM_GROW(h->index, h->n - 1, h->cap_index);
 	h->index[h->n - 1] = (uint32_t)index;
 	if (index > h->last_index)
 		h->last_index = (uint32_t)index;
@@ -302,7 +325,7 @@ uint64_t hist_count(const struct hist *h)
 
 double hist_mean(const struct hist *h)
 {
-	return h->n ? hist_total(h) / (double)h->n : NAN;
+	return h->n ? binned_total(h->sum, h->value, h->bucket ? 0 : h->n) / (double)h->n : NAN;
 }
 
 double hist_max(const struct hist *h)

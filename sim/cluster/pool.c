@@ -47,6 +47,33 @@ static void index_again(struct pool *p, uint32_t n)
 	p->rack_free[c->rack * p->cluster->n_types + c->type] += s->free_gpus;
 }
 
+/* Changes the number of whole free GPUs of a node, as unindex(), the change and index_again() do. */
+static void set_free(struct pool *p, uint32_t n, uint32_t free)
+{
+	const struct cluster_node *c = &p->cluster->node[n];
+	struct pool_node *s = &p->node[n];
+	uint32_t was = s->free_gpus, more = free - was; /* modulo 2^32 */
+	s->free_gpus = free;
+	s->version++;
+	if (c->type == CLUSTER_NO_TYPE || !more)
+		return;
+	if (was == c->gpus)
+		p->idle_gpus -= c->gpus;
+	else if (free == c->gpus)
+		p->idle_gpus += c->gpus;
+	if (s->is_closed)
+		return;
+	bitset_remove(pool_bucket(p, c->type, was), n);
+	bitset_add(pool_bucket(p, c->type, free), n);
+	if (!was)
+		bitset_add(&p->any_free[c->type], n);
+	else if (!free)
+		bitset_remove(&p->any_free[c->type], n);
+	p->free[c->type] += more;
+	p->free_gpus += more;
+	p->rack_free[c->rack * p->cluster->n_types + c->type] += more;
+}
+
 int64_t pool_part(int64_t whole, uint32_t gpus, uint32_t of)
 {
 	__extension__ typedef __int128 wide;
@@ -76,39 +103,45 @@ uint32_t pool_best_slot(const struct pool *p, uint32_t node, uint32_t milli)
 	return best;
 }
 
-/* Allocates (sign -1) or releases (sign +1) a piece: GPUs with their share of CPU and memory. */
-static void move_piece(struct pool *p, const struct pool_alloc *a, struct pool_piece *x, int sign)
+/* Allocates (sign -1) or releases (sign +1) a part of a GPU. */
+static void move_part(struct pool *p, const struct pool_piece *x, int sign)
 {
 	struct pool_node *s = &p->node[x->node];
+	uint16_t *used = p->slot_milli + p->slot_base[x->node] + x->slot;
+	bool was_open = *used != 0;
 	unindex(p, x->node);
-	if (a->is_beside) {
-		/* CPUs and memory only */
-	} else if (x->slot == POOL_WHOLE) {
-		s->free_gpus = sign < 0 ? s->free_gpus - x->gpus : s->free_gpus + x->gpus;
-	} else {
-		uint16_t *used = p->slot_milli + p->slot_base[x->node] + x->slot;
-		bool was_open = *used != 0;
-		*used = (uint16_t)(sign < 0 ? *used + x->milli : *used - x->milli);
-		if (!was_open) {
-			s->open++;
-			s->free_gpus--;
-		} else if (!*used) {
-			s->open--;
-			s->free_gpus++;
-		}
+	*used = (uint16_t)(sign < 0 ? *used + x->milli : *used - x->milli);
+	if (!was_open) {
+		s->open++;
+		s->free_gpus--;
+	} else if (!*used) {
+		s->open--;
+		s->free_gpus++;
 	}
+	index_again(p, x->node);
+}
+
+/* Allocates (sign -1) or releases (sign +1) a piece: GPUs with their share of CPU and memory. */
+static inline void move_piece(struct pool *p, const struct pool_alloc *a, const struct pool_piece *x, int sign)
+{
+	struct pool_node *s = &p->node[x->node];
+	if (a->is_beside) /* CPUs and memory only */
+		s->version++;
+	else if (x->slot == POOL_WHOLE)
+		set_free(p, x->node, sign < 0 ? s->free_gpus - x->gpus : s->free_gpus + x->gpus);
+	else
+		move_part(p, x, sign);
 	if (!p->placement->ignores_nodes) {
 		if (s->cpu_free != INT64_MAX)
 			s->cpu_free += sign * pool_part(a->cpu_milli, x->gpus, a->gpus);
 		if (s->mem_free != INT64_MAX)
 			s->mem_free += sign * pool_part(a->mem_mib, x->gpus, a->gpus);
 	}
-	index_again(p, x->node);
 }
 
-static void move_all(struct pool *p, struct pool_alloc *a, int sign)
+static void move_all(struct pool *p, const struct pool_alloc *a, int sign)
 {
-	struct pool_piece *x = a->n == 1 ? &a->one : a->many;
+	const struct pool_piece *x = pool_pieces(a);
 	int64_t milli = 0;
 	p->changes++;
 	for (uint32_t i = 0; i < a->n; i++) {
@@ -368,8 +401,11 @@ static void compare(struct pool *p, const struct pool_request *r, bool fits, uin
 /* Fills p->scratch; *type is the chosen GPU type. */
 static bool place(struct pool *p, const struct pool_request *r, uint32_t *type)
 {
+	bool is_compared = p->other && !p->has_differed;
+	if (!is_compared && r->gpu_milli == 1000 && r->gpus > p->free_gpus)
+		return false;
 	bool fits = place_by(p, p->placement, r, type);
-	if (p->other && !p->has_differed)
+	if (is_compared)
 		compare(p, r, fits, *type);
 	return fits;
 }

@@ -66,25 +66,24 @@ static void set_rate(struct orr_jobs *w, struct job *job, uint32_t gpus)
 /* Counts a job for which no single GPU type has enough free GPUs, although all types together have enough. */
 static void note_split(struct orr_jobs *w, struct job *job, const struct pool_request *r)
 {
-	bool has_choice = r->types & (r->types - 1);
+	bool is_split = r->types & (r->types - 1);
 	uint64_t free = 0;
-	for (uint32_t t = 0; has_choice && !job->was_split && t < w->config->cluster->n_types; t++) {
-		has_choice = !(r->types >> t & 1) || w->pool->free[t] < r->gpus;
+	if (!is_split || job->was_split)
+		return;
+	for (uint32_t t = 0; is_split && t < w->config->cluster->n_types; t++) {
+		is_split = !(r->types >> t & 1) || w->pool->free[t] < r->gpus;
 		free += r->types >> t & 1 ? w->pool->free[t] : 0;
 	}
-	if (!has_choice || job->was_split || free < r->gpus)
+	if (!is_split || free < r->gpus)
 		return;
 	job->was_split = true;
 	w->totals.split++;
 }
 
-/* Takes free GPUs by the placement rule. Tries the types in the order of rates_order() and takes the first with room. */
-static bool take_free(struct orr_jobs *w, const struct job *job, const struct pool_request *r, struct pool_alloc *out)
+/* Takes free GPUs of the first type with room, in the order of rates_order(). */
+static bool take_fastest(struct orr_jobs *w, const struct job *job, const struct pool_request *r, struct pool_alloc *out)
 {
 	uint32_t type[CLUSTER_MAX_TYPES];
-	w->totals.used |= r->gpus && r->types & (r->types - 1) ? JOBS_USED_TRIES : 0;
-	if (!w->options.is_fastest_first || !(r->types & (r->types - 1)) || w->config->placement->spans_types_by_score)
-		return pool_take(w->pool, r, out);
 	uint32_t n = rates_order(w, job, type);
 	for (uint32_t i = 0; i < n; i++) {
 		struct pool_request one = *r;
@@ -93,6 +92,16 @@ static bool take_free(struct orr_jobs *w, const struct job *job, const struct po
 			return true;
 	}
 	return false;
+}
+
+/* Takes free GPUs by the placement rule. */
+static bool take_free(struct orr_jobs *w, const struct job *job, const struct pool_request *r, struct pool_alloc *out)
+{
+	bool has_choice = r->types & (r->types - 1);
+	w->totals.used |= has_choice && r->gpus ? JOBS_USED_TRIES : 0;
+	if (has_choice && w->options.is_fastest_first && !w->config->placement->spans_types_by_score)
+		return take_fastest(w, job, r, out);
+	return pool_take(w->pool, r, out);
 }
 
 bool action_take(struct orr_jobs *w, const struct job *job, uint32_t gpus, uint32_t gpu_type, struct pool_alloc *out)
@@ -120,6 +129,8 @@ bool action_take_held(struct orr_jobs *w, const struct job *job, struct pool_all
 /* Takes free GPUs, and GPUs that other partitions have borrowed, within the quota. */
 static bool take_gpus(struct orr_jobs *w, struct job *job, const struct pool_request *r)
 {
+	if (!w->quotas)
+		return take_free(w, job, r, &job->alloc);
 	if (!quota_allows(w, job, r, 0))
 		return false;
 	if (!borrow_must_stop(w, r, 0) && take_free(w, job, r, &job->alloc))

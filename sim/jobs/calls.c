@@ -51,13 +51,14 @@ void calls_destroy(struct orr_jobs *w)
 
 static void tell_arrived(struct orr_jobs *w, const struct job *job)
 {
-	quota_knows(w, job);
+	if (w->quotas)
+		quota_knows(w, job);
 	CALL(w, job->partition, job->number, arrive, w, job_handle(w, slot_of(w, job)));
 }
 
 void calls_submit(struct orr_jobs *w, struct job *job)
 {
-	if (limits_admit(w, job))
+	if (!w->limits || limits_admit(w, job))
 		tell_arrived(w, job);
 }
 
@@ -97,14 +98,13 @@ void tell_ended(struct orr_jobs *w)
 static bool tell_lost(struct orr_jobs *w)
 {
 	struct quotas *q = w->quotas;
-	uint32_t n = q ? q->n_lost : 0;
+	uint32_t n = q->n_lost;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct job *job = job_of(w, q->lost[i]);
 		if (job && job->state == ORR_JOB_WAITING)
 			tell_evicted(w, job);
 	}
-	if (q)
-		q->n_lost = 0;
+	q->n_lost = 0;
 	return n > 0;
 }
 
@@ -138,7 +138,7 @@ static void schedule(struct orr_jobs *w, uint32_t object, bool has_capacity)
 	p->is_acting = true;
 	CALL(w, object, (uint64_t)NO_JOB, schedule, w);
 	p->is_acting = false;
-	p->is_due |= tell_lost(w);
+	p->is_due |= w->quotas && tell_lost(w);
 }
 
 bool calls_schedule(struct orr_jobs *w)
@@ -153,7 +153,7 @@ bool calls_schedule(struct orr_jobs *w)
 			(long long)w->options.max_calls);
 		return false;
 	}
-	for (struct job *job; (job = limits_next(w));) {
+	for (struct job *job; w->limits && (job = limits_next(w));) {
 		causes_admitted(w, job);
 		tell_arrived(w, job);
 	}

@@ -61,7 +61,8 @@ void group_book(struct orr_jobs *w, struct job *job)
 	job->progress_gpu_ns += now > from ? (double)(now - from) * (double)job->milli / 1000 : 0;
 	timeline_sum milli_ns = (timeline_sum)(uint64_t)(now - job->booked_from) * (uint64_t)job->milli;
 	job->gpu_milli_ns += milli_ns;
-	tenants_hold(w, job, (double)milli_ns);
+	if (job->user)
+		tenants_hold(w, job, (double)milli_ns);
 	w->totals.job_milli_ns += milli_ns;
 	job->booked_from = now;
 	job->milli = gpu_milli_of(job, job->held);

@@ -80,8 +80,8 @@ static void refuse(struct orr_jobs *w, const struct job_rec *r, uint32_t shape)
 
 void life_arrive(struct orr_jobs *w, const struct job_rec *r)
 {
-	bool is_good;
-	uint32_t training = training_of_row(w, r, &is_good);
+	bool is_good = true;
+	uint32_t training = w->places ? training_of_row(w, r, &is_good) : NONE;
 	int64_t work = is_good ? work_of(w, r) : -1;
 	if (work < 0 || !speedup_load(w, r))
 		return;
@@ -100,15 +100,17 @@ void life_arrive(struct orr_jobs *w, const struct job_rec *r)
 	job->shape = shape;
 	job->partition = w->shapes.shape[shape].partition;
 	job->training = training;
-	job->adapt = adapt_kind_of_row(w, r);
+	job->adapt = w->config->adapt ? adapt_kind_of_row(w, r) : NONE;
 	rates_arrive(w, job, r);
 	job->duration = job->work.asked = job->work.left = work;
 	w->totals.deadlines += job->deadline >= 0;
 	w->slots.live++;
 	w->slots.waiting++;
 	w->policy.is_due = true;
-	causes_arrives(w, job);
-	tenants_arrive(w, job);
+	if (w->causes)
+		causes_arrives(w, job);
+	if (job->user)
+		tenants_arrive(w, job);
 	if (w->totals.first_submit < 0)
 		metrics_first(w, job->submit);
 	if (job->submit - w->totals.first_submit < w->config->warm_up.time_ns)
@@ -201,17 +203,23 @@ void life_start(struct orr_jobs *w, struct job *job)
 	MEM_GROW(w->slots.running, w->slots.n_running, w->slots.cap_running);
 	w->slots.running[w->slots.n_running++] = slot_of(w, job);
 	starts_add(w, job);
-	quota_takes(w, job);
+	if (w->quotas)
+		quota_takes(w, job);
 	job->work.progress_from = num_add_sat(now, job->start_cost);
 	job->work.piece_done = job->work.piece_saved = 0;
 	job->work.has_rate = job->training == NONE;
-	places_take(w, job);
-	bill_start(w, job);
-	causes_starts(w, job);
+	if (w->places)
+		places_take(w, job);
+	if (w->bill)
+		bill_start(w, job);
+	if (w->causes)
+		causes_starts(w, job);
 	if (job->work.has_rate)
 		set_end(w, job);
-	decisions_start(w, job);
-	metrics_event(w, "start", job, NULL);
+	if (w->decisions)
+		decisions_start(w, job);
+	if (!w->config->metrics_only)
+		metrics_event(w, "start", job, NULL);
 }
 
 void life_rerate(struct orr_jobs *w, struct job *job, double rate)
@@ -255,11 +263,15 @@ static double leave_gpus(struct orr_jobs *w, struct job *job, int64_t done, int6
 	job->kept_gpu_ns += job->progress_gpu_ns - lost;
 	eng_cancel(w->engine, job->end);
 	job->end = (struct eng_event){ 0, 0 };
-	places_give(w, job);
-	bill_leave(w, job, done, kept);
-	quota_gives(w, job);
+	if (w->places)
+		places_give(w, job);
+	if (w->bill)
+		bill_leave(w, job, done, kept);
+	if (w->quotas)
+		quota_gives(w, job);
 	struct job *rest = job->mate == NONE ? NULL : &w->slots.job[job->mate];
-	group_leave(w, job);
+	if (rest)
+		group_leave(w, job);
 	pool_give(w->pool, &job->alloc);
 	w->slots.given++;
 	job->held = 0;
@@ -342,25 +354,32 @@ void life_end(struct orr_jobs *w, struct job *job, enum orr_job_end how)
 {
 	bool is_done = how == ORR_END_COMPLETED, was_waiting = job->state != ORR_JOB_RUNNING;
 	if (job->state == ORR_JOB_RUNNING) {
-		metrics_event(w, is_done ? "finish" : "kill", job, NULL);
+		if (!w->config->metrics_only)
+			metrics_event(w, is_done ? "finish" : "kill", job, NULL);
 		int64_t done = work_done(w, job);
 		job->work.left = is_done ? 0 : job->work.left - done;
-		causes_leaves(w, job, done, how == ORR_END_NODE_FAILED ? 0 : done);
+		if (w->causes)
+			causes_leaves(w, job, done, how == ORR_END_NODE_FAILED ? 0 : done);
 		double lost = leave_gpus(w, job, done, is_done ? done : 0);
 		w->totals.lost_gpu_ns += how == ORR_END_NODE_FAILED ? job->kept_gpu_ns + lost : 0;
 	} else {
 		w->slots.waiting--;
 	}
-	quota_forgets(w, job, was_waiting);
-	limits_end(w, job);
+	if (w->quotas)
+		quota_forgets(w, job, was_waiting);
+	if (w->limits)
+		limits_end(w, job);
 	job->state = ORR_JOB_ENDED;
 	job->how = (uint8_t)how;
 	w->slots.live--;
 	w->policy.is_due = true;
 	w->totals.last_end = eng_now(w->engine);
-	bill_ended(w, job, is_done);
-	causes_ends(w, job, was_waiting);
-	tenants_end(w, job);
+	if (w->bill)
+		bill_ended(w, job, is_done);
+	if (w->causes)
+		causes_ends(w, job, was_waiting);
+	if (job->user)
+		tenants_end(w, job);
 	metrics_job(w, job, is_done ? JOB_COMPLETED : how == ORR_END_NODE_FAILED ? JOB_FAILED : JOB_KILLED);
 	MEM_GROW(w->slots.ended, w->slots.n_ended, w->slots.cap_ended);
 	w->slots.ended[w->slots.n_ended++] = slot_of(w, job);

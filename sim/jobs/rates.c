@@ -22,6 +22,18 @@ static const char *reference(const struct orr_jobs *w)
 	return *w->options.reference_type ? w->options.reference_type : w->config->cluster->n_types ? w->config->cluster->type_name[0] : "";
 }
 
+/* adapt_kind_of_row() and training_of_row(), which few runs need. */
+static uint32_t adapt_of(struct orr_jobs *w, const struct job_rec *r)
+{
+	return w->config->adapt ? adapt_kind_of_row(w, r) : NONE;
+}
+
+static uint32_t training_of(struct orr_jobs *w, const struct job_rec *r, bool *is_good)
+{
+	*is_good = true;
+	return w->places ? training_of_row(w, r, is_good) : NONE;
+}
+
 static bool has_table(const struct orr_jobs *w, uint32_t model)
 {
 	return w->config->throughput && model;
@@ -41,12 +53,12 @@ static int64_t work_of_training(struct orr_jobs *w, const struct job_rec *r, uin
 int64_t work_of(struct orr_jobs *w, const struct job_rec *r)
 {
 	bool is_good;
-	uint32_t adapt = adapt_kind_of_row(w, r);
+	uint32_t adapt = adapt_of(w, r);
 	if (adapt != NONE)
 		return adapt_work(w, adapt, r);
 	if (r->duration_ns >= 0)
 		return r->duration_ns;
-	uint32_t training = training_of_row(w, r, &is_good);
+	uint32_t training = training_of(w, r, &is_good);
 	if (training != NONE && r->iterations > 0)
 		return is_good ? work_of_training(w, r, training) : -1;
 	if (r->iterations > 0 && has_table(w, r->model)) {
@@ -133,7 +145,7 @@ static uint64_t runnable_types(struct orr_jobs *w, const struct job_rec *r)
 	uint64_t mask =
 		cluster_type_mask(w->config->cluster, r->gpu_types ? strtab_text(w->strings, r->gpu_types) : "") & types_with_memory(w, r);
 	bool is_good;
-	uint32_t training = training_of_row(w, r, &is_good);
+	uint32_t training = training_of(w, r, &is_good);
 	if (training != NONE)
 		return mask & training_types(w, training);
 	if (!has_table(w, r->model))
@@ -148,7 +160,7 @@ static uint64_t runnable_types(struct orr_jobs *w, const struct job_rec *r)
 
 struct pool_request request_of_row(struct orr_jobs *w, const struct job_rec *r)
 {
-	uint32_t gpus = adapt_kind_of_row(w, r) != NONE && r->gpus > w->config->cluster->gpus ? w->config->cluster->gpus : r->gpus;
+	uint32_t gpus = adapt_of(w, r) != NONE && r->gpus > w->config->cluster->gpus ? w->config->cluster->gpus : r->gpus;
 	return (struct pool_request){ .gpus = gpus,
 		.gpu_milli = r->gpus == 1 && r->gpu_milli < 1000 ? r->gpu_milli : 1000,
 		.cpu_milli = r->cpu_milli,

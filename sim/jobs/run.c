@@ -109,17 +109,23 @@ static bool is_due_now(struct orr_jobs *w)
 	return eng_next_time(w->engine, &t) && t == eng_now(w->engine);
 }
 
+static void tell(struct orr_jobs *w)
+{
+	if (w->slots.n_told < w->slots.n_ended)
+		tell_ended(w);
+}
+
 void jobs_after_event(struct orr_jobs *w)
 {
-	tell_ended(w);
+	tell(w);
 }
 
 bool jobs_decide(struct orr_jobs *w)
 {
 	if (w->is_over || (w->policy.is_due && !calls_schedule(w)))
 		return false;
-	tell_ended(w); /* reports jobs that the policy has killed; then schedule() is due again */
-	if (!w->policy.is_due && !is_due_now(w))
+	tell(w); /* reports jobs that the policy has killed; then schedule() is due again */
+	if (w->places && !w->policy.is_due && !is_due_now(w))
 		places_settle(w);
 	return !w->is_over && (w->policy.is_due || is_due_now(w));
 }
@@ -134,16 +140,20 @@ void jobs_end_instant(struct orr_jobs *w)
 {
 	if (w->slots.live || w->slots.n_ended) /* an instant in which all jobs are refused is not counted */
 		metrics_state(w);
-	decisions_instant(w);
-	bill_instant(w);
-	causes_instant(w);
+	if (w->decisions)
+		decisions_instant(w);
+	if (w->bill)
+		bill_instant(w);
+	if (w->causes)
+		causes_instant(w);
 	if (w->config->check)
 		check_ended(w);
 	if (w->flows)
 		flows_end_instant(w);
 	for (uint32_t i = 0; w->depend && i < w->slots.n_ended; i++)
 		depend_ended(w, w->slots.job[w->slots.ended[i]].number);
-	slot_release_ended(w);
+	if (w->slots.n_ended)
+		slot_release_ended(w);
 }
 
 /* Runs the events and then the policy, repeatedly while its actions cause events at this instant. */

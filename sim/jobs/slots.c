@@ -16,13 +16,14 @@ uint32_t slot_new(struct orr_jobs *w)
 		slot = w->slots.n++;
 		w->slots.job[slot].generation = 0;
 	}
-	uint32_t generation = w->slots.job[slot].generation + 1;
-	w->slots.job[slot] = (struct job){ .generation = generation ? generation : 1,
+	struct job *job = &w->slots.job[slot];
+	uint32_t generation = job->generation + 1, prev = w->slots.last_live;
+	*job = (struct job){ .generation = generation ? generation : 1,
 		.state = ORR_JOB_WAITING,
 		.first_start = -1,
 		.last_start = -1,
 		.work.rate = 1,
-		.prev = w->slots.last_live,
+		.prev = prev,
 		.next = NONE,
 		.running_at = NONE,
 		.last_places = NONE,
@@ -90,13 +91,16 @@ static void grow_shapes(struct orr_jobs *w)
 
 uint32_t shape_of(struct orr_jobs *w, const struct pool_request *r, uint32_t partition)
 {
+	const struct shape *last = w->shapes.n ? &w->shapes.shape[w->shapes.last] : NULL;
+	if (last && last->partition == partition && is_same(&last->request, r))
+		return w->shapes.last;
 	if (w->shapes.n * 2 >= w->shapes.mask)
 		grow_shapes(w);
 	uint32_t at = hash_request(r, partition) & w->shapes.mask;
 	for (; w->shapes.slot[at]; at = (at + 1) & w->shapes.mask) {
 		const struct shape *s = &w->shapes.shape[w->shapes.slot[at] - 1];
 		if (s->partition == partition && is_same(&s->request, r))
-			return w->shapes.slot[at] - 1;
+			return w->shapes.last = w->shapes.slot[at] - 1;
 	}
 	if (w->shapes.n == w->shapes.cap) {
 		w->shapes.cap = w->shapes.cap ? w->shapes.cap * 2 : 32;
@@ -104,7 +108,7 @@ uint32_t shape_of(struct orr_jobs *w, const struct pool_request *r, uint32_t par
 	}
 	w->shapes.shape[w->shapes.n] = (struct shape){ *r, partition, pool_could_ever_fit(w->config->cluster, w->config->placement, r) };
 	w->shapes.slot[at] = ++w->shapes.n;
-	return w->shapes.n - 1;
+	return w->shapes.last = w->shapes.n - 1;
 }
 
 void slots_free(struct orr_jobs *w)

@@ -38,6 +38,7 @@ struct shapes {
 	uint32_t n, cap;
 	uint32_t *slot; /* hash table: shape + 1 */
 	uint32_t mask;
+	uint32_t last; /* shape found last */
 };
 
 uint32_t slot_new(struct orr_jobs *w);

@@ -70,7 +70,7 @@ struct orr_jobs {
 	struct bill *bill;           /* NULL with capacity */
 	struct causes *causes;       /* NULL: the run records no parts */
 	struct decisions *decisions; /* NULL: they are not recorded */
-	struct tenants *tenants;     /* NULL until the first job arrives */
+	struct tenants *tenants;     /* NULL until the first job arrives that has a user */
 	struct quotas *quotas;       /* NULL without partitions */
 	struct limits *limits;       /* limits per user; NULL: none */
 	struct totals totals;

@@ -107,6 +107,24 @@ bool remark_is_set(const struct scenario *s, const char *key)
 	return is_set_in(of->world, of->given, key);
 }
 
+/* A bit for the first name of a key "OBJECT.NAME" or "NAME"; few names share a bit. */
+static uint64_t bit_of(const char *key)
+{
+	uint32_t h = 0;
+	for (; *key && *key != '.'; key++)
+		h = h * 31 + (unsigned char)*key;
+	return UINT64_C(1) << (h * 2654435769u >> 26);
+}
+
+/* Returns the bits of the names that a scenario gives; all bits for a part of a mixed scenario, whose keys may belong to the whole. */
+static uint64_t bits_given(const struct scenario *s)
+{
+	uint64_t bits = 0;
+	for (const cJSON *x = s->given ? s->given->child : NULL; x; x = x->next)
+		bits |= bit_of(x->string);
+	return s->whole ? UINT64_MAX : bits;
+}
+
 /* verb: "has", "may have". */
 static void add_remark(const struct scenario *s, struct run_result *r, const char *key, const char *verb, const char *why)
 {
@@ -254,8 +272,9 @@ static bool is_shared(const struct scenario *s, const char *key)
 static void add_effects(const struct scenario *const *part, size_t n, size_t k, size_t i, struct run_result *r)
 {
 	const struct scenario *s = part[k];
+	uint64_t given = bits_given(s);
 	for (const struct world_effect *e = s->world->effects; e && e->key; e++) {
-		if (!remark_is_set(s, e->key) || !is_first_row(s, e))
+		if (!(given & bit_of(e->key)) || !remark_is_set(s, e->key) || !is_first_row(s, e))
 			continue;
 		bool is_whole = is_shared(s, e->key), has_none = !(is_whole && k);
 		const struct world_effect *row = no_effect(s, i, r, e->key);
