@@ -135,12 +135,12 @@ struct batch {
 static const double short_s = 0.1; /* shorter runs share a transaction, about MOST_WAITING at most */
 enum { MOST_WAITING = 64 };
 
-/* Returns whether the calling thread is to store finished runs. Called within the critical section. last: the run that has just finished;
- * NULL: the study ends. */
+/* Returns whether the calling thread is to store finished runs. Called within the critical section. last: just finished; NULL: the end. */
 static bool begin_storing(struct study *t, const struct one_run *last)
 {
+	size_t at = last ? (size_t)(last - t->run) : t->n_runs, few = (t->n_runs - at) / 4; /* at the end few wait: no thread idles long */
 	bool is_short = last && last->ended - last->begun < short_s && last->ended - t->stored_s < short_s;
-	if (t->is_storing || (is_short && (size_t)(last - t->run) - t->n_stored < MOST_WAITING))
+	if (t->is_storing || (is_short && at - t->n_stored < few && at - t->n_stored < MOST_WAITING))
 		return false;
 	t->stored_s = clock_read_s(CLOCK_MONOTONIC);
 	return t->is_storing = true;
