@@ -65,6 +65,22 @@ static void put_outside(struct sbuf *b, const struct cost_coverage *c)
 	sbuf_puts(b, ")");
 }
 
+/* Says how far the batches that were asked for are from the one at which layers were measured: their times are in proportion. */
+static void put_proportion(const struct orr_step *s, uint32_t type, struct sbuf *b)
+{
+	double measured = s->config->dnn->profile_batch, low = INFINITY, high = 0;
+	for (uint32_t i = 0; i < s->asked->n; i++)
+		if (s->asked->of[i].type == type) {
+			low = fmin(low, s->asked->of[i].batch);
+			high = fmax(high, s->asked->of[i].batch);
+		}
+	if (!(measured > 0) || !(high > 0) || (low == measured && high == measured))
+		return;
+	sbuf_printf(b, ", times in proportion for batches of %.4g", low);
+	if (high > low)
+		sbuf_printf(b, " to %.4g", high);
+}
+
 static bool has_gpus(const struct orr_step *s, uint32_t type)
 {
 	for (uint32_t g = 0; g < s->facts.gpus; g++)
@@ -88,6 +104,7 @@ static void put_type(const struct orr_step *s, uint32_t type, struct sbuf *b, st
 	if (s->config->cluster->n_types > 1)
 		sbuf_printf(b, "%s: ", s->config->cluster->type_name[type]);
 	sbuf_puts(b, cost_source(c, s->config->batch));
+	put_proportion(s, type, b);
 	put_outside(b, &cover);
 	if (!s->is_scaled) {
 		cost_put_precision(c, b);

@@ -19,6 +19,8 @@ is "$found" "$best" "orrery step --plan takes the time that the search reported,
 like "$("$ORRERY" step --plan p.json)" '^policy .* predicted$' "the table of orrery step --plan has the predicted time"
 like "$("$ORRERY" run p.json -q --json)" '"predicted_iteration_s"' "orrery run executes a plan file"
 like "$("$ORRERY" step --plan p.json --network star:bw=1Gbps)" '^(dapple|megatron) ' "flags override the plan file"
+like "$(plan chain.csv:batch=4 --cluster 2x2:v100 --global-batch 64 --policy data-parallel)" 'layers measured on v100 at batch 4, times in proportion for batches of 16$' "64 samples on 4 GPUs: measured times of 4 are multiplied"
+like "$(plan chain.csv:batch=4 --cluster 1x1:v100 --global-batch 4 --policy data-parallel)" 'layers measured on v100 at batch 4(;|$)' "a batch as measured"
 plan chain.csv:batch=4 --cluster 2x2:v100 --policy dapple,dapple@general --set policy.general.search=general --out o -q
 is "$(cd o && echo *.plan.json)" "dapple.plan.json general.plan.json" "--out writes the plan of each policy"
 plan chain.csv:batch=4 --cluster 2x2:v100 --policy dapple --db x.db -q
