@@ -5,8 +5,9 @@
  * are known.
  *
  * 1. Jobs in ascending order of remaining time x GPUs (`order`; ties: order of submission) are offered GPUs, each together with the next
- * jobs of its size as if they were one group of `pack` jobs; the jobs of these groups are the candidates.
- * 2. If the candidates request more GPUs than the cluster has, groups of equal size are merged by matchings of the greatest total weight,
+ * jobs of its size as if they were one group of `pack` jobs; the jobs of these groups are the candidates. GPUs are counted by type: a group
+ * is on one type.
+ * 2. If the candidates of a type request more GPUs than it has, groups of equal size are merged by matchings of the greatest total weight,
  * up to four times, the largest sizes first. The weight is the use of the resources: sum of all stages / (4 x period).
  * 3. Groups slower than their members one after the other are dissolved.
  * 4. Groups start by size, the largest first; with rules=own, in the order of their first members.
@@ -40,6 +41,8 @@ struct muri {
 	size_t n, cap;
 	struct muri_job **order;
 	size_t cap_order;
+	uint32_t n_types;
+	uint32_t *left, *idle; /* by type: GPUs not yet offered in this decision; those of them that no job uses now */
 	struct muri_list list;
 	int64_t last_ns; /* rules=muri: the last decision */
 };
@@ -51,6 +54,8 @@ static void destroy(void *self)
 	muri_rows_free(m->rows);
 	orr_free(m->job);
 	orr_free(m->order);
+	orr_free(m->left);
+	orr_free(m->idle);
 	orr_free(m->list.v);
 	orr_free(m);
 }
@@ -62,6 +67,9 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	m->is_by_time = !strcmp(orr_arg_text(args, "order"), "time");
 	m->pack = (uint32_t)orr_arg_int(args, "pack");
 	m->window = (uint32_t)orr_arg_int(args, "window");
+	m->n_types = orr_gpu_types(w);
+	m->left = orr_alloc(m->n_types + 1u, sizeof *m->left);
+	m->idle = orr_alloc(m->n_types + 1u, sizeof *m->idle);
 	m->round = orr_round_new(w, m->is_published ? 0 : orr_arg_time_ns(args, "round"));
 	bool is_replay = *orr_arg_text(args, "groups");
 	if (is_replay && !m->is_published)
@@ -93,6 +101,7 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 	m->job[m->n++] = (struct muri_job){ .job = j,
 		.number = info.number,
 		.gpus = info.gpus,
+		.gpu_types = info.gpu_types,
 		.gpu_type = info.gpu_types ? (uint32_t)__builtin_ctzll(info.gpu_types) : 0,
 		.alone_s = orr_interleaved_iteration_s(w, &j, 1) };
 }
@@ -144,27 +153,75 @@ static void sort_jobs(struct muri *m, struct orr_jobs *w)
 static void list_add(struct muri_list *list, struct muri_job *x)
 {
 	ORR_GROW(list->v, list->n, list->cap);
-	list->v[list->n++] = (struct muri_group){ .member = { x }, .n = 1, .gpus = x->gpus };
+	list->v[list->n++] = (struct muri_group){ .member = { x }, .n = 1, .gpus = x->gpus, .type = x->gpus ? x->gpu_type : ORR_ANY_TYPE };
+}
+
+/* ---- GPUs by type ---- */
+
+static void offer_all(struct muri *m, struct orr_jobs *w)
+{
+	for (uint32_t t = 0; t < m->n_types; t++) {
+		m->left[t] = orr_total_gpus_of(w, t);
+		m->idle[t] = orr_free_gpus_of(w, t);
+	}
+}
+
+/* Returns the GPU type that a job runs on; ORR_ANY_TYPE: it waits. */
+static uint32_t type_held(const struct orr_jobs *w, const struct muri_job *x)
+{
+	struct orr_job_info info;
+	return orr_job_get(w, x->job, &info) && info.gpus_held ? info.gpu_type : ORR_ANY_TYPE;
+}
+
+/* Takes GPUs for a job: of the type that it runs on, else of the first type in its order with GPUs that no job uses, else of the first with
+ * GPUs. Sets its type. Returns false if no type has enough. */
+static bool take(struct muri *m, struct orr_jobs *w, struct muri_job *x)
+{
+	uint32_t order[64], n = orr_job_type_order(w, x->job, order, 64), held = type_held(w, x), found = ORR_ANY_TYPE;
+	if (!x->gpus)
+		return true;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t t = order[i];
+		if (!(x->gpu_types >> t & 1) || m->left[t] < x->gpus)
+			continue;
+		if (t == held || found == ORR_ANY_TYPE || (found != held && m->idle[t] >= x->gpus && m->idle[found] < x->gpus))
+			found = t;
+	}
+	if (found == ORR_ANY_TYPE)
+		return false;
+	x->gpu_type = found;
+	m->left[found] -= x->gpus;
+	if (found != held)
+		m->idle[found] -= m->idle[found] < x->gpus ? m->idle[found] : x->gpus;
+	return true;
+}
+
+/* Marks x, to which GPUs have been offered, and the next jobs of its size that may join it: those that wait or run on its type. */
+static void mark_group(struct muri *m, const struct orr_jobs *w, size_t first)
+{
+	const struct muri_job *x = m->order[first];
+	uint32_t marked = 0;
+	for (size_t k = first; k < m->n && marked < m->pack; k++) {
+		struct muri_job *y = m->order[k];
+		if (y->is_candidate || y->gpus != x->gpus)
+			continue;
+		uint32_t held = k == first || !y->gpus ? ORR_ANY_TYPE : type_held(w, y);
+		if (y->gpus && (!(y->gpu_types >> x->gpu_type & 1) || (held != ORR_ANY_TYPE && held != x->gpu_type)))
+			continue;
+		y->gpu_type = x->gpu_type;
+		y->is_candidate = true;
+		marked++;
+	}
 }
 
 /* Lists the candidates, in order, each as a separate group. */
 static void find_candidates(struct muri *m, struct orr_jobs *w)
 {
-	uint32_t free = orr_total_gpus(w);
 	m->list.n = 0;
-	for (size_t i = 0; i < m->n; i++) {
-		struct muri_job *x = m->order[i];
-		if (x->is_candidate || x->gpus > free)
-			continue;
-		free -= x->gpus;
-		uint32_t marked = 0;
-		for (size_t k = i; k < m->n && marked < m->pack; k++) {
-			if (m->order[k]->is_candidate || m->order[k]->gpus != x->gpus)
-				continue;
-			m->order[k]->is_candidate = true;
-			marked++;
-		}
-	}
+	offer_all(m, w);
+	for (size_t i = 0; i < m->n; i++)
+		if (!m->order[i]->is_candidate && take(m, w, m->order[i]))
+			mark_group(m, w, i);
 	for (size_t i = 0; i < m->n; i++)
 		if (m->order[i]->is_candidate)
 			list_add(&m->list, m->order[i]);
@@ -183,11 +240,22 @@ static int first_member(const void *a, const void *b)
 	return shortest_first(&least[0], &least[1]);
 }
 
+/* Takes the GPUs of a group; those of another type for a job that is alone, if its type has none left. */
+static bool take_for_group(struct muri *m, struct orr_jobs *w, struct muri_group *g)
+{
+	if (g->gpus && m->left[g->type] >= g->gpus)
+		m->left[g->type] -= g->gpus;
+	else if (g->n > 1 || !take(m, w, g->member[0]))
+		return false;
+	g->type = g->gpus ? g->member[0]->gpu_type : ORR_ANY_TYPE;
+	return true;
+}
+
 /* Orders the groups, by size if published, and keeps those that fit. */
 static void place(struct muri *m, struct orr_jobs *w)
 {
 	struct muri_list *list = &m->list;
-	uint32_t free = orr_total_gpus(w);
+	offer_all(m, w);
 	if (!m->is_published && list->n)
 		qsort(list->v, list->n, sizeof *list->v, first_member);
 	for (size_t i = 1; m->is_published && i < list->n;
@@ -199,26 +267,26 @@ static void place(struct muri *m, struct orr_jobs *w)
 		list->v[at] = g;
 	}
 	size_t kept = 0;
-	for (size_t i = 0; i < list->n; i++)
-		if (list->v[i].gpus <= free) {
-			free -= list->v[i].gpus;
-			list->v[kept++] = list->v[i];
-		}
+	for (size_t i = 0; i < list->n; i++) {
+		struct muri_group g = list->v[i];
+		if (!take_for_group(m, w, &g))
+			continue;
+		list->v[kept++] = g;
+	}
 	list->n = kept;
 	if (m->is_published)
 		return;
 	for (size_t i = 0; i < m->n; i++) /* the rest of the GPUs */
-		if (!m->order[i]->is_candidate && m->order[i]->gpus <= free) {
-			free -= m->order[i]->gpus;
+		if (!m->order[i]->is_candidate && take(m, w, m->order[i]))
 			list_add(list, m->order[i]);
-		}
 }
 
 static void decide(struct muri *m, struct orr_jobs *w)
 {
 	sort_jobs(m, w);
 	find_candidates(m, w);
-	muri_merge(w, &m->list, orr_total_gpus(w), m->pack, m->window);
+	for (uint32_t t = 0; t < m->n_types; t++)
+		muri_merge(w, &m->list, t, m->pack, m->window);
 	muri_dissolve(w, &m->list);
 	place(m, w);
 }
@@ -241,7 +309,7 @@ static void own_schedule(struct muri *m, struct orr_jobs *w)
 	decide(m, w);
 	orr_round_begin(m->round);
 	for (size_t i = 0; i < m->list.n; i++)
-		orr_round_add(m->round, jobs, members(&m->list.v[i], jobs), 0, ORR_ANY_TYPE);
+		orr_round_add(m->round, jobs, members(&m->list.v[i], jobs), 0, m->list.v[i].type);
 	size_t waiting = orr_round_apply(m->round);
 	for (size_t i = 0; i < m->n && waiting; i++) /* members of groups that fit on no GPU type, or not on the nodes */
 		if (!orr_job_is_running(w, m->order[i]->job))
@@ -294,7 +362,7 @@ static void start_group(struct orr_jobs *w, const struct muri_group *g)
 		struct muri_job *x = g->member[i];
 		if (i && orr_fits_beside(w, x->job, g->member[0]->job))
 			orr_start_beside(w, x->job, g->member[0]->job);
-		else if (i || !orr_try_start(w, x->job))
+		else if (i || (g->type == ORR_ANY_TYPE ? !orr_try_start(w, x->job) : !orr_try_start_on_type(w, x->job, g->type)))
 			return;
 		x->is_running = true;
 		x->overhead_s = overhead_s;

@@ -11,7 +11,8 @@ enum { MURI_MOST = 4 };
 struct muri_job {
 	orr_job job;
 	uint64_t number;
-	uint32_t gpus, gpu_type; /* gpu_type: the first that the job may use */
+	uint32_t gpus, gpu_type; /* gpu_type: that of its group; of other jobs, the first that they may use. ORR_ANY_TYPE: no GPUs */
+	uint64_t gpu_types;      /* those that the job may use */
 	double left_gpu_s;       /* remaining time alone x GPUs, or the remaining time, at the last decision */
 	double alone_s;          /* iteration time alone; 0: unknown */
 	bool is_candidate;
@@ -24,6 +25,7 @@ struct muri_job {
 struct muri_group {
 	struct muri_job *member[MURI_MOST];
 	uint32_t n, gpus;
+	uint32_t type; /* GPU type; ORR_ANY_TYPE: any */
 };
 
 struct muri_list {
@@ -33,9 +35,10 @@ struct muri_list {
 
 /* muri_groups.c */
 
-/* Merges groups until the GPUs that they request fit `total`, by matchings of the greatest weight among groups of equal size, or until no
- * groups can be merged. pack: largest number of jobs in a group. window: largest number of groups in one matching. */
-void muri_merge(struct orr_jobs *w, struct muri_list *list, uint64_t total, uint32_t pack, uint32_t window);
+/* Merges groups of a GPU type until the GPUs that they request fit those of the type, by matchings of the greatest weight among groups of
+ * equal size, or until no groups can be merged. pack: largest number of jobs in a group. window: largest number of groups in one matching.
+ */
+void muri_merge(struct orr_jobs *w, struct muri_list *list, uint32_t type, uint32_t pack, uint32_t window);
 /* Dissolves groups whose jobs would be faster one after the other. */
 void muri_dissolve(struct orr_jobs *w, struct muri_list *list);
 /* Returns the time of an iteration of all n jobs together; 0: unknown. */

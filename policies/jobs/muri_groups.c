@@ -88,11 +88,11 @@ static void match(struct orr_jobs *w, struct muri_list *list, const size_t *at, 
 	orr_free(mate);
 }
 
-static uint64_t gpus_of(const struct muri_list *list)
+static uint64_t gpus_of(const struct muri_list *list, uint32_t type)
 {
 	uint64_t sum = 0;
 	for (size_t i = 0; i < list->n; i++)
-		sum += list->v[i].n ? list->v[i].gpus : 0;
+		sum += list->v[i].n && list->v[i].type == type ? list->v[i].gpus : 0;
 	return sum;
 }
 
@@ -105,25 +105,26 @@ static void remove_empty(struct muri_list *list)
 	list->n = kept;
 }
 
-/* Returns the largest size below `below` of a group; 0: none. */
-static uint32_t next_size(const struct muri_list *list, uint32_t below)
+/* Returns the largest size below `below` of a group of the type; 0: none. */
+static uint32_t next_size(const struct muri_list *list, uint32_t type, uint32_t below)
 {
 	uint32_t most = 0;
 	for (size_t i = 0; i < list->n; i++)
-		if (list->v[i].gpus < below && list->v[i].gpus > most)
+		if (list->v[i].type == type && list->v[i].gpus < below && list->v[i].gpus > most)
 			most = list->v[i].gpus;
 	return most;
 }
 
-void muri_merge(struct orr_jobs *w, struct muri_list *list, uint64_t total, uint32_t pack, uint32_t window)
+void muri_merge(struct orr_jobs *w, struct muri_list *list, uint32_t type, uint32_t pack, uint32_t window)
 {
+	uint64_t total = orr_total_gpus_of(w, type);
 	size_t *at = orr_alloc(window + 1u, sizeof *at);
-	for (int round = 0; round < ROUNDS && pack > 1 && gpus_of(list) > total; round++) {
+	for (int round = 0; round < ROUNDS && pack > 1 && gpus_of(list, type) > total; round++) {
 		size_t before = list->n;
-		for (uint32_t size = UINT32_MAX; (size = next_size(list, size)) && gpus_of(list) > total;) {
+		for (uint32_t size = UINT32_MAX; (size = next_size(list, type, size)) && gpus_of(list, type) > total;) {
 			uint32_t n = 0;
 			for (size_t i = 0; i < list->n; i++) {
-				if (list->v[i].gpus == size && list->v[i].n && list->v[i].n < pack)
+				if (list->v[i].type == type && list->v[i].gpus == size && list->v[i].n && list->v[i].n < pack)
 					at[n++] = i;
 				if (n == window || i + 1 == list->n) {
 					match(w, list, at, n, pack);
@@ -150,7 +151,7 @@ void muri_dissolve(struct orr_jobs *w, struct muri_list *list)
 		while (list->v[i].n > 1) {
 			struct muri_job *last = list->v[i].member[--list->v[i].n];
 			ORR_GROW(list->v, list->n, list->cap);
-			list->v[list->n++] = (struct muri_group){ .member = { last }, .n = 1, .gpus = last->gpus };
+			list->v[list->n++] = (struct muri_group){ .member = { last }, .n = 1, .gpus = last->gpus, .type = list->v[i].type };
 		}
 	}
 }

@@ -100,7 +100,7 @@ bool muri_replay(struct muri_rows *r, struct orr_jobs *w, struct muri_job *job, 
 			k++;
 		if (k == i) {
 			ORR_GROW(list->v, list->n, list->cap);
-			list->v[list->n++] = (struct muri_group){ .gpus = x->gpus };
+			list->v[list->n++] = (struct muri_group){ .gpus = x->gpus, .type = ORR_ANY_TYPE };
 			at = list->n - 1;
 		} else {
 			struct muri_job *first = find(w, job, n, r->row[k].job);

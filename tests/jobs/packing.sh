@@ -137,9 +137,17 @@ is "$same" 25 "gandiva: every end of 25 random traces is that of the rules of tu
 printf 'submit_s,duration_s,gpus,occupancy,gpu_mem_mib\n0,80,1,0.4,9000\n0,60,1,0.4,9000\n' >memory.csv
 is "$(ends memory.csv 1x1:p100 gandiva --set policy.gandiva.round=60s)" "140 120" "gandiva: jobs that need more memory than the GPU has do not share it"
 
-# The number of GPUs would suffice for the first two jobs, but they accept only v100. Meanwhile the third runs on p100.
+# GPUs are counted by type. The second job has the least GPU time, and leaves no room for the first, which accepts v100 only: it starts at the
+# round after 1001 s, at 1080 s. The third job, on any type, runs all the time.
 printf 'submit_s,duration_s,gpus,gpu_types\n0,1000,8,v100\n0,1001,4,v100\n0,5000,4,\n' >types.csv
-is "$(ends types.csv 1x8:v100,1x4:p100:speed=1 muri | cut -d' ' -f 1,3)" "1000 5000" "muri: GPUs of another type go to a job that can use them"
+is "$(ends types.csv 1x8:v100,1x4:p100:speed=1 muri)" "2080 1001 5000" "muri: GPUs of another type go to a job that can use them"
+# Both jobs accept type a alone: they share its GPU, although the cluster has two. A job for any type uses the other;
+# under rules=muri the decision at 80 s charges it 10 s.
+printf 'submit_s,duration_s,gpus,gpu_types,iterations,stages\n0,80,1,a,20,1;3;0\n0,80,1,a,20,3;1;0\n0,90,1,,,\n' >one_type.csv
+for rules in own muri; do
+  is "$(ends one_type.csv 1x1:a:speed=1,1x1:b:speed=1 muri --set jobs.group_slowdown=1,1 --set policy.muri.rules=$rules)" "80 80 $([ $rules = own ] && echo 90 || echo 100)" \
+    "muri: jobs for one GPU type share its GPU, rules=$rules"
+done
 # Four GPUs, five short jobs, and a long job on two GPUs. All are candidates, and sharing gains nothing, so the short jobs come first.
 printf 'submit_s,duration_s,gpus\n0,10,1\n0,10,1\n0,10,1\n0,10,1\n0,10,1\n0,1000,2\n' >short.csv
 is "$(ends short.csv 1x4 muri --set policy.muri.round=0s)" "10 10 10 10 20 1010" "muri: groups run in the order of their jobs, not by size"
