@@ -68,6 +68,7 @@ struct oobleck {
 	bool has_trained, has_written; /* steps were run; a checkpoint exists */
 	bool reforms;                  /* decide() must form new pipelines */
 	bool regroups;                 /* new pipelines must be formed at the end of the step */
+	bool rests;                    /* no timer of checkpoints runs: there is nothing to save, and too few nodes to train */
 	bool looks;                    /* an instance became ready: check whether its inclusion pays off */
 	uint64_t losses;
 };
@@ -135,6 +136,7 @@ static void reform(struct oobleck *v, struct orr_spot *w)
 	parts_find_nodes(&v->parts, w);
 	v->plan = plan_for(v, v->parts.n_nodes);
 	if (!v->plan.pipelines) {
+		orr_spot_event(w, "waits", "%u nodes are too few", v->parts.n_nodes);
 		orr_layout(w, 0, 0, NULL);
 		return;
 	}
@@ -155,6 +157,9 @@ static void reform(struct oobleck *v, struct orr_spot *w)
 	lay_out(v, w, depth);
 	orr_pause_as(w, is_fatal ? ORR_RESTART : ORR_RECONFIGURE);
 	v->phase = RECONFIGURING;
+	if (v->rests) /* continues at the next multiple of the interval */
+		orr_spot_timer(w, (orr_spot_now(w) / v->ckpt_interval_ns + 1) * v->ckpt_interval_ns, 1, TAG_CHECKPOINT);
+	v->rests = false;
 	v->timer = orr_spot_timer(w, orr_spot_now(w) + pause, 0, TAG_RECONFIGURED);
 	orr_spot_event(w, "layout", "%u pipelines on %u nodes", v->plan.pipelines, v->plan.nodes);
 }
@@ -177,10 +182,14 @@ static void clean_timer(struct oobleck *v, struct orr_spot *w, uint64_t tag)
 		v->has_written = true;
 		orr_commit(w, v->written);
 	} else {
-		v->written = orr_steps_uncommitted(w);
-		if (!v->writer && v->written)
+		uint64_t unsaved = orr_steps_uncommitted(w);
+		if (!v->writer && unsaved) {
+			v->written = unsaved;
 			v->writer = orr_spot_timer(w, now + orr_checkpoint_time(w, v->plan.nodes), 0, TAG_WRITTEN);
-		orr_spot_timer(w, now + v->ckpt_interval_ns, 1, TAG_CHECKPOINT);
+		}
+		v->rests = v->phase == WAITING && !unsaved;
+		if (!v->rests)
+			orr_spot_timer(w, now + v->ckpt_interval_ns, 1, TAG_CHECKPOINT);
 	}
 }
 

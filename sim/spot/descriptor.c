@@ -461,7 +461,9 @@ static void note_end(const struct scenario *s, struct run_result *r)
 	const struct metric *steps = result_find(r, "steps"), *lost = result_find(r, "lost_steps");
 	if (steps && !(steps->value > 0) && !(lost && lost->value > 0) && least > 1) {
 		char text[300];
-		snprintf(text, sizeof text, "no step was run: the smallest shape of job %.100s with a step time has %u instances",
+		snprintf(text, sizeof text,
+			"no step was run: the smallest shape of job %.100s with a step time has %u instances, and a policy may need more "
+			"(its depth, its number of pipelines)",
 			t->job->name, least);
 		result_note(r, "remark", text);
 	}
