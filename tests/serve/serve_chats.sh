@@ -21,6 +21,7 @@ chats "$chat,history=false" grown "${alone[@]}" --set serve.sessions=grow
 ok "$(diff <(times whole) <(times grown) >/dev/null; echo $?)" "prompts that grow from new tokens and the system prompt give the same times as prompts with their history"
 # Users that take the rows one by one: the hashes of a row are its own.
 for x in "$chat" rows.csv; do
+  # shellcheck disable=SC2046 # an option for the file
   "$orrery" serve "$x" --model m.json --cluster 2x1:a100 --replicas 2 --policy vllm --check --no-figures -q --set serve.prefix_cache=true --set serve.clients=4 --set serve.think=1s \
     $([ "$x" = rows.csv ] && echo "--set trace_options.block_tokens=16") --out "users_${x%%:*}"
 done
