@@ -37,7 +37,7 @@ ok "$(awk -v n="${n:-0}" -v s="${share[*]}" 'BEGIN { split(s, x, " "); bad = n <
 
 # A trace that begins at 1,000,000 s: costs per token are those of a fleet that is idle until then, and the search says so, as a run does.
 printf 'arrival_s,prompt_tokens,output_tokens\n1000000,10,5\n1000000.5,20,6\n1000003,5,2\n' >late.csv
-late=(late.csv --model llama2-7b --cluster 2x1:a100 --policy vllm --find-replicas "ttft=1s")
+late=(late.csv --model llama2-7b --cluster 2x1:a100 --policy vllm --find-replicas ttft=1s)
 like "$("$orrery" serve "${late[@]}" 2>&1)" '^vllm: USD per million output tokens include the 1000000 s before the first request, 100 % of the run' "a late begin"
 is "$(number idle_before_s "$("$orrery" serve "${late[@]}" --json 2>/dev/null)") $("$orrery" serve "${late[@]}" --prices none 2>&1 | grep -c before)" "1000000 0" "a late begin: JSON; without prices"
 
