@@ -220,6 +220,12 @@ uint32_t served_batch_for(const struct served *m, uint32_t samples)
 	return m->kind == SERVED_TABLE && find(m->batch, m->n_batches, samples, SERVED_UP, &b) ? m->batch[b.low] : 0;
 }
 
+uint32_t served_length_for(const struct served *m, uint32_t length)
+{
+	struct spot l;
+	return m->n_lengths && find(m->length, m->n_lengths, length, SERVED_UP, &l) ? m->length[l.low] : length;
+}
+
 struct served_memory served_memory_of(const struct served *m, uint32_t samples)
 {
 	struct spot b;

@@ -93,6 +93,8 @@ double served_latency(const struct served *m, uint32_t samples, uint32_t length)
 bool served_has_batch(const struct served *m, uint32_t samples, uint32_t length);
 /* Returns the smallest batch size of the table that is at least samples; 0: none. */
 uint32_t served_batch_for(const struct served *m, uint32_t samples);
+/* Returns the smallest length of the table that is at least `length`; `length` itself if the table has no lengths or lacks a larger one. */
+uint32_t served_length_for(const struct served *m, uint32_t length);
 struct served_memory served_memory_of(const struct served *m, uint32_t samples);
 
 /* ---- language models ---- */

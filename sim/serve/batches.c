@@ -63,8 +63,10 @@ static struct plan plan_of(const struct orr_serve *w, uint32_t replica, const st
 /* Returns the samples x length that the device computes. */
 static double padded_size(const struct served *m, const struct plan *p)
 {
-	uint32_t samples = m->between == SERVED_UP ? served_batch_for(m, p->samples) : p->samples;
-	return (double)samples * (p->length ? p->length : 1);
+	bool is_up = m->between == SERVED_UP;
+	uint32_t samples = is_up ? served_batch_for(m, p->samples) : p->samples;
+	uint32_t length = is_up ? served_length_for(m, p->length) : p->length;
+	return (double)samples * (length ? length : 1);
 }
 
 /* ---- checks ---- */

@@ -80,6 +80,12 @@ for front in "" "--set serve.front=per-replica --set serve.front_Bps=1e10"; do
     "clockwork knows the batches in later stages $front"
 done
 
+# ---- padding: a table with between=up computes its next size and its next length: 1 x 8 and 4 x 16 tokens for 1 x 6 and 3 x 10 ----
+echo '{"name": "u", "source": "made up", "kind": "table", "batch": [1, 4], "length": [8, 16], "latency_ms": [[5, 8], [6, 9]], "between": "up"}' >up.json
+printf 'arrival_s,samples,prompt_tokens\n0,1,6\n1,3,10\n' >up.csv
+serve fifo up.csv --model up.json --cluster 1x1 >/dev/null
+is "$(awk -F, '$2 == "padding_share" { print $3 }' o/summary.csv)" 0.5 "half of 72 tokens are padding"
+
 # ---- nexus without a plan: each model takes its GPUs in turn ----
 echo '{"world": "serve", "models": ["a.json", "b.json"], "cluster": "1x4", "policies": ["nexus"],
  "deployments": [{"model": "a", "replicas": 2}, {"model": "b", "replicas": 2}]}' >turns.json
