@@ -226,6 +226,11 @@ uint32_t served_length_for(const struct served *m, uint32_t length)
 	return m->n_lengths && find(m->length, m->n_lengths, length, SERVED_UP, &l) ? m->length[l.low] : length;
 }
 
+double served_occupancy(const struct served *m, uint32_t samples)
+{
+	return m->n_batches ? fmin(1, m->occupancy * fmax(1, (double)samples / m->batch[0])) : m->occupancy;
+}
+
 struct served_memory served_memory_of(const struct served *m, uint32_t samples)
 {
 	struct spot b;

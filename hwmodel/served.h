@@ -58,7 +58,7 @@ struct served {
 	double *stage_s;                /* time that a batch occupies the busiest pipeline stage, s, [batch]; NULL: the latency */
 	double *network_bytes;          /* bytes of a batch that leave nodes, summed over nodes, [batch]; NULL: none */
 	double utilisation;             /* average share of the GPU that a batch keeps busy (stacking); default 1 */
-	double occupancy;               /* share of the GPU's units that a batch fills: u(m) = max(1, m x occupancy) */
+	double occupancy;               /* share of the GPU's units that the smallest batch fills: u(m) = max(1, m x occupancy) */
 	struct served_network *network; /* DNN that gives latency and memory (served_network.c); NULL: the file states them */
 	/* llm */
 	double kv_bytes;        /* per token */
@@ -96,6 +96,8 @@ uint32_t served_batch_for(const struct served *m, uint32_t samples);
 /* Returns the smallest length of the table that is at least `length`; `length` itself if the table has no lengths or lacks a larger one. */
 uint32_t served_length_for(const struct served *m, uint32_t length);
 struct served_memory served_memory_of(const struct served *m, uint32_t samples);
+/* Returns the share of the GPU's units that a batch fills: in proportion to its samples, at most 1. */
+double served_occupancy(const struct served *m, uint32_t samples);
 
 /* ---- language models ---- */
 

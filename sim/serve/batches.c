@@ -54,6 +54,7 @@ static struct plan plan_of(const struct orr_serve *w, uint32_t replica, const st
 	p.extra = (struct memory_extra){ .is_run = true,
 		.is_sent = w->front && !(b->flags & ORR_RUN_QUEUE),
 		.model = b->model,
+		.samples = p.samples,
 		.memory = served_memory_of(m, p.samples),
 		.alone_s = p.stage_s,
 		.delay_s = delay_s };

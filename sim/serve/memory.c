@@ -24,6 +24,7 @@ static const double ROUNDING = 1e-12;   /* relative rounding error of sums of by
 /* A run in the projection. to_peak, left and stop count the run's own progress, s, not simulated time. */
 struct part {
 	uint32_t model;
+	double occupancy;
 	bool is_going;        /* the run has started, and has neither been suspended nor ended */
 	double bytes, peak;   /* bytes of memory now, and from the peak on */
 	double to_peak, left; /* to_peak INFINITY: the peak has passed */
@@ -37,14 +38,14 @@ static double scale_of(const struct orr_serve *w, uint32_t model)
 	return w->config->model[model]->utilisation;
 }
 
-void interference_rates(const struct orr_serve *w, const uint32_t *model, uint32_t n, double *rate)
+void interference_rates(const struct orr_serve *w, const struct sharer *run, uint32_t n, double *rate)
 {
 	const struct serve_config *c = w->config;
 	double occupied = 0;
 	switch (w->set->interference) {
 	case INTERFERENCE_OCCUPANCY:
 		for (uint32_t i = 0; i < n; i++)
-			occupied += c->model[model[i]]->occupancy;
+			occupied += run[i].occupancy;
 		for (uint32_t i = 0; i < n; i++)
 			rate[i] = 1 / fmax(1, occupied);
 		return;
@@ -53,7 +54,7 @@ void interference_rates(const struct orr_serve *w, const uint32_t *model, uint32
 			double slower = 1;
 			for (uint32_t k = 0; k < n; k++)
 				if (k != i)
-					slower *= w->set->slowdown[(size_t)model[i] * c->n_models + model[k]];
+					slower *= w->set->slowdown[(size_t)run[i].model * c->n_models + run[k].model];
 			rate[i] = 1 / slower;
 		}
 		return;
@@ -79,20 +80,28 @@ struct projection {
 };
 
 /* A run whose input is in transit: its start is unknown, so its largest memory counts to the end of the projection. */
-static struct part part_in_transit(uint32_t model, struct served_memory m)
+static struct part part_in_transit(uint32_t model, double occupancy, struct served_memory m)
 {
 	double bytes = fmax(m.before, m.peak);
-	return (struct part){ .model = model, .is_going = true, .bytes = bytes, .peak = bytes, .to_peak = INFINITY, .left = INFINITY };
+	return (struct part){ .model = model,
+		.occupancy = occupancy,
+		.is_going = true,
+		.bytes = bytes,
+		.peak = bytes,
+		.to_peak = INFINITY,
+		.left = INFINITY };
 }
 
 static struct part part_of(const struct orr_serve *w, const struct run *x)
 {
+	double occupancy = served_occupancy(w->config->model[x->model], x->samples);
 	if (x->state == RUN_SENDING)
-		return part_in_transit(x->model, x->memory);
+		return part_in_transit(x->model, occupancy, x->memory);
 	double left = run_left(w, x), done = x->alone_s - left;
 	bool is_past = done >= x->memory.peak_from_s - REACHED_S, is_leaving = x->leaving >= 0 && x->exit_left_s > 0;
 	double stop = is_leaving ? x->exit_left_s : 0;
 	return (struct part){ .model = x->model,
+		.occupancy = occupancy,
 		.is_going = x->state == RUN_RUNNING && !(is_leaving && left <= stop + REACHED_S),
 		.stop = stop,
 		.is_kept = x->leaving == ORR_ABORT_SAVE,
@@ -102,11 +111,13 @@ static struct part part_of(const struct orr_serve *w, const struct run *x)
 		.left = left };
 }
 
-static struct part part_of_new(const struct memory_extra *x)
+static struct part part_of_new(const struct orr_serve *w, const struct memory_extra *x)
 {
+	double occupancy = served_occupancy(w->config->model[x->model], x->samples);
 	bool is_past = x->memory.peak_from_s <= 0;
-	struct part p = x->is_sent ? part_in_transit(x->model, x->memory)
+	struct part p = x->is_sent ? part_in_transit(x->model, occupancy, x->memory)
 				   : (struct part){ .model = x->model,
+					     .occupancy = occupancy,
 					     .bytes = is_past ? x->memory.peak : x->memory.before,
 					     .peak = x->memory.peak,
 					     .to_peak = is_past ? INFINITY : x->memory.peak_from_s,
@@ -137,7 +148,7 @@ static void open_projection(struct projection *p, const struct orr_serve *w, uin
 		if (!is_gone(x, i))
 			p->part[p->n++] = part_of(w, &w->run[i]);
 	if (x && x->is_run)
-		p->part[p->n++] = part_of_new(x);
+		p->part[p->n++] = part_of_new(w, x);
 }
 
 static void close_projection(struct projection *p)
@@ -170,16 +181,16 @@ static bool has_room(const struct projection *p, double capacity)
 
 static void rates_of(const struct projection *p, double *rate)
 {
-	uint32_t model_stack[ON_STACK], *model = p->n <= ON_STACK ? model_stack : mem_alloc(p->n * sizeof *model);
+	struct sharer stack[ON_STACK], *run = p->n <= ON_STACK ? stack : mem_alloc(p->n * sizeof *run);
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < p->n; i++)
 		if (p->part[i].is_going)
-			model[n++] = p->part[i].model;
-	interference_rates(p->w, model, n, rate);
+			run[n++] = (struct sharer){ p->part[i].model, p->part[i].occupancy };
+	interference_rates(p->w, run, n, rate);
 	for (uint32_t i = p->n; i-- > 0;)
 		rate[i] = p->part[i].is_going ? rate[--n] : 0;
-	if (model != model_stack)
-		mem_free(model);
+	if (run != stack)
+		mem_free(run);
 }
 
 /* Returns the time to the next change; INFINITY: none. */

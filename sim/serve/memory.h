@@ -11,7 +11,7 @@
 struct memory_extra {
 	bool is_run;  /* false: only the weights of the model are loaded */
 	bool is_sent; /* its input crosses a link first (serve.front) */
-	uint32_t model;
+	uint32_t model, samples;
 	struct served_memory memory;
 	double alone_s, delay_s;
 	double weights;   /* bytes of weights, in memory from now on */
@@ -24,8 +24,13 @@ double memory_in_use(const struct orr_serve *w, uint32_t replica);
 bool memory_fits(const struct orr_serve *w, uint32_t replica, const struct memory_extra *x);
 /* Returns the smallest delay at which the run fits; INFINITY: never. */
 double memory_fits_after(const struct orr_serve *w, uint32_t replica, struct memory_extra x);
-/* Computes the progress per second of n runs on one replica, given their models (serve.interference). */
-void interference_rates(const struct orr_serve *w, const uint32_t *model, uint32_t n, double *rate);
+/* A run that shares a replica. */
+struct sharer {
+	uint32_t model;
+	double occupancy; /* share of the device's units that it fills */
+};
+/* Computes the progress per second of n runs on one replica (serve.interference). */
+void interference_rates(const struct orr_serve *w, const struct sharer *run, uint32_t n, double *rate);
 
 /* Sets the models that are in memory when the replica comes up. */
 void loading_begin(struct orr_serve *w, uint32_t replica);

@@ -181,18 +181,19 @@ static void run_rerate(struct orr_serve *w, uint32_t replica)
 	if (w->set->interference == INTERFERENCE_NONE)
 		return;
 	uint32_t n = w->replica[replica].n_runs, k = 0;
-	uint32_t model_stack[ON_STACK], *model = n <= ON_STACK ? model_stack : mem_alloc(n * sizeof *model);
+	struct sharer stack[ON_STACK], *run = n <= ON_STACK ? stack : mem_alloc(n * sizeof *run);
 	double rate_stack[ON_STACK], *rate = n <= ON_STACK ? rate_stack : mem_alloc(n * sizeof *rate);
 	for (uint32_t i = w->replica[replica].runs.first; i != NONE; i = w->run[i].next)
 		if (w->run[i].state == RUN_RUNNING)
-			model[k++] = w->run[i].model;
-	interference_rates(w, model, n, rate);
+			run[k++] =
+				(struct sharer){ w->run[i].model, served_occupancy(w->config->model[w->run[i].model], w->run[i].samples) };
+	interference_rates(w, run, n, rate);
 	k = 0;
 	for (uint32_t i = w->replica[replica].runs.first; i != NONE; i = w->run[i].next)
 		if (w->run[i].state == RUN_RUNNING)
 			set_rate(w, &w->run[i], rate[k++]);
-	if (model != model_stack)
-		mem_free(model);
+	if (run != stack)
+		mem_free(run);
 	if (rate != rate_stack)
 		mem_free(rate);
 }
@@ -217,7 +218,9 @@ void run_next(struct orr_serve *w, uint32_t replica)
 	if (r->n_runs || r->n_reserved || r->waiting.first == NONE || w->error.code)
 		return;
 	struct run *x = &w->run[r->waiting.first];
-	struct memory_extra extra = { .is_run = true, .model = x->model, .memory = x->memory, .alone_s = x->alone_s };
+	struct memory_extra extra = {
+		.is_run = true, .model = x->model, .samples = x->samples, .memory = x->memory, .alone_s = x->alone_s
+	};
 	if (!memory_fits(w, replica, &extra))
 		return;
 	serve_metrics_memory(w, replica);

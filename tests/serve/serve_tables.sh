@@ -72,6 +72,11 @@ for policy in clipper nexus clockwork tf-serving irina; do
   is "$own" "$(serve $policy poisson:rate=300,n=1000 --model m.json --cluster 1x1 --slo 50ms)" "$policy: an SLO of the trace"
   like "$own" ',0 .*,0' "$policy: requests complete"
 done
+# ---- occupancy: one sample fills a quarter of the GPU, eight fill it; two students of eight samples take twice as long ----
+echo '{"name": "q", "source": "made up", "kind": "table", "batch": [1, 8], "latency_ms": [10, 20], "occupancy": 0.25}' >quarter.json
+printf 'arrival_s,samples\n0,1\n1,8\n' >quarter.csv
+is "$(serve academus quarter.csv --model quarter.json --cluster 1x1 --set policy.academus.students=2 --set serve.interference=occupancy)" "10,0 1040,0" "academus: a larger batch fills more of the GPU"
+
 # ---- clockwork on a pipeline of two stages: a batch leaves after the one before it, so each completed request meets its deadline ----
 for front in "" "--set serve.front=per-replica --set serve.front_Bps=1e10"; do
   # shellcheck disable=SC2086 # several words
