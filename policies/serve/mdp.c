@@ -17,6 +17,7 @@
 #include "queues.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_DEVICES = 32, MAX_MODELS = 256 };
@@ -427,6 +428,11 @@ static void plan_times(struct mdp *m, struct orr_serve *w)
 		d->time_s = alone - (samples * model_of(w, d).input_bytes / f.bandwidth_Bps + f.latency_s) + d->input_s;
 		slowest = fmax(slowest, d->time_s);
 		fastest = fmin(fastest, d->time_s);
+	}
+	for (uint32_t k = 0; k < m->n; k++) {
+		char name[32];
+		snprintf(name, sizeof name, "submodel_%u", k);
+		orr_serve_observe(w, name, m->device[k].model + 1.);
 	}
 	orr_serve_observe(w, "submodel_slowest", slowest);
 	orr_serve_observe(w, "submodel_spread", slowest / fastest);

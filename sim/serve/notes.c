@@ -246,6 +246,31 @@ static void assume_drafts(const struct scenario *s, struct run_result *r)
 	assume(r, &b);
 }
 
+/* Adds the models that a policy chose for the replicas, from its metrics submodel_K (docs/models/serve-edge.md). */
+static void assume_submodels(const struct scenario *s, struct run_result *r)
+{
+	const struct serve_state *t = s->state;
+	struct sbuf b = { 0 };
+	uint32_t first = 0, last = 0;
+	for (uint32_t k = 0;; k++) {
+		char name[32];
+		snprintf(name, sizeof name, "submodel_%u", k);
+		uint32_t model = (uint32_t)remark_metric(s, r, name);
+		if (k && model != last) {
+			sbuf_printf(&b, "%s%.80s on device%s %u", b.len ? "; " : "sub-models: ", t->model[last - 1]->name,
+				k - first > 1 ? "s" : "", first);
+			if (k - first > 1)
+				sbuf_printf(&b, "%s%u", k - first > 2 ? " to " : ", ", k - 1);
+			first = k;
+		}
+		last = model;
+		if (!model || model > t->n_models)
+			break;
+	}
+	if (b.len)
+		assume(r, &b);
+}
+
 /* Adds assumptions on replicas whose GPUs are on several nodes. */
 static void assume_groups(const struct scenario *s, struct run_result *r)
 {
@@ -291,5 +316,6 @@ void serve_note(const struct scenario *s, size_t i, struct run_result *r)
 	assume_tiers(s, r);
 	assume_drafts(s, r);
 	assume_groups(s, r);
+	assume_submodels(s, r);
 	remark_warm_up(s, r);
 }
