@@ -107,7 +107,7 @@ static bool take_free(struct orr_jobs *w, const struct job *job, const struct po
 bool action_take(struct orr_jobs *w, const struct job *job, uint32_t gpus, uint32_t gpu_type, struct pool_alloc *out)
 {
 	struct pool_request r = request_of(w, job, gpus);
-	if (gpus == job->gpus && gpu_type != ORR_ANY_TYPE)
+	if (gpus == job_request(w, job)->gpus && gpu_type != ORR_ANY_TYPE)
 		r.types &= UINT64_C(1) << gpu_type;
 	return (r.types || !r.gpus) && take_free(w, job, &r, out);
 }
@@ -196,9 +196,9 @@ static bool start_at(struct orr_jobs *w, orr_job j, const uint32_t *node, const 
 	uint64_t sum = 0;
 	for (size_t i = 0; i < n; i++)
 		sum += gpus[i];
-	if (sum != job->gpus && (sum > UINT32_MAX || !(rate_at_size(w, job, (uint32_t)sum) > 0))) {
-		world_fail(
-			w, ORR_EFAIL, job, "start on %llu GPUs: expected %u, the request of the job", (unsigned long long)sum, job->gpus);
+	if (sum != job_request(w, job)->gpus && (sum > UINT32_MAX || !(rate_at_size(w, job, (uint32_t)sum) > 0))) {
+		world_fail(w, ORR_EFAIL, job, "start on %llu GPUs: expected %u, the request of the job", (unsigned long long)sum,
+			job_request(w, job)->gpus);
 		return false;
 	}
 	struct pool_request r = request_of(w, job, (uint32_t)sum);
@@ -236,7 +236,7 @@ static const char *wrong_beside(struct orr_jobs *w, struct job *job, struct job 
 		return wrong;
 	if (with->sharers >= ORR_MOST_SHARING)
 		return "at most 8 jobs share GPUs";
-	if (r->gpus != job->gpus && !(rate_at_size(w, job, r->gpus) > 0))
+	if (r->gpus != job_request(w, job)->gpus && !(rate_at_size(w, job, r->gpus) > 0))
 		return "the job does not offer the number of GPUs of the other job";
 	uint32_t n = group_of(w, with, member);
 	member[n++] = job;

@@ -95,7 +95,7 @@ static int refuse_unfit(const struct scenario *s, const struct jobs_state *t, st
 		"%sor --drop-unfit, which omits such jobs",
 		jobset_source(t->jobs), line, (unsigned long long)first.number, first.gpus, first.gpus == 1 ? "" : "s", type, beside,
 		has_limits ? " within its limits" : "", others, has_limits ? ", quota or limit" : "",
-		first.speedup ? "a request of a smaller size in gpus (those of speedup do not count), " : "");
+		first.speedup ? "a smaller size in speedup, " : "");
 }
 
 /* Numbers of resampled jobs differ from those of the file, so the recorded status of a row is unknown. */

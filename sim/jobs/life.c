@@ -67,6 +67,27 @@ bool life_is_unfit(const struct orr_jobs *w, const struct job_rec *r, uint32_t s
 	return !s->fits_ever || quota_excludes(w, s->partition, &s->request) || limits_exclude(w, r->user, &s->request);
 }
 
+uint32_t life_shape(struct orr_jobs *w, const struct job_rec *r)
+{
+	struct pool_request q = request_of_row(w, r), smaller = q;
+	uint32_t partition = quota_partition(w, r), asked = shape_of(w, &q, partition);
+	if (!life_is_unfit(w, r, asked) || r->strategy || !r->speedup || (w->config->adapt && adapt_kind_of_row(w, r) != NONE) ||
+		!speedup_load(w, r))
+		return asked;
+	const struct speedup *s = &w->speedups.of[r->speedup];
+	for (uint32_t i = s->n; i-- > 0;) {
+		if (s->size[i].gpus >= q.gpus)
+			continue;
+		smaller.gpus = s->size[i].gpus;
+		smaller.cpu_milli = pool_part(q.cpu_milli, smaller.gpus, q.gpus);
+		smaller.mem_mib = pool_part(q.mem_mib, smaller.gpus, q.gpus);
+		uint32_t shape = shape_of(w, &smaller, partition);
+		if (!life_is_unfit(w, r, shape))
+			return shape;
+	}
+	return asked;
+}
+
 /* Fails the run because of a job that can never start. */
 static void refuse(struct orr_jobs *w, const struct job_rec *r, uint32_t shape)
 {
@@ -85,8 +106,7 @@ void life_arrive(struct orr_jobs *w, const struct job_rec *r)
 	int64_t work = is_good ? work_of(w, r) : -1;
 	if (work < 0 || !speedup_load(w, r))
 		return;
-	struct pool_request request = request_of_row(w, r);
-	uint32_t shape = shape_of(w, &request, quota_partition(w, r));
+	uint32_t shape = life_shape(w, r);
 	w->totals.arrived++;
 	if (life_is_unfit(w, r, shape)) {
 		if (!w->config->drop_unfit)
@@ -103,6 +123,7 @@ void life_arrive(struct orr_jobs *w, const struct job_rec *r)
 	job->adapt = w->config->adapt ? adapt_kind_of_row(w, r) : NONE;
 	rates_arrive(w, job, r);
 	job->duration = job->work.asked = job->work.left = work;
+	w->totals.shrunk += job_request(w, job)->gpus < job->gpus;
 	w->totals.deadlines += job->deadline >= 0;
 	w->slots.live++;
 	w->slots.waiting++;

@@ -10,6 +10,8 @@
 bool life_is_on(const struct job *job, uint32_t node);
 /* Returns whether the job of a row can never start: its request exceeds the cluster, its quota or the limit of its user. */
 bool life_is_unfit(const struct orr_jobs *w, const struct job_rec *r, uint32_t shape);
+/* Returns the shape of a row's request; if it can never start, that of the largest smaller size of its speed-up table that can. */
+uint32_t life_shape(struct orr_jobs *w, const struct job_rec *r);
 void life_arrive(struct orr_jobs *w, const struct job_rec *r);
 void life_start(struct orr_jobs *w, struct job *job); /* starts a job; job->alloc and work.rate must be set */
 /* Sets the rate from now on and moves the job's end event. */

@@ -28,6 +28,7 @@ struct totals {
 	uint64_t recorded[TRACE_STATUSES];                  /* arrived jobs by recorded status */
 	unsigned used;                                      /* enum jobs_use, step_use */
 	uint64_t split;          /* number of jobs that could not start although enough GPUs were free on several types together */
+	uint64_t shrunk;         /* arrived jobs whose request is smaller than that of the trace, see life_shape() */
 	bool has_slower_first;   /* the types below are set */
 	uint32_t slower, faster; /* types of the cluster in its order; an arrived job with a rate of its own is faster on the second */
 	bool kept_apart;         /* the policy asked whether jobs on lent nodes may share GPUs */

@@ -114,6 +114,19 @@ static void say_split(struct orr_jobs *w)
 	take(w, "remark", &b);
 }
 
+/* Adds a remark on elastic jobs that request less than in the trace. */
+static void say_shrunk(struct orr_jobs *w)
+{
+	struct sbuf b = { 0 };
+	bool is_one = w->totals.shrunk == 1;
+	if (w->totals.shrunk)
+		sbuf_printf(&b,
+			"%llu elastic job%s more GPUs than can ever run together here: the largest of %s sizes that can counts as the "
+			"request",
+			count(w->totals.shrunk), is_one ? " requests" : "s request", is_one ? "its" : "their");
+	take(w, "remark", &b);
+}
+
 /* Adds a remark if a policy that shares GPUs runs on lent nodes. */
 static void say_apart(struct orr_jobs *w)
 {
@@ -182,6 +195,7 @@ void notes_put(struct orr_jobs *w)
 	say_applications(w);
 	say_no_effect(w);
 	say_order(w);
+	say_shrunk(w);
 	say_split(w);
 	say_apart(w);
 	say_partitions(w);

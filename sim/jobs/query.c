@@ -23,18 +23,12 @@ static int64_t attained(const struct orr_jobs *w, const struct job *job)
 	return job->state == ORR_JOB_RUNNING ? job->attained + (eng_now(w->engine) - job->last_start) : job->attained;
 }
 
-/* Returns the number of GPUs that a policy has to find for the job. If the job adapts, the number is at most that of the cluster. */
-static uint32_t requested(const struct orr_jobs *w, const struct job *job)
-{
-	return job->adapt != NONE ? w->shapes.shape[job->shape].request.gpus : job->gpus;
-}
-
 bool orr_job_get(const struct orr_jobs *w, orr_job j, struct orr_job_info *out)
 {
 	const struct job *job = job_of(w, j);
 	if (!job)
 		return false;
-	const struct pool_request *r = &w->shapes.shape[job->shape].request;
+	const struct pool_request *r = job_request(w, job);
 	timeline_sum gpu_milli_ns = job->gpu_milli_ns;
 	if (job->state == ORR_JOB_RUNNING)
 		gpu_milli_ns += (timeline_sum)(uint64_t)(eng_now(w->engine) - job->booked_from) * (uint64_t)job->milli;
@@ -46,7 +40,7 @@ bool orr_job_get(const struct orr_jobs *w, orr_job j, struct orr_job_info *out)
 		.attained_ns = attained(w, job),
 		.attained_gpu_s = (double)gpu_milli_ns / 1e12,
 		.priority = job->priority,
-		.gpus = requested(w, job),
+		.gpus = job_request(w, job)->gpus,
 		.gpus_held = job->held,
 		.gpu_milli = r->gpu_milli,
 		.cpu_milli = r->cpu_milli,
@@ -66,7 +60,7 @@ bool orr_job_get(const struct orr_jobs *w, orr_job j, struct orr_job_info *out)
 uint32_t orr_job_gpus(const struct orr_jobs *w, orr_job j)
 {
 	const struct job *job = job_of(w, j);
-	return job ? requested(w, job) : 0;
+	return job ? job_request(w, job)->gpus : 0;
 }
 
 uint32_t orr_job_shape(const struct orr_jobs *w, orr_job j)

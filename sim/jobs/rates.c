@@ -158,14 +158,29 @@ static uint64_t runnable_types(struct orr_jobs *w, const struct job_rec *r)
 	return mask;
 }
 
+/* Returns the smaller of `gpus` and the GPUs of the cluster's largest type. */
+static uint32_t at_most_of_a_type(const struct cluster *c, uint64_t types, uint32_t gpus)
+{
+	uint32_t sum[CLUSTER_MAX_TYPES] = { 0 }, most = 0;
+	for (uint32_t i = 0; i < c->n_nodes && most < gpus; i++) {
+		uint32_t t = c->node[i].type;
+		if (t == CLUSTER_NO_TYPE || !(types >> t & 1))
+			continue;
+		sum[t] += c->node[i].gpus;
+		most = sum[t] > most ? sum[t] : most;
+	}
+	return most && most < gpus ? most : gpus;
+}
+
 struct pool_request request_of_row(struct orr_jobs *w, const struct job_rec *r)
 {
-	uint32_t gpus = adapt_of(w, r) != NONE && r->gpus > w->config->cluster->gpus ? w->config->cluster->gpus : r->gpus;
+	uint64_t types = r->gpus ? runnable_types(w, r) : 0;
+	uint32_t gpus = adapt_of(w, r) != NONE ? at_most_of_a_type(w->config->cluster, types, r->gpus) : r->gpus;
 	return (struct pool_request){ .gpus = gpus,
 		.gpu_milli = r->gpus == 1 && r->gpu_milli < 1000 ? r->gpu_milli : 1000,
 		.cpu_milli = r->cpu_milli,
 		.mem_mib = r->mem_mib,
-		.types = r->gpus ? runnable_types(w, r) : 0 };
+		.types = types };
 }
 
 /* Parses "1:1;2:1.9;4:3.5": ascending sizes, positive rates. */

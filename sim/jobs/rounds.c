@@ -103,7 +103,7 @@ void orr_round_add(struct orr_round *r, const orr_job *jobs, size_t n, uint32_t 
 		MEM_GROW(r->job, r->n_jobs, r->cap_jobs);
 		r->job[r->n_jobs++] = jobs[i];
 		r->wish_of[slot_of(r->w, job)] = r->n;
-		x->gpus = x->gpus ? x->gpus : job->gpus;
+		x->gpus = x->gpus ? x->gpus : job_request(r->w, job)->gpus;
 		x->n++;
 	}
 }
@@ -166,7 +166,7 @@ static void stop_others(struct orr_round *r)
 static bool start_first(struct orr_round *r, const struct wish *x, orr_job j)
 {
 	const struct job *job = job_of(r->w, j);
-	if (x->gpus != job->gpus)
+	if (x->gpus != job_request(r->w, job)->gpus)
 		return orr_try_start_sized(r->w, j, x->gpus);
 	return x->type == ORR_ANY_TYPE ? orr_try_start(r->w, j) : orr_try_start_on_type(r->w, j, x->type);
 }

@@ -474,8 +474,7 @@ int jobs_find_unfit(const struct jobs_config *c, uint64_t *count, struct job_rec
 			find_unfit_stages(w, &r, count, first);
 			continue;
 		}
-		struct pool_request q = request_of_row(w, &r);
-		uint32_t shape = shape_of(w, &q, quota_partition(w, &r));
+		uint32_t shape = life_shape(w, &r);
 		if (work_of(w, &r) < 0 || !speedup_load(w, &r) || !life_is_unfit(w, &r, shape)) {
 			if (jobset_is_alike(c->jobs))
 				break;

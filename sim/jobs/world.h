@@ -103,6 +103,11 @@ static inline struct job *job_of(const struct orr_jobs *w, orr_job j)
 		world_refuse_handle(w, j);
 	return job;
 }
+/* The request of a job: what a policy has to find for it. An elastic job whose request can never start has a smaller one than the trace. */
+static inline const struct pool_request *job_request(const struct orr_jobs *w, const struct job *job)
+{
+	return &w->shapes.shape[job->shape].request;
+}
 static inline uint32_t slot_of(const struct orr_jobs *w, const struct job *job)
 {
 	return (uint32_t)(job - w->slots.job);

@@ -225,12 +225,19 @@ is "$("$orrery" jobs none.csv "${base[@]}" --policy fifo 2>&1 | grep 'no job')" 
 is "$("$orrery" jobs late.csv "${base[@]}" --policy fifo --until 10s 2>&1 | grep 'no job')" \
   "no job was submitted before the end of the run at 10 s: the first submission is at 200 s" "--until before the first submission"
 
-# ---- a job that is larger than the cluster, although one of its sizes is not ----
-printf 'submit_s,duration_s,gpus,speedup\n0,10,8,4:0.6;8:1\n' >sizes.csv
-said=$("$orrery" jobs sizes.csv --cluster 1x4 --policy optimus --no-figures 2>&1)
-like "$? $said" '^2 orrery: sizes.csv:2: job 0 requests 8 GPUs .*, a request of a smaller size in gpus \(those of speedup do not count\), or --drop-unfit' \
-  "the requested size counts"
-like "$("$orrery" jobs sizes.csv --cluster 1x4 --policy optimus --no-figures --drop-unfit 2>&1)" '^orrery: 1 job is left out, because it can' "one job is left out"
+# ---- an elastic job whose request is larger than the cluster, although one of its sizes is not ----
+# The job requests its largest size that fits: 10 s at the rate 1 are 10 / 0.6 s on 4 GPUs.
+printf 'submit_s,duration_s,gpus,speedup\n0,10,8,2:0.4;4:0.6;8:1\n' >sizes.csv
+for p in fifo optimus muri; do
+  "$orrery" jobs sizes.csv --cluster 1x4,1x2:other:speed=1 --policy $p --no-figures --check --out sizes >said 2>&1
+  is "$? $(sed -n 2p sizes/$p.jobs.csv | cut -d, -f 2,4,5)" "0 8,0.000000000,16.666666667" "$p: an elastic job requests its largest size that fits"
+  is "$(grep -c '^1 elastic job requests more GPUs than can ever run together here: the largest of its sizes that can counts as the request' said)" 1 "$p: which is said"
+done
+is "$("$orrery" jobs sizes.csv --cluster 1x4 --policy fifo --no-figures --partitions '*=3' --check -q --out sizes 2>&1; sed -n 2p sizes/fifo.jobs.csv | cut -d, -f 5)" \
+  25.000000000 "its largest size within a quota"
+said=$("$orrery" jobs sizes.csv --cluster 1x1 --policy optimus --no-figures 2>&1)
+like "$? $said" '^2 orrery: sizes.csv:2: job 0 requests 8 GPUs .*, a smaller size in speedup, or --drop-unfit' "no size fits"
+like "$("$orrery" jobs sizes.csv --cluster 1x1 --policy optimus --no-figures --drop-unfit 2>&1)" '^orrery: 1 job is left out, because it can' "one job is left out"
 
 # ---- help ----
 for command in jobs run scenario policy db; do

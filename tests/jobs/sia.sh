@@ -26,6 +26,9 @@ printf 'name,time,application,num_replicas,batch_size\ni,0,net,1,100\nj,0,net,1,
 # j: 210 updates from 30 to 240 s on a; a move at 240 s: age 240 s, factor 240 / 270, (2 x 0.889)^-0.5 = 0.75 < 1; 90 updates of 0.5 s
 is "$(ends two.csv 1x1:a:speed=1,1x1:b:speed=1 sia)" "180.0000 315.0000" "a job moves to the faster type when it is free"
 is "$(ends two.csv 1x1:b:speed=1 sia | tr ' ' '\n' | sort -n | tr '\n' ' ')" "180.0000 420.0000 " "one GPU: one after the other"
+# A job that requests more GPUs than any type has gets those of one type.
+printf 'name,time,application,num_replicas,batch_size\ni,0,net,3,100\n' >wide.csv
+like "$(ends wide.csv 1x2:a:speed=1,1x2:b:speed=1 sia)" '^[0-9.]+$' "a request above every type of the cluster"
 printf 'submit_s,duration_s,gpus\n0,100,3\n0,100,1\n0,100,2\n' >rigid.csv
 "$orrery" jobs rigid.csv --cluster 1x4 --policy sia --check --no-figures -q --out out >/dev/null 2>err || cat err
 # The choice has the most jobs, then the fewest GPUs: the jobs on 1 and 2 GPUs are first.
