@@ -243,7 +243,15 @@ static void hold(const struct dorylus *d, struct orr_step *s)
 		widths += gathered_width(s, d, l) + width_of(s, d, l, true);
 		ghosts = fmax(ghosts, gathered_width(s, d, l));
 	}
-	for (uint32_t i = 0; i < d->servers && d->mode != BY_GPU; i++) {
+	/* Rows stay in the memory of the server. A GPU has a task's inputs and results, those of a gather with the edges. */
+	double task = 8 * d->g.edges / d->n + VALUE_BYTES * ghosts * (2 * d->rows + d->ghosts);
+	for (uint32_t i = 0; i < d->tasks && d->mode == BY_GPU; i++)
+		task = fmax(task, d->task[i].in_bytes + d->task[i].out_bytes);
+	for (uint32_t i = 0; i < d->servers; i++) {
+		if (d->mode == BY_GPU) {
+			orr_hold(s, i, ORR_MEMORY_ACTIVATIONS, task, "the rows of a task (larger `chunks`: smaller tasks)");
+			continue;
+		}
 		orr_hold(s, i, ORR_MEMORY_ACTIVATIONS, VALUE_BYTES * rows * widths, "vertices of a graph server");
 		orr_hold(s, i, ORR_MEMORY_BUFFERS, VALUE_BYTES * (2 * d->g.edges / d->servers + ghosts * d->ghosts * d->chunks_each), NULL);
 	}

@@ -282,6 +282,26 @@ static void keep_timeline(const struct scenario *s, size_t i, const struct step_
 		trace_event_add(text, r, s->policy[i].label, (uint32_t)i);
 }
 
+/* Dorylus takes the cluster's devices as graph servers or as GPUs, whatever they are. */
+static void note_servers(const struct step_state *t, const char *policy, const struct step_result *x, struct run_result *r)
+{
+	bool wants_gpus = strstr(x->choice, "tensor tasks on GPUs");
+	char text[240];
+	for (uint32_t i = 0; !strcmp(policy, "dorylus") && i < t->config.cluster->n_types; i++) {
+		const struct device *d = t->set.device[i];
+		if (!d || !strcmp(d->architecture, "CPU") != wants_gpus)
+			continue;
+		snprintf(text, sizeof text,
+			wants_gpus ? "mode=gpu: %.60s is no GPU; tensor tasks have its times, and copies over PCIe: expected GPUs, such as "
+				     "v100"
+				   : "graph servers have the times, memory and price of %.60s, a GPU: expected servers, such as "
+				     "c5n.2xlarge, or mode=gpu",
+			d->name);
+		result_note(r, "remark", text);
+		return;
+	}
+}
+
 static int run_step(
 	struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err)
 {
@@ -307,6 +327,7 @@ static int run_step(
 			cost_samples_say(t->set.cost_samples, result.cost_source, sizeof result.cost_source);
 		step_metrics(&result, r);
 		path_parts(result.paths, r);
+		note_servers(t, p->entry.policy->name, &result, r);
 		atomic_fetch_or(&t->used[i], result.used);
 		compare_plan(s, r);
 		if (isnan(result_find(r, "iteration_s")->ci_low) && !t->set.cost_samples && scenario_is_random(s))

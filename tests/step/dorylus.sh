@@ -127,6 +127,17 @@ is "$(near "$(metric iteration_s)" "$alike_s" 1e-4)" equal "one faster graph ser
 ) >large 2>&1
 is "$(cat large)" "96000 " "Friendster, 1,600 functions, 20 epochs: 30 CPU s and 1 GB suffice, --check holds"
 
+# ---- what the devices are ----
+# A GPU has the rows of its gather, R in and R out, G ghosts in, of 300 values of 4 bytes, and the edges of 8 bytes. R = V / 7 servers; with
+# Poisson degrees of mean E / V the ghosts are 6 V (1 - exp(-E / V / 7)).
+go mode=gpu -- gcn_amazon --cluster 8x1:v100 --set step.iterations=2
+is "$(awk -v x="$(metric peak_memory_bytes)" 'BEGIN { V = 9.2e6; E = 313.9e6; G = 6 * V * (1 - exp(-E / V / 7)) / 7
+  off = x / (1200 * (2 * V / 7 + G) + 8 * E / 7) - 1; print (off * off < 1e-6 ? "near" : off) }')" near "mode=gpu: the memory of a GPU holds a gather"
+said() { "$orrery" step gcn_amazon --policy dorylus --set policy.dorylus.mode="$1" --cluster "$2" --set step.iterations=2 --no-figures 2>&1; }
+like "$(said lambda 9x1:v100)" 'graph servers have the times, memory and price of v100, a GPU' "GPUs as graph servers are named"
+like "$(said gpu 9x1:c5n.2xlarge)" 'mode=gpu: c5n.2xlarge is no GPU' "servers as GPUs are named"
+is "$(said gpu 8x1:v100 | grep -c 'is no GPU\|a GPU:') $(said cpu 9x1:c5n.2xlarge | grep -c 'is no GPU\|a GPU:')" "0 0" "neither, where the devices fit"
+
 # refuses TEXT ARGUMENTS..: checks for exit code 2 and a message with TEXT
 refuses() {
   local text=$1
