@@ -43,6 +43,7 @@ struct muri {
 	size_t cap_order;
 	uint32_t n_types;
 	uint32_t *left, *idle; /* by type: GPUs not yet offered in this decision; those of them that no job uses now */
+	uint32_t all;          /* GPUs of all types not yet offered: less than their sum if a quota of several types has less */
 	struct muri_list list;
 	int64_t last_ns; /* rules=muri: the last decision */
 };
@@ -160,6 +161,7 @@ static void list_add(struct muri_list *list, struct muri_job *x)
 
 static void offer_all(struct muri *m, struct orr_jobs *w)
 {
+	m->all = orr_total_gpus(w);
 	for (uint32_t t = 0; t < m->n_types; t++) {
 		m->left[t] = orr_total_gpus_of(w, t);
 		m->idle[t] = orr_free_gpus_of(w, t);
@@ -182,7 +184,7 @@ static bool take(struct muri *m, struct orr_jobs *w, struct muri_job *x)
 		return true;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t t = order[i];
-		if (!(x->gpu_types >> t & 1) || m->left[t] < x->gpus)
+		if (!(x->gpu_types >> t & 1) || m->left[t] < x->gpus || m->all < x->gpus)
 			continue;
 		if (t == held || found == ORR_ANY_TYPE || (found != held && m->idle[t] >= x->gpus && m->idle[found] < x->gpus))
 			found = t;
@@ -191,6 +193,7 @@ static bool take(struct muri *m, struct orr_jobs *w, struct muri_job *x)
 		return false;
 	x->gpu_type = found;
 	m->left[found] -= x->gpus;
+	m->all -= x->gpus;
 	if (found != held)
 		m->idle[found] -= m->idle[found] < x->gpus ? m->idle[found] : x->gpus;
 	return true;
@@ -243,10 +246,12 @@ static int first_member(const void *a, const void *b)
 /* Takes the GPUs of a group; those of another type for a job that is alone, if its type has none left. */
 static bool take_for_group(struct muri *m, struct orr_jobs *w, struct muri_group *g)
 {
-	if (g->gpus && m->left[g->type] >= g->gpus)
+	if (g->gpus && m->left[g->type] >= g->gpus && m->all >= g->gpus) {
 		m->left[g->type] -= g->gpus;
-	else if (g->n > 1 || !take(m, w, g->member[0]))
+		m->all -= g->gpus;
+	} else if (g->n > 1 || !take(m, w, g->member[0])) {
 		return false;
+	}
 	g->type = g->gpus ? g->member[0]->gpu_type : ORR_ANY_TYPE;
 	return true;
 }

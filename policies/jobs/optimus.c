@@ -15,7 +15,8 @@
  * jobs keep their size, and a running job is stopped only to be resized. Optimus adds one worker at a time. Here a job may grow to any
  * larger size at once, so it can skip sizes of its speed-up table that have no gain.
  *
- * All GPUs have equal weight, a job on a part of a GPU counts as on a whole one, and a resized job stays on its GPU type. A job whose
+ * GPUs are counted by type: a running job grows on its type, and a waiting job counts on the first type in its order with GPUs left. A job
+ * on a part of a GPU counts as on a whole one, and a resized job stays on its GPU type. A job whose
  * change the placement refuses stays unchanged. A resize is a stop and a start, at the world's costs.
  *
  * Cost of a round: O(waiting elastic jobs + shapes) + O(running jobs * GPUs given).
@@ -44,14 +45,19 @@ struct member {
 	bool is_running;
 	struct size *size;            /* sizes in ascending order; one if the job is rigid */
 	uint32_t n_sizes, at, target; /* indices */
+	uint32_t type;                /* GPU type; ORR_ANY_TYPE: not chosen, or the job needs no GPU */
 	double left_ns;               /* gain=time: estimated work left at `since` */
 	double speed;                 /* rate of the GPU type, see rate_of_type() */
 	int64_t since;
 };
 
+enum { MOST_TYPES = 64 };
+
 struct optimus {
 	struct orr_queue *waiting;
-	struct member *member; /* members in order of start */
+	uint32_t n_types, *free; /* by type: GPUs that are left while sizes are chosen */
+	uint32_t all;            /* of all types together: less than their sum if a quota of several types has less */
+	struct member *member;   /* members in order of start */
 	size_t n, cap;
 	struct size *scratch;
 	uint32_t cap_scratch;
@@ -66,6 +72,8 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	struct optimus *o = orr_alloc(1, sizeof *o);
 	(void)err;
 	o->waiting = orr_queue_new(w);
+	o->n_types = orr_gpu_types(w);
+	o->free = orr_alloc(o->n_types + 1u, sizeof *o->free);
 	o->interval = orr_arg_time_ns(args, "interval");
 	o->by_time = strcmp(orr_arg_text(args, "gain"), "throughput");
 	o->estimate = strcmp(orr_arg_text(args, "estimate"), "exact") ? ORR_ESTIMATE_LIMIT : ORR_ESTIMATE_EXACT;
@@ -80,6 +88,7 @@ static void destroy(void *self)
 		orr_free(o->member[i].size);
 	orr_free(o->member);
 	orr_free(o->scratch);
+	orr_free(o->free);
 	orr_queue_free(o->waiting);
 	orr_free(o);
 }
@@ -131,43 +140,60 @@ static uint32_t list_sizes(struct optimus *o, struct orr_jobs *w, const struct o
 
 /* ---- starting ---- */
 
-/* Makes j a member at its smallest size, if the budget allows it. */
-static bool count_in(struct optimus *o, struct orr_jobs *w, const struct orr_job_info *info, orr_job j, uint32_t *budget)
+/* Returns the GPU type of a job that waits: the first in its order that has that many GPUs left; ORR_ANY_TYPE: none has, or the job needs
+ * none. */
+static uint32_t type_with_room(const struct optimus *o, const struct orr_jobs *w, const struct orr_job_info *info, orr_job j, uint32_t gpus)
 {
-	uint32_t n = list_sizes(o, w, info, j);
-	if (o->scratch[0].gpus > *budget)
+	uint32_t order[MOST_TYPES], n = orr_job_type_order(w, j, order, MOST_TYPES);
+	for (uint32_t i = 0; gpus && gpus <= o->all && i < n; i++)
+		if (info->gpu_types >> order[i] & 1 && o->free[order[i]] >= gpus)
+			return order[i];
+	return ORR_ANY_TYPE;
+}
+
+/* Makes j a member at its smallest size. is_counted: if a type has GPUs left, which it takes. */
+static bool count_in(struct optimus *o, struct orr_jobs *w, const struct orr_job_info *info, orr_job j, bool is_counted)
+{
+	uint32_t n = list_sizes(o, w, info, j), least = o->scratch[0].gpus;
+	uint32_t type = is_counted ? type_with_room(o, w, info, j, least) : ORR_ANY_TYPE;
+	if (is_counted && least && type == ORR_ANY_TYPE)
 		return false;
+	if (type != ORR_ANY_TYPE) {
+		o->free[type] -= least;
+		o->all -= least;
+	}
 	struct size *sizes = orr_alloc(n, sizeof *sizes);
 	ORR_GROW(o->member, o->n, o->cap);
-	*budget -= o->scratch[0].gpus;
 	memcpy(sizes, o->scratch, n * sizeof *sizes);
 	o->member[o->n++] = (struct member){ .job = j,
 		.size = sizes,
 		.n_sizes = n,
+		.type = type,
 		.speed = rate_of_type(w, j),
 		.left_ns = o->by_time && n > 1 ? (double)orr_job_estimate_run_ns(w, j, o->estimate, o->factor) : 0,
 		.since = orr_now(w) };
 	return true;
 }
 
-/* Makes members of the waiting jobs, in order of submission, skipping those beyond the budget of GPUs; returns the rest of the
- * budget. */
-static uint32_t count_waiting(struct optimus *o, struct orr_jobs *w, uint32_t budget)
+/* Makes members of the waiting jobs, in order of submission, skipping those for which no type has GPUs left. */
+static void count_waiting(struct optimus *o, struct orr_jobs *w)
 {
 	struct orr_walk walk;
 	struct orr_job_info info;
 	orr_walk_begin(o->waiting, &walk);
 	for (orr_job j; (j = orr_walk_next(&walk)) && orr_job_get(w, j, &info);)
-		if ((info.gpus && !budget) || (!count_in(o, w, &info, j, &budget) && !info.is_elastic))
+		if ((info.gpus && !o->all) || (!count_in(o, w, &info, j, true) && !info.is_elastic))
 			orr_walk_skip_shape(&walk);
 	orr_walk_end(&walk);
-	return budget;
 }
 
 static bool start_at(struct orr_jobs *w, struct member *m, uint32_t size)
 {
+	uint32_t gpus = m->size[size].gpus;
 	m->at = size;
-	return orr_try_start_sized(w, m->job, m->size[size].gpus);
+	if (m->type != ORR_ANY_TYPE && gpus == orr_job_gpus(w, m->job) && orr_try_start_on_type(w, m->job, m->type))
+		return true;
+	return orr_try_start_sized(w, m->job, gpus);
 }
 
 /* Starts the members from `from` on that do not run, at their targets, else at their smallest sizes. Returns false if the placement
@@ -199,9 +225,8 @@ static void start_what_fits(struct optimus *o, struct orr_jobs *w)
 	struct orr_job_info info;
 	orr_walk_begin(o->waiting, &walk);
 	for (orr_job j; (j = orr_walk_next(&walk)) && orr_job_get(w, j, &info);) {
-		uint32_t any = UINT32_MAX;
 		bool is_hopeless = info.gpus && info.gpu_milli == 1000 && !orr_free_gpus(w);
-		if (is_hopeless || (count_in(o, w, &info, j, &any) && !start_counted(o, w, o->n - 1) && !info.is_elastic))
+		if (is_hopeless || (count_in(o, w, &info, j, false) && !start_counted(o, w, o->n - 1) && !info.is_elastic))
 			orr_walk_skip_shape(&walk);
 	}
 	orr_walk_end(&walk);
@@ -242,7 +267,7 @@ static double best_step(const struct optimus *o, const struct member *m, uint32_
 
 /* Starts with all members at their smallest sizes and repeatedly gives GPUs to the member with the greatest gain. Ties: the member
  * that started first. */
-static void choose_sizes(struct optimus *o, uint32_t free)
+static void choose_sizes(struct optimus *o)
 {
 	for (size_t i = 0; i < o->n; i++)
 		o->member[i].target = 0;
@@ -250,8 +275,10 @@ static void choose_sizes(struct optimus *o, uint32_t free)
 		struct member *first = NULL;
 		double best = 0;
 		uint32_t to = 0, first_to = 0;
-		for (size_t i = 0; free && i < o->n; i++) {
-			double g = best_step(o, &o->member[i], free, &to);
+		for (size_t i = 0; i < o->n; i++) {
+			uint32_t type = o->member[i].type, left = type == ORR_ANY_TYPE ? 0 : o->free[type];
+			left = left < o->all ? left : o->all;
+			double g = left ? best_step(o, &o->member[i], left, &to) : 0;
 			if (g > best) {
 				best = g;
 				first = &o->member[i];
@@ -260,7 +287,9 @@ static void choose_sizes(struct optimus *o, uint32_t free)
 		}
 		if (!first)
 			return;
-		free -= first->size[first_to].gpus - first->size[first->target].gpus;
+		uint32_t more = first->size[first_to].gpus - first->size[first->target].gpus;
+		o->free[first->type] -= more;
+		o->all -= more;
 		first->target = first_to;
 	}
 }
@@ -281,14 +310,30 @@ static void renew_speeds(struct optimus *o, struct orr_jobs *w)
 	}
 }
 
+/* Counts the GPUs of each type that are free, or above the smallest sizes of the members. */
+static void count_free(struct optimus *o, struct orr_jobs *w)
+{
+	struct orr_job_info info;
+	for (uint32_t t = 0; t < o->n_types; t++)
+		o->free[t] = orr_free_gpus_of(w, t);
+	o->all = orr_free_gpus(w);
+	for (size_t i = 0; i < o->n; i++) {
+		struct member *m = &o->member[i];
+		m->type = orr_job_get(w, m->job, &info) && info.gpus_held ? info.gpu_type : ORR_ANY_TYPE;
+		if (m->type == ORR_ANY_TYPE)
+			continue;
+		o->free[m->type] += m->size[m->at].gpus - m->size[0].gpus;
+		o->all += m->size[m->at].gpus - m->size[0].gpus;
+	}
+}
+
 static void round_of_sizes(struct optimus *o, struct orr_jobs *w)
 {
-	uint32_t free = orr_free_gpus(w);
 	book_progress(o, w, orr_now(w));
 	renew_speeds(o, w);
-	for (size_t i = 0; i < o->n; i++)
-		free += o->member[i].size[o->member[i].at].gpus - o->member[i].size[0].gpus;
-	choose_sizes(o, count_waiting(o, w, free));
+	count_free(o, w);
+	count_waiting(o, w);
+	choose_sizes(o);
 	for (size_t i = 0; i < o->n; i++)
 		if (o->member[i].is_running && o->member[i].target < o->member[i].at)
 			resize(w, &o->member[i]);

@@ -94,6 +94,12 @@ is "$(run c.json) $(run c.csv)" "25 25" "from files"
 printf 'submit_s,duration_s,gpus,speedup\n0,16000,1,1:1;2:1.5\n3600,7000,1,1:1;2:1.5\n' >grow.csv
 "$orrery" jobs grow.csv --cluster 1x3:v100:speed=2 --policy optimus --set policy.optimus.interval=1h --check --no-figures --out out -q
 is "$(ends out/optimus.jobs.csv)" "6200 5933.33" "optimus: the speed of the type counts in the work left"
+# Both jobs accept type a alone: two of its GPUs each, with or without GPUs of another type.
+printf 'submit_s,duration_s,gpus,gpu_types,speedup\n0,1000,2,a,1:1;2:1.8;4:3\n0,1000,2,a,1:1;2:1.8;4:3\n' >one_type.csv
+for cluster in 1x4:a:speed=1 1x4:a:speed=1,1x4:b:speed=1 1x4:b:speed=1,1x4:a:speed=1; do
+  "$orrery" jobs one_type.csv --cluster $cluster --policy optimus --check --no-figures --out out -q
+  is "$(ends out/optimus.jobs.csv)" "1000 1000" "optimus: GPUs are counted by type, $cluster"
+done
 
 # The speed of a job that names a model equals the ratio of two runs of the step world.
 printf 'submit_s,duration_s,gpus,model\n0,1000,1,ResNet-50\n0,1000,1,no such model\n' >t.csv
