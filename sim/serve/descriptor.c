@@ -134,6 +134,22 @@ static int check_roles(const struct scenario *s, struct orr_error *err)
 	return rc;
 }
 
+/* The replicas of a language model serve no other model, so with several models each deployment names one. */
+static int check_own_replicas(const struct serve_state *t, struct orr_error *err)
+{
+	uint32_t m = 0;
+	while (m < t->n_models && t->model[m]->kind != SERVED_LLM)
+		m++;
+	for (uint32_t d = 0; d < t->n_deployments && m < t->n_models && t->n_models > 1; d++)
+		if (t->deployment[d].model == UINT32_MAX)
+			return orr_fail(err, ORR_EINPUT,
+				"scenario: $.deployments[%u] serves any model, but replicas of the language model %.80s serve no other: "
+				"expected a "
+				"scenario with replicas for each model, \"deployments\": [{\"model\": \"%.80s\", \"replicas\": 1}, ..]",
+				d, t->model[m]->name, t->model[m]->name);
+	return ORR_OK;
+}
+
 /* A policy without ORR_SERVE_STAGES lists no members of micro-batches. */
 static int check_stages(const struct scenario *s, struct orr_error *err)
 {
@@ -181,6 +197,8 @@ static int open_serve(struct scenario *s, struct orr_error *err)
 {
 	struct serve_state *t = s->state = mem_zalloc(1, sizeof *t);
 	int rc = serve_state_load(s, t, err);
+	if (!rc)
+		rc = check_own_replicas(t, err);
 	if (!rc)
 		rc = check_roles(s, err);
 	if (!rc)

@@ -48,6 +48,11 @@ like "$("$orrery" serve late.csv --model slow.json --cluster 1x1 --policy fifo -
 printf 'arrival_s\n20\n110\n' >later.csv
 is "$("$orrery" serve later.csv --model slow.json --cluster 1x1 --policy fifo --no-figures 2>&1 | grep -c 'before the first request')" 0 "a short wait is not"
 
+# ---- several models ----
+is "$("$orrery" serve poisson:rate=1,n=5,prompt=10,output=5 --model llama2-7b,llama3.2-1b --cluster 1x2:a100 --policy vllm,sarathi 2>&1)" \
+  'orrery: scenario: $.deployments[0] serves any model, but replicas of the language model llama2-7b serve no other: expected a scenario with replicas for each model, "deployments": [{"model": "llama2-7b", "replicas": 1}, ..]' \
+  "language models have replicas of their own"
+
 # ---- roles ----
 roles() { # FIRST SECOND POLICY: the roles of two deployments
   echo '{"world": "serve", "trace": "poisson:rate=4,n=60,prompt=300,output=20", "models": ["llama2-7b"], "cluster": "2x1:a100",
