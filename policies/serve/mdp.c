@@ -264,6 +264,9 @@ static double trip_s(const struct orr_serve *w, const struct device *d, uint32_t
 	if (!orr_replica_get(w, d->replica, &info) || (info.model != UINT32_MAX && info.model != model))
 		return INFINITY;
 	least_size(w, d, model, &samples, &length);
+	struct orr_batch b = { .model = model, .samples = samples, .length = length };
+	if (info.is_up && !orr_run_fits_alone(w, d->replica, &b))
+		return INFINITY;
 	double s = orr_model_round_trip(w, d->replica, model, samples, length);
 	return isnan(s) ? INFINITY : s;
 }
@@ -385,8 +388,9 @@ static bool read_names(struct mdp *m, const struct orr_serve *w, const char *tex
 	for (uint32_t i = 0; i < m->n; i++)
 		if (trip_s(w, &m->device[i], m->device[i].model) == INFINITY) {
 			orr_fail(err, ORR_EINPUT,
-				"submodels: the model of device %u is not served by replica %u, or its table has no batch of 1: expected a "
-				"model that this replica serves",
+				"submodels: the model of device %u is not served by replica %u, does not fit into its memory, or its table "
+				"has no "
+				"batch of 1: expected a model that this replica serves",
 				i, m->device[i].replica);
 			return false;
 		}

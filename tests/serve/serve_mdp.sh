@@ -164,4 +164,11 @@ is "$? $(awk -F, '$2 == "requests_completed" || $2 == "completion_max" { printf 
 printf 'time_s,node,event\n1.5,n1,fail\n1.5,n2,fail\n' >gone.csv
 "$orrery" serve periodic:rate=10,n=30 --model loaded.json --cluster 4x1 --replicas 4 --policy academus --set policy.academus.gpus=2 --failures gone.csv --check --no-figures -q --out loaded
 is "$? $(awk -F, '$2 == "requests_completed" { print $3 }' loaded/summary.csv)" "0 30" "academus: replicas of incomplete groups form a group"
+# A sub-model that does not fit into the memory of a device is not chosen for it: 9 GB on 8 GiB. The smaller model takes 5 ms.
+echo '{"name": "small", "source": "made up", "kind": "table", "batch": [1], "latency_ms": [5], "weight_bytes": 3e9}' >small.json
+echo '{"name": "large", "source": "made up", "kind": "table", "batch": [1], "latency_ms": [20], "weight_bytes": 9e9}' >large.json
+fits=(serve periodic:rate=5,n=4,model=small --model small.json,large.json --cluster 2x1:2080 --policy mdp --set serve.preloaded=false --check --no-figures -q)
+"$orrery" "${fits[@]}" --out fits
+is "$(awk -F, '$2 == "submodel_slowest" { print $3 + 0 }' fits/summary.csv)" 0.005 "a sub-model that fits"
+like "$("$orrery" "${fits[@]}" --set policy.mdp.submodels=large 2>&1)" 'submodels: the model of device 0 .* does not fit into its memory' "a named one that does not"
 tap_done
