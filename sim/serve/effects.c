@@ -38,6 +38,13 @@ CONDITION(has_llm)
 	return has_kind(s, SERVED_LLM);
 }
 
+/* Policies of table models, and plugins, may read the SLO of a model. */
+CONDITION(slo_is_read)
+{
+	(void)r;
+	return serve_used(s, i) & SERVE_USED_SLO || has_kind(s, SERVED_TABLE) || *s->policy[i].entry.plugin_hash;
+}
+
 /* The model's times and bytes follow from its layers. */
 CONDITION(has_layers)
 {
@@ -361,6 +368,7 @@ const struct world_effect serve_effects[] = {
 	{ .key = "serve.scale_target", .why = "every decision is the same with the default", .use = SERVE_USED_SCALE_TARGET },
 	{ .key = "serve.scale_quiet", .why = "every decision is the same with the default", .use = SERVE_USED_SCALE_QUIET },
 	{ .key = "serve.utilisation_limit", .why = "the limit kept no run from a replica", .use = SERVE_USED_UTILISATION },
+	{ .key = "serve.slo", .why = "every request states its own limit", .holds = slo_is_read },
 	{ .key = "serve.warmup", .why = "every mean is the same without this option", .use = SERVE_USED_WARMUP },
 	{ .key = "device", .why = "the GPU types of the cluster select this device", .holds = device_changes },
 	{ .key = "serve.start_up", .why = "no replica was added later", .use = SERVE_USED_START_UP },

@@ -23,12 +23,17 @@ static void put(struct orr_serve *w, const char *name, double value)
 	summary_put(w->result, name, value);
 }
 
+void serve_metrics_mean(struct orr_serve *w, const char *name, const struct blocks *b)
+{
+	summary_mean(w->result, name, b, w->set->warmup, w->metrics->level);
+	if (w->set->warmup > 0 && summary_depends_on_warmup(name, b, w->set->warmup, w->metrics->level))
+		w->used |= SERVE_USED_WARMUP;
+}
+
 /* Writes a mean and its interval; names are literals. */
 static void put_mean(struct orr_serve *w, const char *name, const struct tally *t)
 {
-	summary_mean(w->result, name, &t->blocks, w->set->warmup, w->metrics->level);
-	if (w->set->warmup > 0 && summary_depends_on_warmup(name, &t->blocks, w->set->warmup, w->metrics->level))
-		w->used |= SERVE_USED_WARMUP;
+	serve_metrics_mean(w, name, &t->blocks);
 }
 
 /* Writes a mean that was estimated without warm-up. */

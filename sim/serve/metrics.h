@@ -128,6 +128,8 @@ void serve_metrics_node(struct orr_serve *w, const char *kind, uint32_t node);
 void serve_metrics_replica(struct orr_serve *w, uint32_t replica, enum replica_state state);
 /* measures.c: fills in the result. */
 void serve_metrics_end(struct orr_serve *w);
+/* Adds a mean of values by request to the result, with its interval, and notes whether it depends on serve.warmup. */
+void serve_metrics_mean(struct orr_serve *w, const char *name, const struct blocks *b);
 void serve_metrics_free(struct orr_serve *w);
 
 #endif

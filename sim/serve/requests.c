@@ -115,10 +115,11 @@ void req_free_all(struct orr_serve *w)
 	mem_free(w->req);
 }
 
-static double deadline(const struct orr_serve *w, const struct request_rec *rec, double arrival_s, uint32_t model)
+static double deadline(struct orr_serve *w, const struct request_rec *rec, double arrival_s, uint32_t model)
 {
 	if (rec->slo_ns >= 0)
 		return arrival_s + (double)rec->slo_ns / 1e9;
+	w->used |= SERVE_USED_SLO;
 	return arrival_s + (w->set->slo_s < INFINITY ? w->set->slo_s : w->config->model[model]->slo_s);
 }
 

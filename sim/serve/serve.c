@@ -301,7 +301,7 @@ static void report_observed(struct orr_serve *w)
 		const struct observed *o = &w->observed[i];
 		const char *name = result_text(w->result, o->name);
 		if (o->by_request)
-			summary_mean(w->result, name, o->by_request, w->set->warmup, w->metrics->level);
+			serve_metrics_mean(w, name, o->by_request);
 		else
 			result_metric(w->result, name, o->sum / (double)o->n, NAN, NAN);
 	}

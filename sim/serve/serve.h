@@ -57,6 +57,7 @@ enum serve_use {
 	SERVE_USED_STEPS = 1 << 17,         /* a request waited for the end of a call of the scheduler (serve.host_steps) */
 	SERVE_USED_ROLES = 1 << 18,         /* serve.roles=fixed would have refused a request */
 	SERVE_USED_SESSIONS = 1 << 19,      /* a session of the trace has several requests */
+	SERVE_USED_SLO = 1 << 20,           /* serve.slo is the deadline of a request */
 	SERVE_USED_DECODE_ROOM = 1 << 15,   /* serve.decode_admission=reserve: a decode replica had no room for a cache */
 	SERVE_USED_SCALE_INTERVAL = 1 << 11 /* the last request ended after the first decision of the autoscaler, or after the first
 					       decision with the default of serve.scale_interval */
