@@ -25,7 +25,8 @@ void branches_evict(void *self, struct orr_jobs *w, orr_job j);
 /* Returns the number of GPUs for one of n concurrent stages: 1/n of the GPUs of the most frequent type, at least 1. For a job of fixed
  * size, returns its request. */
 uint32_t branches_size(const struct orr_jobs *w, orr_job j, double n);
-/* Starts a queued stage on branches_size(w, j, n) GPUs. Returns false if it does not fit. */
+/* Starts a queued stage on branches_size(w, j, n) GPUs; of several types and with n = 1 on all GPUs of the type that is fastest as a whole.
+ * Returns false if it does not fit. */
 bool branches_start(struct branches *b, struct orr_jobs *w, orr_job j, double n);
 
 #endif

@@ -22,6 +22,12 @@ for p in fifo srtf las easy-backfill conservative-backfill; do
   ok $? "$p: a flow of one operator gives the bytes of the job"
 done
 
+# ---- two types: 8 GPUs of twice the speed are faster than 10; 33 + 7 x 2 s of work take 47 / 16 s ----
+for p in mdf branch-random; do
+  run explore:f=7,prefix=33,branch=2 --cluster 2x5:slow:speed=1,1x8:fast:speed=2 --policy $p --out "$work/types"
+  is "$(metric "$work/types" $p makespan)" 2.9375 "$p: the type that is fastest as a whole"
+done
+
 # ---- every policy runs a flow, with pruning and with each memory rule ----
 flow=explore:f=5,f2=3,n=2,every=4,prefix=8,branch=3,branch2=2,stages=2,stop=satisfied,keep=2,gpus=2,prefix_bytes=3,branch_bytes=2
 for p in $("$ORRERY" policy list --kind jobs | awk 'NR > 1 { print $1 }'); do
