@@ -17,6 +17,23 @@ void bitset_init(struct bitset *b, uint32_t size)
 		b->level[l] = word;
 }
 
+void bitset_add_above(struct bitset *b, uint32_t i)
+{
+	for (int l = 1; l < b->levels; l++, i >>= 6) {
+		uint64_t *word = &b->level[l][i >> 6], old = *word;
+		*word |= UINT64_C(1) << (i & 63);
+		if (old)
+			return;
+	}
+}
+
+void bitset_remove_above(struct bitset *b, uint32_t i)
+{
+	for (int l = 1; l < b->levels; l++, i >>= 6)
+		if (b->level[l][i >> 6] &= ~(UINT64_C(1) << (i & 63)))
+			return;
+}
+
 void bitset_free(struct bitset *b)
 {
 	mem_free(b->level[0]);

@@ -28,21 +28,24 @@ static inline bool bitset_has(const struct bitset *b, uint32_t i)
 	return b->level[0][i >> 6] >> (i & 63) & 1;
 }
 
+/* The levels above the first, after word i of the first became nonzero or zero. */
+void bitset_add_above(struct bitset *b, uint32_t i);
+void bitset_remove_above(struct bitset *b, uint32_t i);
+
 static inline void bitset_add(struct bitset *b, uint32_t i)
 {
-	for (int l = 0; l < b->levels; l++, i >>= 6) {
-		uint64_t *word = &b->level[l][i >> 6], old = *word;
-		*word |= UINT64_C(1) << (i & 63);
-		if (old)
-			return;
-	}
+	uint64_t *word = &b->level[0][i >> 6], old = *word;
+	*word = old | UINT64_C(1) << (i & 63);
+	if (!old && b->levels > 1)
+		bitset_add_above(b, i >> 6);
 }
 
 static inline void bitset_remove(struct bitset *b, uint32_t i)
 {
-	for (int l = 0; l < b->levels; l++, i >>= 6)
-		if (b->level[l][i >> 6] &= ~(UINT64_C(1) << (i & 63)))
-			return;
+	uint64_t *word = &b->level[0][i >> 6];
+	*word &= ~(UINT64_C(1) << (i & 63));
+	if (!*word && b->levels > 1)
+		bitset_remove_above(b, i >> 6);
 }
 
 /* Returns the smallest member >= from, or BITSET_END. */
