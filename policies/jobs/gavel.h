@@ -57,7 +57,7 @@ struct gavel_member {
 	double isolated_s;               /* time of the completed steps on an equal share */
 	double isolated_rate, left_then; /* throughput on the isolated share, and remaining steps, at the last allocation */
 	uint32_t shape, user;
-	double gpu_share;                        /* equal_users: GPUs */
+	double gpu_share;                        /* equal_users: GPUs of the type that is divided */
 	double *speed;                           /* throughput by type */
 	double *throughput, *share, *owed, *got; /* values by type; throughput 0: the job cannot run on the type */
 	/* published rules: */

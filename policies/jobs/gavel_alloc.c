@@ -222,54 +222,64 @@ static int by_user(const void *x, const void *y)
 	return ((*a)->number > (*b)->number) - ((*a)->number < (*b)->number);
 }
 
-/* Divides the GPUs among the jobs [first, end) of one user. */
-static void divide_user(struct gavel_member *const *m, size_t n, double gpus, double *scratch_gpus, struct claim *c)
+/* Divides GPUs among the jobs of one user: replaces each gpu_share, what the job can use, by what it gets. */
+static void divide_user(struct gavel_member *const *m, size_t n, double gpus, struct claim *c)
 {
 	for (size_t i = 0; i < n; i++)
-		c[i] = (struct claim){ .most = (double)m[i]->milli / 1000, .key = i };
+		c[i] = (struct claim){ .most = m[i]->gpu_share, .key = i };
 	divide(c, n, gpus);
 	for (size_t i = 0; i < n; i++)
-		scratch_gpus[c[i].key] = c[i].gets;
+		m[c[i].key]->gpu_share = c[i].gets;
 }
 
-/* Divides all GPUs equally among users, and each user's part equally among its jobs. A job without a user counts as a separate user. The
- * time of a job is spread over the types in proportion to their GPUs. */
+/* Sets gpu_share of each job to the GPUs of type t that it can use: its request, spread over the types on which it can run in proportion to
+ * their GPUs. */
+static void claim_type(const struct input *in, size_t t)
+{
+	const struct gavel_problem *p = &in->problem;
+	for (size_t j = 0; j < p->n_jobs; j++) {
+		double sum = 0;
+		for (size_t k = 0; k < p->n_types; k++)
+			sum += p->job[j].throughput[k] > 0 ? p->gpus_of_type[k] : 0;
+		bool can_run = p->job[j].throughput[t] > 0 && sum > 0;
+		in->member[j]->gpu_share = can_run ? (double)in->member[j]->milli / 1000 * (p->gpus_of_type[t] / sum) : 0;
+	}
+}
+
+/* Divides the GPUs of each type equally among users, and each user's part equally among its jobs. A job without a user counts as a separate
+ * user. */
 static void equal_users(struct input *in)
 {
 	const struct gavel_problem *p = &in->problem;
 	struct gavel_member **m = orr_alloc(p->n_jobs + 1, sizeof(struct gavel_member *));
 	struct claim *user = orr_alloc(p->n_jobs + 1, sizeof *user), *job = orr_alloc(p->n_jobs + 1, sizeof *job);
-	double *gpus = orr_alloc(p->n_jobs + 1, sizeof *gpus), all = 0;
-	size_t *first = orr_alloc(p->n_jobs + 2, sizeof *first), n_users = 0;
-	for (size_t t = 0; t < p->n_types; t++)
-		all += p->gpus_of_type[t];
+	size_t *first = orr_alloc(p->n_jobs + 2, sizeof *first);
 	memcpy(m, in->member, p->n_jobs * sizeof(struct gavel_member *));
 	if (p->n_jobs)
 		qsort(m, p->n_jobs, sizeof(struct gavel_member *), by_user);
-	for (size_t i = 0; i < p->n_jobs; i++) {
-		if (!i || !m[i]->user || m[i]->user != m[i - 1]->user) {
-			first[n_users] = i;
-			user[n_users] = (struct claim){ .key = n_users };
-			n_users++;
+	for (size_t t = 0; t < p->n_types; t++) {
+		size_t n_users = 0;
+		claim_type(in, t);
+		for (size_t i = 0; i < p->n_jobs; i++) {
+			if (!i || !m[i]->user || m[i]->user != m[i - 1]->user) {
+				first[n_users] = i;
+				user[n_users] = (struct claim){ .key = n_users };
+				n_users++;
+			}
+			user[n_users - 1].most += m[i]->gpu_share;
 		}
-		user[n_users - 1].most += (double)m[i]->milli / 1000;
+		first[n_users] = p->n_jobs;
+		divide(user, n_users, p->gpus_of_type[t]);
+		for (size_t u = 0; u < n_users; u++) {
+			size_t from = first[user[u].key];
+			divide_user(m + from, first[user[u].key + 1] - from, user[u].gets, job);
+		}
+		for (size_t j = 0; j < p->n_jobs; j++)
+			in->x[j * p->n_types + t] = in->member[j]->gpu_share > 0 ? in->member[j]->gpu_share / p->job[j].gpus : 0;
 	}
-	first[n_users] = p->n_jobs;
-	divide(user, n_users, all);
-	for (size_t u = 0; u < n_users; u++) {
-		size_t from = first[user[u].key], n = first[user[u].key + 1] - from;
-		divide_user(m + from, n, user[u].gets, gpus + from, job);
-	}
-	for (size_t i = 0; i < p->n_jobs; i++)
-		m[i]->gpu_share = gpus[i];
-	for (size_t j = 0; j < p->n_jobs; j++)
-		for (size_t t = 0; all > 0 && t < p->n_types; t++)
-			in->x[j * p->n_types + t] =
-				p->job[j].throughput[t] > 0 ? in->member[j]->gpu_share / p->job[j].gpus * p->gpus_of_type[t] / all : 0;
 	orr_free(m);
 	orr_free(user);
 	orr_free(job);
-	orr_free(gpus);
 	orr_free(first);
 }
 

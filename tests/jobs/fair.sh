@@ -24,6 +24,13 @@ is "$(ends two.csv 1x1:fast:speed=1,1x1:slow:speed=0.8 allox --set=jobs.referenc
 printf 'submit_s,duration_s,gpus\n0,6,2\n0,10,1\n' >gang.csv
 is "$(ends gang.csv 1x2 allox)" "16 10" "allox: jobs on several GPUs are in order of GPU time"
 
+# All jobs accept type a alone. Each of three users has 2/3 of a GPU: the job on two GPUs a third of the time, the others two thirds. The latter
+# run first, then the former, and then the latter again (2 / 1 > 1 / 1). GPUs of another type change nothing.
+printf 'submit_s,duration_s,gpus,gpu_types\n0,720,2,a\n0,720,1,a\n0,720,1,a\n' >accept.csv
+for cluster in 1x2:a:speed=1 1x2:a:speed=1,1x2:b:speed=1; do
+  is "$(ends accept.csv $cluster gandiva-fair)" "1440 1080 1080" "gandiva-fair: shares of the types that the jobs accept, $cluster"
+done
+
 printf 'submit_s,duration_s,gpus,user\n0,720,1,a\n0,1440,2,b\n100,360,1,a\n400,720,4,c\n900,360,1,b\n' >mix.csv
 for pair in isolated:isolated mst:max_sum_throughput themis:finish_time_fairness; do
   p=${pair%:*}
