@@ -335,6 +335,17 @@ void account_retire(struct orr_step *s, struct iteration *k)
 	memcpy(s->recent + (k->number % STEP_MAX_PERIOD) * s->endpoints, k->usage, s->endpoints * sizeof *k->usage);
 }
 
+/* Counts the wait of idle devices for the message, or chain of messages, that ends the last iteration. In other iterations the next op
+ * counts it. */
+void account_last(struct orr_step *s, double comm_start_s)
+{
+	for (uint32_t d = 0; d < s->endpoints; d++) {
+		double idle = s->now_s - fmax(s->device[d].busy_until, s->measured_s);
+		if (!isnan(s->device[d].first_s) && idle > 0) /* others never compute */
+			s->total[d].exposed += fmin(idle, s->now_s - comm_start_s);
+	}
+}
+
 /* Counts the work so far of compute ops that are running at the end of the run. */
 void account_cut(struct orr_step *s)
 {

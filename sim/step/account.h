@@ -48,7 +48,9 @@ void account_unended(struct orr_step *s, struct iteration *k);
 void account_retire(struct orr_step *s, struct iteration *k);
 void usage_add(struct usage *to, const struct usage *u, double times);
 void account_measure(struct orr_step *s); /* measurement starts now */
-void account_cut(struct orr_step *s);     /* the run ends now, with ops that are running */
+/* The last iteration ends now, with a message or a chain of messages that began at comm_start_s, and no op is running. */
+void account_last(struct orr_step *s, double comm_start_s);
+void account_cut(struct orr_step *s); /* the run ends now, with ops that are running */
 void account_stages(const struct orr_step *s, struct step_stages *out);
 void account_result(struct orr_step *s, struct step_result *out);
 

@@ -222,7 +222,11 @@ static void open_gates(struct orr_step *s, struct iteration *of, uint32_t i)
 
 static void iteration_over(struct orr_step *s, struct iteration *k, uint32_t i)
 {
+	const struct instance *x = &k->instance[i];
+	bool is_comm = k->op[x->op].type == OP_TRANSFER || k->op[x->op].type == OP_COLLECTIVE;
 	row_add(s, k);
+	if (k->number + 1 == s->wanted && !s->left && (is_comm || x->has_comm))
+		account_last(s, x->has_comm ? x->comm_start_s : x->ready_s);
 	path_iteration(s, k, i);
 	checkpoint_row(s);
 	s->is_stopped = s->is_stopped || (s->is_continued && s->n_ended == s->wanted) ||

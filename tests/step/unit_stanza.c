@@ -82,7 +82,7 @@ static double simulate(
 	}
 	double rate = r.samples_per_s;
 	if (choice)
-		snprintf(choice, 256, "%s", r.choice);
+		snprintf(choice, 256, "%.255s", r.choice);
 	if (sent)
 		*sent = r.device[0].sent_bytes;
 	step_result_free(&r);
