@@ -174,7 +174,8 @@ CONDITION(has_choice)
 			x->role != ORR_ROLE_DECODE || !strcmp(orr_arg_text(s->options, "roles"), "adaptive"); /* new requests go to it */
 		replicas += !is_asked ? 0 : x->most > x->replicas ? x->most : x->replicas;
 	}
-	return replicas > 1 || serve_used(s, i) & SERVE_USED_OTHER_ROUTE; /* a router may reject requests */
+	/* A router may reject requests. serve.queue_limit counts those of the replica instead of those in the policy's own queue. */
+	return replicas > 1 || serve_used(s, i) & SERVE_USED_OTHER_ROUTE || remark_metric(s, r, "shed_queue_limit") > 0;
 }
 
 /* Without this option some requests are refused although a replica of another role has room. */

@@ -153,6 +153,7 @@ serve.kv_block|no language model is served|r.csv --model a.json --cluster 1x1:a1
 serve.kv_block|yes|t.csv --model l.json --cluster 1x1:a100 --policy vllm --set serve.kv_block=8
 serve.prefix_cache|the trace has no hashes of prompts|t.csv --model l.json --cluster 1x1:a100 --policy vllm --set serve.prefix_cache=true
 serve.router|one replica takes new requests|r.csv --model a.json --cluster 1x1:a100 --policy fifo --set serve.router=round-robin
+serve.router|yes|r.csv --model a.json --cluster 1x1:a100 --policy fifo --set serve.router=round-robin --set serve.queue_limit=1
 serve.router|yes|r.csv --model a.json --cluster 2x1:a100 --policy fifo --set serve.router=round-robin
 serve.router|one replica takes new requests|t.csv --model l.json --cluster 1x1:a100 --policy vllm --set serve.router=conductor --slo-ttft 1s
 serve.router|yes|t.csv --model l.json --cluster 1x1:a100 --policy vllm --set serve.router=conductor --slo-ttft 10ms
