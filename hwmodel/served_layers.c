@@ -47,6 +47,7 @@ struct served_layers {
 	uint32_t scores, context;  /* first and last layer of attention, as offsets within a block */
 	double kv_heads;           /* per GPU */
 	double element_bytes;      /* bytes per element of activations */
+	bool lacks_memory;         /* the law of products was fitted to large batches, without a term for memory */
 	double kv_reads;           /* number of reads per key or value in decode attention */
 	double Bps;                /* achieved memory bandwidth */
 	const struct law *reduce;  /* law of an all-reduce of tp GPUs; NULL: use the link */
@@ -85,6 +86,15 @@ static void find_parts(struct served_layers *x)
 	x->words = i;
 }
 
+/* Returns the time to read the weights of a product at the memory's peak, if the law of products has no term for memory. */
+static double least_read_s(const struct served_layers *x, const struct dnn_layer *v)
+{
+	if (!x->lacks_memory)
+		return 0;
+	double bytes = quant_has_layer(&x->quant, v) ? quant_weight_bytes(&x->quant) : quant_plain_bytes(&x->quant);
+	return v->kind == ORR_LAYER_LINEAR ? v->n * v->k / x->p.tp * bytes / x->p.device->memory_Bps : 0;
+}
+
 double served_layers_layer_s(const struct served_layers *x, uint32_t l, double tokens)
 {
 	const struct dnn_layer *v = &x->d->layer[l];
@@ -95,8 +105,9 @@ double served_layers_layer_s(const struct served_layers *x, uint32_t l, double t
 		return law_time(x->rope, 0, bytes, bytes, NULL);
 	}
 	if (!quant_has_layer(&x->quant, v))
-		return cost_layer_s(x->rest, l, DNN_FORWARD, batch, x->p.tp, false);
-	return cost_layer_s(x->cost, l, DNN_FORWARD, batch, x->p.tp, false) + v->n * v->k / x->p.tp * x->convert_s;
+		return fmax(cost_layer_s(x->rest, l, DNN_FORWARD, batch, x->p.tp, false), least_read_s(x, v));
+	double s = fmax(cost_layer_s(x->cost, l, DNN_FORWARD, batch, x->p.tp, false), least_read_s(x, v));
+	return s + v->n * v->k / x->p.tp * x->convert_s;
 }
 
 /* Returns the time, s, of an all-gather by recursive doubling over the link, whose latency is that of all its messages. */
@@ -490,6 +501,8 @@ struct served_layers *served_layers_new(const struct served *m, const struct ser
 	x->Bps = p->device->memory_Bps * p->device->memory_efficiency;
 	if (p->profile)
 		x->rope = profile_law(p->profile, "memory", "rope", "", "", 0, 0);
+	const struct law *gemm = p->profile ? profile_law(p->profile, "gemm", "", precision_name(p->precision), "", 0, 0) : NULL;
+	x->lacks_memory = gemm && gemm->form == FORM_ROOFLINE && !(gemm->param[2] < INFINITY);
 	find_parts(x);
 	find_attention(x);
 	x->table = mem_zalloc(TABLE_TOKENS + 1, sizeof *x->table);

@@ -461,8 +461,30 @@ static void check_splitwise(void)
 	check_splitwise_device(path, "h100-80gb", "h100");
 }
 
+/* The law of products of the K80 was fitted to images per second, without a term for memory. A decode reads 1,235,746,816 weights of four
+ * bytes, less the norms; the peak of the memory is 240 GB/s. */
+static void check_least_read(void)
+{
+	struct orr_error err = { 0 };
+	struct device *d = device_load("k80", &err);
+	struct profile *p = profile_load("k80", &err);
+	struct served *m = served_load("llama3.2-1b", &err);
+	struct served_place place = { .device = d, .profile = p, .tp = 1, .pp = 1, .precision = PRECISION_FP32 };
+	struct served_on *x = d && p && m ? served_on_new(m, &place, &err) : NULL;
+	struct served_parts parts;
+	struct llm_load one = { .decodes = 1 };
+	if (!ok(x && served_iteration_parts(x, &one, &parts), "a K80 %s", err.text))
+		return;
+	near_to(parts.linear + parts.head, 1235.7e6 * 4 / 240e9, 1e-3, "a decode reads all weights at the peak of the memory");
+	served_on_free(x);
+	served_free(m);
+	profile_free(p);
+	device_free(d);
+}
+
 int main(void)
 {
+	check_least_read();
 	check_by_hand();
 	check_copies();
 	check_formats();
