@@ -100,14 +100,53 @@ static void draw_pairs(struct gandiva *g, struct orr_jobs *w)
 	orr_free(open);
 }
 
-size_t gandiva_pair(struct gandiva *g, struct orr_jobs *w)
+/* Returns the GPU types on which a job can run. */
+static uint64_t types_of(const struct gandiva *g, const struct gandiva_job *m)
 {
-	uint64_t gpus = 0;
-	size_t jobs = 0, paired = 0;
-	drop_pairs(g, w);
+	uint64_t types = 0;
+	for (uint32_t t = 0; t < g->n_types; t++)
+		types |= (uint64_t)(m->alone[t] > 0) << t;
+	return types;
+}
+
+/* Returns whether the jobs that run on these types only request more GPUs than there are of them. */
+static bool exceed(const struct gandiva *g, struct orr_jobs *w, uint64_t types)
+{
+	uint64_t asked = 0, has = 0;
+	for (size_t i = 0; i < g->n; i++)
+		asked += is_live(g, &g->job[i]) && !(types_of(g, &g->job[i]) & ~types) ? g->job[i].gpus : 0;
+	for (uint32_t t = 0; t < g->n_types; t++)
+		has += types >> t & 1 ? orr_total_gpus_of(w, t) : 0;
+	return asked > has;
+}
+
+/* Returns whether the jobs request more GPUs than the cluster has, or those that accept some types only more than these have. */
+static bool is_overloaded(const struct gandiva *g, struct orr_jobs *w)
+{
+	uint64_t gpus = 0, seen[8]; /* more combinations of types count with the whole cluster alone */
+	uint32_t n_seen = 0;
 	for (size_t i = 0; i < g->n; i++)
 		gpus += is_live(g, &g->job[i]) ? g->job[i].gpus : 0;
-	g->is_packing = gpus > orr_total_gpus(w);
+	if (g->is_published || gpus > orr_total_gpus(w))
+		return gpus > orr_total_gpus(w);
+	for (size_t i = 0; i < g->n && n_seen < 8; i++) {
+		uint64_t types = types_of(g, &g->job[i]);
+		bool is_new = g->job[i].gpus > 0 && types;
+		for (uint32_t k = 0; k < n_seen && is_new; k++)
+			is_new = seen[k] != types;
+		if (is_new && exceed(g, w, types))
+			return true;
+		if (is_new)
+			seen[n_seen++] = types;
+	}
+	return false;
+}
+
+size_t gandiva_pair(struct gandiva *g, struct orr_jobs *w)
+{
+	size_t jobs = 0, paired = 0;
+	drop_pairs(g, w);
+	g->is_packing = is_overloaded(g, w);
 	if (g->is_packing)
 		draw_pairs(g, w);
 	for (size_t i = 0; i < g->n; i++) {

@@ -148,6 +148,11 @@ for rules in own muri; do
   is "$(ends one_type.csv 1x1:a:speed=1,1x1:b:speed=1 muri --set jobs.group_slowdown=1,1 --set policy.muri.rules=$rules)" "80 80 $([ $rules = own ] && echo 90 || echo 100)" \
     "muri: jobs for one GPU type share its GPU, rules=$rules"
 done
+# The same pair under gandiva: with the GPU of type a alone, and beside one that the jobs do not accept.
+sed -n 1,3p one_type.csv >pair.csv
+for cluster in 1x1:a:speed=1 1x1:a:speed=1,1x1:b:speed=1; do
+  is "$(ends pair.csv $cluster gandiva --set jobs.group_slowdown=1,1)" "80 80" "gandiva: jobs for one GPU type share its GPU, $cluster"
+done
 # Four GPUs, five short jobs, and a long job on two GPUs. All are candidates, and sharing gains nothing, so the short jobs come first.
 printf 'submit_s,duration_s,gpus\n0,10,1\n0,10,1\n0,10,1\n0,10,1\n0,10,1\n0,1000,2\n' >short.csv
 is "$(ends short.csv 1x4 muri --set policy.muri.round=0s)" "10 10 10 10 20 1010" "muri: groups run in the order of their jobs, not by size"
