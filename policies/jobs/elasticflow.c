@@ -11,7 +11,10 @@
  *    has missed its deadline continues with what is left. Jobs without a deadline are never declined.
  * 3. GPUs that no plan uses now go, one step of size at a time, to the job whose GPU time grows least per GPU; first to jobs without
  *    GPUs, in order of submission. A job for whose new size there is no room keeps its GPUs; one that waits starts on fewer. If a job does
- *    not fit where its plan has free GPUs (another type, single nodes), other jobs start there.
+ *    not fit where its plan has free GPUs (single nodes), other jobs start there.
+ *
+ * GPUs are counted by type: a running job is planned on its type, another on the first type in its order on which the plan meets the
+ * deadline. If a quota of several types has fewer GPUs than these together, they are counted together.
  *
  * docs/models/jobs-deadlines.md.
  */
@@ -40,8 +43,11 @@ struct member {
 	uint32_t n_levels, cap_levels;
 	uint32_t sizes; /* numbers of GPUs up to this one have been looked at */
 	bool is_elastic, is_admitted;
-	bool is_late; /* no plan meets the deadline */
-	uint32_t now; /* GPUs at present by the plan */
+	bool is_late;  /* no plan meets the deadline */
+	uint32_t now;  /* GPUs at present by the plan */
+	uint32_t held; /* line of the GPU type that it runs on; NO_LINE: it waits */
+	uint32_t line; /* that of its plan, if now > 0 */
+	uint64_t gpu_types;
 };
 
 /* Free GPUs from a time to that of the next entry; the last one has no end. */
@@ -55,6 +61,9 @@ struct timeline {
 	size_t n, cap;
 };
 
+enum { MOST_TYPES = 64 };
+static const uint32_t NO_LINE = UINT32_MAX;
+
 struct elasticflow {
 	bool has_admission;
 	struct orr_round *round;
@@ -62,7 +71,9 @@ struct elasticflow {
 	size_t n, cap;
 	struct member **order; /* by deadline */
 	size_t cap_order;
-	struct timeline line;
+	struct timeline line[MOST_TYPES]; /* by GPU type, or one for all */
+	uint32_t n_lines, n_types;
+	uint32_t free[MOST_TYPES]; /* by line: GPUs that no plan uses now */
 };
 
 static void destroy(void *self)
@@ -72,7 +83,8 @@ static void destroy(void *self)
 		orr_free(e->member[i].level);
 	orr_free(e->member);
 	orr_free(e->order);
-	orr_free(e->line.v);
+	for (size_t t = 0; t < MOST_TYPES; t++)
+		orr_free(e->line[t].v);
 	orr_round_free(e->round);
 	orr_free(e);
 }
@@ -82,6 +94,7 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	struct elasticflow *e = orr_alloc(1, sizeof *e);
 	(void)err;
 	e->has_admission = orr_arg_bool(args, "admission");
+	e->n_types = orr_gpu_types(w);
 	e->round = orr_round_new(w, orr_arg_time_ns(args, "round"));
 	return e;
 }
@@ -116,6 +129,7 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 		.job = j, .number = info.number, .deadline_s = info.deadline_ns < 0 ? INFINITY : (double)info.deadline_ns / 1e9
 	};
 	m->is_elastic = info.is_elastic;
+	m->gpu_types = info.gpu_types;
 	if (!info.is_elastic)
 		add_level(m, info.gpus, 1);
 }
@@ -199,8 +213,8 @@ static void take(struct timeline *t, struct member *m, size_t s, uint32_t before
 	}
 }
 
-/* Plans a job; returns whether it meets its deadline. */
-static bool plan(struct timeline *t, struct member *m)
+/* Plans a job on a line; returns whether it meets its deadline. */
+static bool plan_on(struct timeline *t, struct member *m)
 {
 	if (m->deadline_s < INFINITY && m->deadline_s > t->v[0].from_s) {
 		size_t until = split(t, m->deadline_s);
@@ -216,6 +230,33 @@ static bool plan(struct timeline *t, struct member *m)
 	return false;
 }
 
+/* Writes the lines on which a job may be planned, in its order; returns their number. */
+static uint32_t lines_of(const struct elasticflow *e, const struct orr_jobs *w, const struct member *m, uint32_t *line)
+{
+	uint32_t type[MOST_TYPES], n_types, n = 0;
+	line[0] = m->held == NO_LINE ? 0 : m->held;
+	if (e->n_lines == 1 || m->held != NO_LINE || !m->gpu_types) /* no types: a job without GPUs */
+		return 1;
+	n_types = orr_job_type_order(w, m->job, type, MOST_TYPES);
+	for (uint32_t i = 0; i < n_types; i++)
+		if (m->gpu_types >> type[i] & 1)
+			line[n++] = type[i];
+	return n;
+}
+
+/* Plans a job on the first line on which it meets its deadline; returns whether there is one. */
+static bool plan(struct elasticflow *e, const struct orr_jobs *w, struct member *m)
+{
+	uint32_t line[MOST_TYPES], n = lines_of(e, w, m, line);
+	for (uint32_t i = 0; i < n; i++) {
+		m->line = line[i];
+		if (plan_on(&e->line[line[i]], m))
+			return true;
+	}
+	m->now = 0;
+	return false;
+}
+
 /* ---- decisions ---- */
 
 static int earliest_first(const void *a, const void *b)
@@ -226,25 +267,46 @@ static int earliest_first(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
+static uint32_t gpus_of_line(const struct elasticflow *e, const struct orr_jobs *w, uint32_t line)
+{
+	return e->n_lines == 1 ? orr_total_gpus(w) : orr_total_gpus_of(w, line);
+}
+
 /* Plans the admitted jobs with a deadline, and `extra` (NULL: none). Returns whether extra meets its deadline and no other job newly misses
  * its own. keep: marks the jobs that miss theirs. */
 static bool plan_all(struct elasticflow *e, struct orr_jobs *w, const struct member *extra, bool keep)
 {
 	bool is_good = true;
-	struct timeline *t = &e->line;
-	ORR_GROW(t->v, 0, t->cap);
-	t->v[0] = (struct span){ (double)orr_now(w) / 1e9, orr_total_gpus(w) };
-	t->n = 1;
+	for (uint32_t k = 0; k < e->n_lines; k++) {
+		struct timeline *t = &e->line[k];
+		ORR_GROW(t->v, 0, t->cap);
+		t->v[0] = (struct span){ (double)orr_now(w) / 1e9, gpus_of_line(e, w, k) };
+		t->n = 1;
+	}
 	for (size_t i = 0; i < e->n; i++) {
 		struct member *m = e->order[i];
 		if (!(m->is_admitted || m == extra) || !(m->deadline_s < INFINITY) || (m->is_late && !keep))
 			continue;
-		bool meets = plan(t, m);
+		bool meets = plan(e, w, m);
 		is_good &= meets;
 		if (keep)
 			m->is_late = !meets;
 	}
 	return is_good;
+}
+
+/* Sets the number of lines, and the line of each running job. */
+static void find_lines(struct elasticflow *e, const struct orr_jobs *w)
+{
+	struct orr_job_info info;
+	uint64_t sum = 0;
+	for (uint32_t t = 0; t < e->n_types; t++)
+		sum += orr_total_gpus_of(w, t);
+	e->n_lines = e->n_types > 1 && e->n_types <= MOST_TYPES && sum == orr_total_gpus(w) ? e->n_types : 1;
+	for (size_t i = 0; i < e->n; i++) {
+		bool is_running = orr_job_get(w, e->member[i].job, &info) && info.gpus_held;
+		e->member[i].held = !is_running ? NO_LINE : e->n_lines == 1 ? 0 : info.gpu_type;
+	}
 }
 
 static void sort_members(struct elasticflow *e, struct orr_jobs *w)
@@ -294,29 +356,48 @@ static double gain_of(const struct member *m, const struct level *up)
 	return m->left_s * (at->gpus / at->rate - up->gpus / up->rate) / (up->gpus - at->gpus);
 }
 
+/* Returns the line on which a job can have this many more GPUs; NO_LINE: none. */
+static uint32_t line_with_room(const struct elasticflow *e, const struct orr_jobs *w, const struct member *m, uint32_t more)
+{
+	uint32_t line[MOST_TYPES], n = 1;
+	line[0] = m->line;
+	if (!m->now)
+		n = lines_of(e, w, m, line);
+	for (uint32_t i = 0; i < n; i++)
+		if (e->free[line[i]] >= more)
+			return line[i];
+	return NO_LINE;
+}
+
 /* Gives GPUs that no plan uses now to the jobs that lose the least by them. */
-static void give_rest(struct elasticflow *e, uint32_t free)
+static void give_rest(struct elasticflow *e, const struct orr_jobs *w)
 {
 	for (;;) {
 		struct member *best = NULL;
 		const struct level *step = NULL;
 		double most = -INFINITY;
+		uint32_t best_line = NO_LINE;
 		for (size_t i = 0; i < e->n; i++) {
 			struct member *m = &e->member[i];
 			const struct level *up = m->is_admitted ? next_level(m) : NULL;
-			if (!up || up->gpus - m->now > free)
+			if (!up)
 				continue;
 			double gain = gain_of(m, up);
 			if (best && gain <= most)
 				continue;
+			uint32_t line = line_with_room(e, w, m, up->gpus - m->now);
+			if (line == NO_LINE)
+				continue;
 			best = m;
+			best_line = line;
 			step = up;
 			most = gain;
 		}
 		if (!best)
 			return;
-		free -= step->gpus - best->now;
+		e->free[best_line] -= step->gpus - best->now;
 		best->now = step->gpus;
+		best->line = best_line;
 	}
 }
 
@@ -341,7 +422,8 @@ static void apply(struct elasticflow *e, struct orr_jobs *w)
 	orr_round_begin(e->round);
 	for (size_t i = 0; i < e->n; i++)
 		if (e->member[i].is_admitted && (e->member[i].now || has_no_gpu(&e->member[i])))
-			orr_round_add(e->round, &e->member[i].job, 1, e->member[i].now, ORR_ANY_TYPE);
+			orr_round_add(e->round, &e->member[i].job, 1, e->member[i].now,
+				e->n_lines > 1 && e->member[i].now ? e->member[i].line : ORR_ANY_TYPE);
 	size_t waiting = orr_round_apply(e->round);
 	for (size_t i = 0; i < e->n && waiting; i++)
 		if (e->member[i].is_admitted && !orr_job_is_running(w, e->member[i].job))
@@ -354,15 +436,18 @@ static void schedule(void *self, struct orr_jobs *w)
 	orr_why(w, ORR_WHY_HELD, 0, "next round");
 	if (!e->n || !orr_round_is_due(e->round))
 		return;
+	find_lines(e, w);
 	sort_members(e, w);
 	admit(e, w);
 	for (size_t i = 0; i < e->n; i++)
 		e->member[i].now = 0;
 	plan_all(e, w, NULL, true);
-	uint32_t free = orr_total_gpus(w);
+	for (uint32_t k = 0; k < e->n_lines; k++)
+		e->free[k] = gpus_of_line(e, w, k);
 	for (size_t i = 0; i < e->n; i++)
-		free -= e->member[i].is_admitted ? e->member[i].now : 0;
-	give_rest(e, free);
+		if (e->member[i].is_admitted && e->member[i].now)
+			e->free[e->member[i].line] -= e->member[i].now;
+	give_rest(e, w);
 	apply(e, w);
 }
 
