@@ -307,7 +307,7 @@ const struct world_effect serve_effects[] = {
 	{ .key = "serve.decode_router", .why = "the policy chooses decode replicas itself", .holds = hands_off },
 	NO_TRANSFER("serve.decode_admission"),
 	{ .key = "serve.decode_admission", .why = "the policy chooses decode replicas itself", .holds = hands_off },
-	{ .key = "serve.decode_admission", .why = "the decode replicas had room for every cache", .use = SERVE_USED_DECODE_ROOM },
+	{ .key = "serve.decode_admission", .why = "the decode replicas had room for every cache (kv_use_mean may differ)", .use = SERVE_USED_DECODE_ROOM, .is_unsure = true },
 	{ .key = "serve.roles", .why = "no replica changed its role", .holds = used_roles },
 	ROLES("serve.role_interval"), ROLES("serve.role_waiting"), ROLES("serve.role_kv"),
 	TIER("serve.kv_dram"), { .key = "serve.kv_dram", .why = "no block was written to it", .metric = "kv_dram_written_bytes" },
