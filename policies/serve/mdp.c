@@ -492,10 +492,15 @@ static bool read_quality(struct mdp *m, const struct orr_serve *w, const struct 
 	bool by_set = m->n < 24 && m->n_quality == (size_t)1 << m->n;
 	if (!m->n_quality || m->n_quality == m->n + 1u || by_set)
 		return true;
+	uint32_t later = 0;
+	for (uint32_t k = 0; k < m->n; k++)
+		later += !m->device[k].is_up;
 	orr_fail(err, ORR_EINPUT,
 		"quality: expected %u numbers, for 0 to %u answers, or 2^%u, by the sum of 2^device over the devices that answered, found "
-		"%zu",
-		m->n + 1, m->n, m->n, m->n_quality);
+		"%zu%s",
+		m->n + 1, m->n, m->n, m->n_quality,
+		later ? " (devices include replicas that come up later, by serve.notice or autoscaling: policy.mdp.devices names fewer)"
+		      : "");
 	return false;
 }
 

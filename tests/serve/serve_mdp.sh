@@ -109,6 +109,7 @@ done <<'EOT'
 --model s.json --set serve.front=both|serve: front: expected one of none\|shared\|per-replica, found "both"$
 --model s.json --set serve.front=shared|serve\.front=shared: expected serve\.front_Bps=BYTES, the bandwidth of a link in bytes per second, found 0$
 --model s.json --set serve.loss=2|serve: loss: expected a number from 0 to 1, found "2"$
+--model s.json --set policy.mdp.quality=1,2 --set serve.notice=1s --set failures.mtbf=9h --set failures.mttr=1s|policy mdp: .*quality: expected 9 numbers, .* found 2 \(devices include replicas that come up later, by serve.notice
 --model s.json --set policy.mdp.quality=1,2|policy mdp: .*quality: expected 5 numbers, for 0 to 4 answers, or 2\^4, by the sum of 2\^device over the devices that answered, found 2$
 --model s.json --set policy.mdp.submodels=x|policy mdp: .*submodels: expected balanced, uniform or names of served models joined by \+, found "x"$
 --model s.json --set policy.mdp.devices=4|policy mdp: .*devices: expected different numbers of replicas from 0 to 3, found 4$
