@@ -518,6 +518,31 @@ static void note_hours(struct run_result *r)
 			hours_usd, whole->value);
 }
 
+/* Returns the largest number of instances with a step time or, without shapes, with a value of a curve. */
+static double most_used(const struct elastic *job)
+{
+	double most = 0;
+	for (uint32_t i = 0; i < job->n_points; i++)
+		most = fmax(most, (double)job->point[i].pipelines * job->point[i].depth);
+	for (uint32_t i = 0; i < job->n_curves && !job->n_points; i++)
+		most = fmax(most, (double)job->curve[i].first + job->curve[i].n - 1);
+	return most;
+}
+
+/* Policies take every offer up to spot.target, and pay for instances that no shape uses. */
+static void note_spares(const struct spot_state *t, struct run_result *r)
+{
+	const struct metric *live = result_find(r, "mean_live"), *own = result_find(r, "on_demand_hours");
+	double most = most_used(t->job);
+	char text[200];
+	if (!live || !own || own->value > 0 || !(most > 0) || !(live->value > 1.1 * most))
+		return;
+	snprintf(text, sizeof text,
+		"%.3g instances were live on average, all paid; the largest shape of job %.60s has %g (spot.target=%g takes no more)",
+		live->value, t->job->name, most, most);
+	result_note(r, "remark", text);
+}
+
 /* The simulators published with Bamboo go on after a fatal failure as if the state were kept. */
 static void note_fatal(struct run_result *r)
 {
@@ -541,6 +566,7 @@ static void note_spot(const struct scenario *s, size_t i, struct run_result *r)
 	note_prices(t, used, r);
 	note_hours(r);
 	note_fatal(r);
+	note_spares(t, r);
 	note_end(s, r);
 }
 

@@ -162,4 +162,11 @@ for rollback in off on; do
   is "$(metric bamboo fatal f | awk '{ print ($1 > 0) }') $(metric bamboo lost_steps f | awk '{ print ($1 > 0) }') $(grep -c 'fatal failures lose at most the step in flight' table)" \
     "$([ $rollback = off ] && echo 1 0 1 || echo 1 1 0)" "rollback=$rollback: what fatal failures lose is stated if no checkpoint is simulated"
 done
+# ---- instances that no shape uses: the job has shapes of 1 and 2 instances ----
+printf 'time_s,event,node\n0,add,a\n0,add,b\n0,add,c\n0,add,d\n1000,end,\n' >four.csv
+for target in 0 2; do
+  "$orrery" spot four.csv --job job.json --policy checkpoint --set spot.target=$target --no-figures >table
+  is "$(grep -c '^4 instances were live on average, all paid; the largest shape of job forty has 2 (spot.target=2 takes no more)$' table)" \
+    "$([ $target = 0 ] && echo 1 || echo 0)" "spot.target=$target: instances beyond the largest shape"
+done
 tap_done
