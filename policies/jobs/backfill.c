@@ -57,13 +57,21 @@ static int64_t at_rate(int64_t estimate, double rate)
 	return ns < (double)BACKFILL_UNLIMITED ? (int64_t)ns : BACKFILL_UNLIMITED;
 }
 
+/* Returns the rate at which a job runs on the GPUs that it requests; below 1 for an elastic job whose request is smaller than in the trace.
+ */
+static double rate_of_request(const struct orr_jobs *w, orr_job j)
+{
+	double rate = orr_job_goodput(w, j, 1, 1) > 0 ? 1 : orr_job_rate_at(w, j, orr_job_gpus(w, j));
+	return rate > 0 ? rate : 1;
+}
+
 int64_t backfill_span(const struct backfill *b, struct orr_jobs *w, orr_job j, uint32_t type)
 {
 	int64_t estimate = orr_job_estimate_run_ns(w, j, b->estimate, b->factor);
 	int64_t start = orr_job_estimate_start_ns(w, j, b->estimate, b->factor);
 	estimate = estimate < BACKFILL_UNLIMITED ? estimate : BACKFILL_UNLIMITED;
 	start = start < estimate ? start : estimate;
-	int64_t span = at_rate(estimate - start, type == BACKFILL_NO_TYPE ? 1 : orr_job_rate_on(w, j, type));
+	int64_t span = at_rate(estimate - start, rate_of_request(w, j) * (type == BACKFILL_NO_TYPE ? 1 : orr_job_rate_on(w, j, type)));
 	return span < BACKFILL_UNLIMITED - start ? span + start : BACKFILL_UNLIMITED;
 }
 

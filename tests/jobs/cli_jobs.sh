@@ -235,6 +235,12 @@ for p in fifo optimus muri; do
 done
 is "$("$orrery" jobs sizes.csv --cluster 1x4 --policy fifo --no-figures --partitions '*=3' --check -q --out sizes 2>&1; sed -n 2p sizes/fifo.jobs.csv | cut -d, -f 5)" \
   25.000000000 "its largest size within a quota"
+# Its limit is for 8 GPUs: 12 s there are 20 s at the rate 0.6, so the job is not killed before its end.
+printf 'submit_s,duration_s,gpus,speedup,limit_s\n0,10,8,2:0.4;4:0.6;8:1,12\n' >limits.csv
+for p in easy-backfill conservative-backfill; do
+  "$orrery" jobs limits.csv --cluster 1x4 --policy $p --set policy.$p.overrun=kill --check --no-figures -q --out sizes
+  is "$(sed -n 2p sizes/$p.jobs.csv | cut -d, -f 5,9)" 16.666666667,completed "$p: the limit of a job that requests a smaller size"
+done
 said=$("$orrery" jobs sizes.csv --cluster 1x1 --policy optimus --no-figures 2>&1)
 like "$? $said" '^2 orrery: sizes.csv:2: job 0 requests 8 GPUs .*, a smaller size in speedup, or --drop-unfit' "no size fits"
 like "$("$orrery" jobs sizes.csv --cluster 1x1 --policy optimus --no-figures --drop-unfit 2>&1)" '^orrery: 1 job is left out, because it can' "one job is left out"
