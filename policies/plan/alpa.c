@@ -140,13 +140,13 @@ static void measure(struct alpa *a, uint32_t i, uint32_t j, uint32_t k)
 			put_option(a, list, measure_option(a, i, j, n, s));
 }
 
-/* Returns the fastest option with memory for d micro-batches in flight; NULL: none. */
-static const struct option *option_for(const struct alpa *a, size_t at, uint32_t d)
+/* Returns the fastest of a cell's options with memory for d micro-batches in flight; NULL: none. */
+static const struct option *option_for(const struct alpa *a, const struct option *x, uint32_t d)
 {
-	const struct option *x = a->option + at * a->options, *end = x + a->options;
-	while (x < end && isfinite(x->t) && x->in_flight < d)
-		x++;
-	return x < end && isfinite(x->t) ? x : NULL;
+	for (uint32_t o = 0; o < a->options && isfinite(x[o].t); o++)
+		if (x[o].in_flight >= d)
+			return &x[o];
+	return NULL;
 }
 
 static size_t state(const struct alpa *a, uint32_t d, uint32_t j, uint32_t n)
@@ -162,21 +162,24 @@ static uint32_t depth_after(const struct alpa *a, uint32_t d, uint32_t j, uint32
 
 static void solve_state(struct alpa *a, double t_max, uint32_t d, uint32_t i, uint32_t n)
 {
-	size_t at = state(a, d, i, n);
-	a->F[at] = INFINITY;
-	for (uint32_t k = 0; k < a->meshes && a->mesh[k] <= n; k++)
-		for (uint32_t j = i + 1; j <= a->f.pieces; j++) {
-			uint32_t left = n - a->mesh[k];
-			double rest = a->F[state(a, depth_after(a, d, j, left), j, left)];
-			if (!isfinite(rest))
+	size_t at = state(a, d, i, n), row = a->f.gpus + 1, step = (size_t)a->meshes * a->options;
+	double best = INFINITY;
+	for (uint32_t k = 0; k < a->meshes && a->mesh[k] <= n; k++) {
+		const struct option *x = a->option + cell(a, i, i + 1, k) * a->options;
+		const double *before = a->F + state(a, d - 1, i + 1, n - a->mesh[k]), *same = a->F + state(a, d, i + 1, n - a->mesh[k]);
+		for (uint32_t j = i + 1; j <= a->f.pieces; j++, x += step, before += row, same += row) {
+			double rest = d == a->deep && *same < *before ? *same : *before;
+			if (x->t + rest >= best)
 				continue;
-			const struct option *x = option_for(a, cell(a, i, j, k), d);
-			if (!x || x->t > t_max || x->t + rest >= a->F[at])
+			const struct option *fit = option_for(a, x, d);
+			if (!fit || fit->t > t_max || fit->t + rest >= best)
 				continue;
-			a->F[at] = x->t + rest;
+			best = fit->t + rest;
 			a->to[at] = j;
 			a->on[at] = k;
 		}
+	}
+	a->F[at] = best;
 }
 
 /* Returns the number of stages d with the smallest F(d, 0, gpus). */
@@ -227,7 +230,7 @@ static void take(const struct alpa *a, struct found *b, double cost_s)
 	b->micro = a->micro;
 	for (uint32_t i = 0, n = a->f.gpus; i < a->f.pieces; s++) {
 		size_t at = state(a, d, i, n);
-		const struct option *x = option_for(a, cell(a, i, a->to[at], a->on[at]), d);
+		const struct option *x = option_for(a, a->option + cell(a, i, a->to[at], a->on[at]) * a->options, d);
 		b->first[s] = i;
 		b->gpus[s] = a->mesh[a->on[at]];
 		b->shards[s] = x->shards;

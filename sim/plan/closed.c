@@ -3,8 +3,9 @@
  * The closed form: time and memory of a plan (docs/models/plan.md).
  *
  * Stages execute their passes in the order of the schedule (policies/step/schedule.h), each as soon as its input has arrived.
- * This is a recurrence over micro-batches. If there are many micro-batches, the recurrence is computed for the first ones and
- * extrapolated at the rate of the last of these. At the end each stage all-reduces its gradients and updates its parameters.
+ * This is a recurrence over micro-batches, in the order of time if messages of several cuts share links. If there are many
+ * micro-batches, the recurrence is computed for the first ones and extrapolated at the rate of the last of these. At the end each
+ * stage all-reduces its gradients and updates its parameters.
  */
 #include "plan/world.h"
 
@@ -18,8 +19,8 @@
 /* Values by part of the model (a stage of the draft). */
 struct part {
 	double forward_s, backward_s; /* times of the slowest group, with recomputation and the all-reduces of shards */
-	double out_s;                 /* time of the messages to the next part of the model */
 	double params;                /* parameters held by one GPU */
+	struct cut ahead, back;       /* messages to the next part of the model, and gradients from it */
 };
 
 struct form {
@@ -27,6 +28,7 @@ struct form {
 	const struct orr_plan_draft *d;
 	uint32_t sets, v, m; /* numbers of sets of GPUs, parts per set, micro-batches */
 	struct part *part;
+	uint32_t n_shared; /* links that several kinds of messages share; links with the same messages count once */
 };
 
 /* ---- costs and memory ---- */
@@ -126,12 +128,89 @@ static double measure_set(const struct form *f, uint32_t set, struct orr_error *
 static void measure_messages(const struct form *f)
 {
 	const struct orr_plan_draft *d = f->d;
-	for (uint32_t i = 0; i + 1 < d->stages; i++) {
+	for (uint32_t i = 0; i + 1 < d->stages && f->sets > 1; i++) {
 		struct orr_plan_piece last;
 		orr_plan_piece(f->p, d->stage[i + 1].first - 1, &last);
-		if (f->sets > 1)
-			f->part[i].out_s = network_cut_s(f->p, &d->stage[i], &d->stage[i + 1], last.out_bytes * d->micro_batch);
+		network_cut(f->p, &d->stage[i], &d->stage[i + 1], last.out_bytes * d->micro_batch, &f->part[i].ahead);
+		network_cut(f->p, &d->stage[i + 1], &d->stage[i], last.out_bytes * d->micro_batch, &f->part[i].back);
 	}
+}
+
+/* Messages on a link: their kinds, hashed with their loads. */
+struct link_use {
+	uint64_t hash;
+	uint32_t kinds;
+	double load_s; /* of a micro-batch */
+};
+
+static void add_use(struct link_use *use, const struct cut *x, uint32_t kind)
+{
+	for (uint32_t i = 0; i < x->n; i++) {
+		struct link_use *u = &use[x->link[i]];
+		uint64_t load;
+		memcpy(&load, &x->load_s[i], sizeof load);
+		u->hash = (u->hash ^ load ^ (uint64_t)kind << 52) * UINT64_C(1099511628211);
+		u->hash ^= u->hash >> 29;
+		u->kinds++;
+		u->load_s += x->load_s[i];
+	}
+}
+
+/* Returns the time of a micro-batch on the slowest set. */
+static double longest_s(const struct form *f)
+{
+	double most = 0;
+	for (uint32_t set = 0; set < f->sets; set++) {
+		double sum = 0;
+		for (uint32_t i = set; i < f->d->stages; i += f->sets)
+			sum += f->part[i].forward_s + f->part[i].backward_s;
+		most = fmax(most, sum);
+	}
+	return most;
+}
+
+/* Keeps the shared links of x, by number, each number once. */
+static void number_links(struct form *f, const struct link_use *use, struct cut *x, uint64_t *hash)
+{
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < x->n; i++) {
+		const struct link_use *u = &use[x->link[i]];
+		uint32_t number = 0, k = 0;
+		if (u->kinds < 2)
+			continue;
+		while (number < f->n_shared && hash[number] != u->hash)
+			number++;
+		if (number == f->n_shared)
+			hash[f->n_shared++] = u->hash;
+		while (k < kept && x->link[k] != number)
+			k++;
+		x->link[k] = number;
+		x->load_s[k] = x->load_s[i];
+		kept += k == kept;
+	}
+	x->n = kept;
+}
+
+/* Finds the links that several kinds of messages share, such as the NIC of a node that sends activations ahead and gradients back. */
+static void find_shared(struct form *f)
+{
+	uint32_t n = f->p->of->config.topo->n_links, cuts = f->d->stages - 1;
+	double longest = longest_s(f);
+	struct link_use *use = mem_zalloc(n, sizeof *use);
+	uint64_t *hash = mem_alloc(n * sizeof *hash + 1);
+	for (uint32_t i = 0; i < cuts; i++) {
+		add_use(use, &f->part[i].ahead, 2 * i);
+		add_use(use, &f->part[i].back, 2 * i + 1);
+	}
+	/* On a link that is in use for less than a tenth of the time, messages hardly wait for those of other cuts. */
+	for (uint32_t i = 0; i < n; i++)
+		use[i].kinds = use[i].load_s < 0.1 * longest ? 0 : use[i].kinds;
+	for (uint32_t i = 0; i < cuts; i++) {
+		number_links(f, use, &f->part[i].ahead, hash);
+		number_links(f, use, &f->part[i].back, hash);
+	}
+	mem_free(use);
+	mem_free(hash);
 }
 
 /* ---- the recurrence ---- */
@@ -153,28 +232,226 @@ static double deliver(double *link_s, double ready_s, double seconds)
 	return *link_s;
 }
 
-/* Executes the next pass of a set; returns false if the arrival of its input is still unknown. */
-static bool step_set(struct pipe *q, uint32_t set)
+/* Returns the next pass of a set; NULL: it has ended, or the arrival of its input is unknown. end_s: end of the pass. */
+static const struct pass *next_pass(const struct pipe *q, uint32_t set, double *end_s)
 {
 	const struct form *f = q->f;
 	if (q->next[set] == 2 * q->m * f->v)
-		return false;
+		return NULL;
 	const struct pass *a = &q->order[(size_t)set * 2 * q->m * f->v + q->next[set]];
 	uint32_t i = a->chunk * f->sets + set;
 	size_t at = (size_t)i * q->m + a->micro;
 	double input = a->is_backward ? q->backward_in[at] : q->forward_in[at];
-	const struct part *w = &f->part[i];
-	if (isnan(input))
+	*end_s = fmax(q->free_s[set], input) + (a->is_backward ? f->part[i].backward_s : f->part[i].forward_s);
+	return isnan(input) ? NULL : a;
+}
+
+/* Executes the next pass of a set; returns false if there is none. */
+static bool step_set(struct pipe *q, uint32_t set)
+{
+	const struct form *f = q->f;
+	double end;
+	const struct pass *a = next_pass(q, set, &end);
+	if (!a)
 		return false;
+	uint32_t i = a->chunk * f->sets + set;
+	size_t at = (size_t)i * q->m + a->micro;
 	q->next[set]++;
-	double end = q->free_s[set] = fmax(q->free_s[set], input) + (a->is_backward ? w->backward_s : w->forward_s);
+	q->free_s[set] = end;
 	if (a->is_backward && i)
-		q->backward_in[at - q->m] = deliver(&q->backward_link_s[i], end, f->part[i - 1].out_s);
+		q->backward_in[at - q->m] = deliver(&q->backward_link_s[i], end, f->part[i - 1].ahead.s);
 	else if (!a->is_backward && i + 1 < f->d->stages)
-		q->forward_in[at + q->m] = deliver(&q->forward_link_s[i], end, w->out_s);
+		q->forward_in[at + q->m] = deliver(&q->forward_link_s[i], end, f->part[i].ahead.s);
 	else if (!a->is_backward)
 		q->backward_in[at] = end;
 	return true;
+}
+
+/* ---- the recurrence with shared links ---- */
+
+/* The messages of one kind: those of a cut, ahead (kind 2 i, from part i) or back (2 i + 1, to part i). They are sent one after the other.
+ */
+struct kind {
+	const struct cut *links;
+	double seconds, left, rate; /* alone; the part of the current message that is left, and sent per s */
+	double share;               /* of its scarcest link */
+	uint32_t ready, sent;       /* numbers of micro-batches */
+	bool is_active;
+};
+
+struct flight {
+	struct kind *kind;
+	uint32_t *active, n_active; /* active: kinds with a message in flight, the frozen ones of share_links() last */
+	uint32_t *users;            /* by shared link: kinds in flight that use it */
+	double *use;                /* by shared link: used share */
+	bool is_changed;
+	bool *is_busy, *may_start; /* by set; may_start: its previous pass has ended, or an input has arrived */
+};
+
+static void start_message(struct flight *x, uint32_t i)
+{
+	struct kind *k = &x->kind[i];
+	if (k->is_active || k->sent == k->ready)
+		return;
+	k->is_active = x->is_changed = true;
+	k->left = 1;
+	x->active[x->n_active++] = i;
+	for (uint32_t j = 0; j < k->links->n; j++)
+		x->users[k->links->link[j]]++;
+}
+
+/* Returns the largest rate of a kind that shares its links equally; share: the part of its scarcest link, 1 if it needs no part. */
+static double equal_rate(const struct flight *x, const struct kind *k, double *share)
+{
+	double rate = 1 / k->seconds;
+	*share = 1;
+	for (uint32_t j = 0; j < k->links->n; j++) {
+		uint32_t l = k->links->link[j];
+		double part = (1 - x->use[l]) / x->users[l];
+		if (part < rate * k->links->load_s[j]) {
+			rate = (part > 0 ? part : 1e-12) / k->links->load_s[j];
+			*share = part;
+		}
+	}
+	return rate;
+}
+
+/* Takes the share of a kind from its links. */
+static void freeze(struct flight *x, const struct kind *k)
+{
+	for (uint32_t j = 0; j < k->links->n; j++) {
+		x->use[k->links->link[j]] += k->rate * k->links->load_s[j];
+		x->users[k->links->link[j]]--;
+	}
+}
+
+/* Computes the rates of the messages in flight: max-min fair in the shares of each link. */
+static void share_links(struct flight *x)
+{
+	for (uint32_t left = x->n_active; left;) {
+		double least = 1;
+		for (uint32_t i = 0; i < left; i++) {
+			struct kind *k = &x->kind[x->active[i]];
+			k->rate = equal_rate(x, k, &k->share);
+			least = k->share < least ? k->share : least;
+		}
+		if (least >= 1) /* all have their speed without other messages */
+			break;
+		for (uint32_t i = left; i-- > 0;) {
+			uint32_t number = x->active[i];
+			if (x->kind[number].share > least * (1 + 1e-9))
+				continue;
+			freeze(x, &x->kind[number]);
+			x->active[i] = x->active[--left];
+			x->active[left] = number;
+		}
+	}
+	for (uint32_t i = 0; i < x->n_active; i++) {
+		const struct cut *links = x->kind[x->active[i]].links;
+		for (uint32_t j = 0; j < links->n; j++)
+			x->use[links->link[j]] = x->users[links->link[j]] = 0;
+	}
+	for (uint32_t i = 0; i < x->n_active; i++) {
+		const struct cut *links = x->kind[x->active[i]].links;
+		for (uint32_t j = 0; j < links->n; j++)
+			x->users[links->link[j]]++;
+	}
+	x->is_changed = false;
+}
+
+/* Ends the messages that arrive by `now`; before: time of the previous event. */
+static void end_messages(struct pipe *q, struct flight *x, double before, double now)
+{
+	for (uint32_t a = x->n_active; a-- > 0;) { /* in this order, messages that start now are not counted */
+		uint32_t i = x->active[a];
+		struct kind *k = &x->kind[i];
+		bool has_arrived = before + k->left / k->rate <= now; /* as in advance(), so that each event ends something */
+		k->left -= k->rate * (now - before);
+		if (!has_arrived && k->left > 1e-9)
+			continue;
+		double *in = i % 2 ? q->backward_in + (size_t)(i / 2) * q->m : q->forward_in + ((size_t)(i / 2) + 1) * q->m;
+		in[k->sent++] = now;
+		x->may_start[(i / 2 + (i % 2 ? 0 : 1)) % q->f->sets] = true;
+		k->is_active = false;
+		x->active[a] = x->active[--x->n_active];
+		x->is_changed = true;
+		for (uint32_t j = 0; j < k->links->n; j++)
+			x->users[k->links->link[j]]--;
+		start_message(x, i);
+	}
+}
+
+/* Ends the pass of a set. */
+static void end_pass(struct pipe *q, struct flight *x, uint32_t set)
+{
+	const struct form *f = q->f;
+	const struct pass *a = &q->order[(size_t)set * 2 * q->m * f->v + q->next[set]++];
+	uint32_t i = a->chunk * f->sets + set;
+	if (!a->is_backward && i + 1 == f->d->stages)
+		q->backward_in[(size_t)i * q->m + a->micro] = q->free_s[set];
+	else if (!a->is_backward || i) {
+		uint32_t kind = a->is_backward ? 2 * i - 1 : 2 * i;
+		x->kind[kind].ready++;
+		start_message(x, kind);
+	}
+}
+
+static void advance(struct pipe *q, struct flight *x)
+{
+	const struct form *f = q->f;
+	double end;
+	for (double now = 0, next;; now = next) {
+		next = INFINITY;
+		for (uint32_t set = 0; set < f->sets; set++) {
+			if (!x->is_busy[set] && x->may_start[set] && next_pass(q, set, &end)) {
+				x->is_busy[set] = true;
+				q->free_s[set] = end;
+			}
+			x->may_start[set] = false;
+			next = x->is_busy[set] && q->free_s[set] < next ? q->free_s[set] : next;
+		}
+		if (x->is_changed)
+			share_links(x);
+		for (uint32_t i = 0; i < x->n_active; i++) {
+			const struct kind *k = &x->kind[x->active[i]];
+			next = fmin(next, now + k->left / k->rate);
+		}
+		if (isinf(next))
+			return;
+		end_messages(q, x, now, next);
+		for (uint32_t set = 0; set < f->sets; set++)
+			if (x->is_busy[set] && q->free_s[set] <= next) {
+				x->is_busy[set] = false;
+				x->may_start[set] = true;
+				end_pass(q, x, set);
+			}
+	}
+}
+
+/* Executes all passes in the order of time, with messages of different cuts that divide the links they share. */
+static void run_shared(struct pipe *q)
+{
+	const struct form *f = q->f;
+	uint32_t kinds = 2 * (f->d->stages - 1);
+	struct flight x = { .kind = mem_zalloc(kinds, sizeof *x.kind) };
+	x.is_busy = mem_zalloc(f->sets, sizeof *x.is_busy);
+	x.may_start = mem_alloc(f->sets * sizeof *x.may_start);
+	for (uint32_t i = 0; i < f->sets; i++)
+		x.may_start[i] = true;
+	x.active = mem_alloc(kinds * sizeof *x.active);
+	x.users = mem_zalloc(f->n_shared, sizeof *x.users);
+	x.use = mem_zalloc(f->n_shared, sizeof *x.use);
+	for (uint32_t i = 0; i < kinds; i++) {
+		x.kind[i].links = i % 2 ? &f->part[i / 2].back : &f->part[i / 2].ahead;
+		x.kind[i].seconds = fmax(f->part[i / 2].ahead.s, 1e-15);
+	}
+	advance(q, &x);
+	mem_free(x.kind);
+	mem_free(x.active);
+	mem_free(x.users);
+	mem_free(x.use);
+	mem_free(x.is_busy);
+	mem_free(x.may_start);
 }
 
 /* Computes the end times of the last backward passes of all sets with m micro-batches. */
@@ -195,7 +472,9 @@ static void run_pipe(const struct form *f, uint32_t m, double *end_s)
 	}
 	for (uint32_t set = 0; set < f->sets; set++)
 		schedule_make(f->v > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B, q.order + set * passes, m, f->sets, f->v, set);
-	for (bool is_going = true; is_going;) {
+	if (f->n_shared)
+		run_shared(&q);
+	for (bool is_going = !f->n_shared; is_going;) {
 		is_going = false;
 		for (uint32_t set = 0; set < f->sets; set++)
 			while (step_set(&q, set))
@@ -296,9 +575,15 @@ void closed_form(struct orr_plan *p, const struct orr_plan_draft *d, struct orr_
 	if (out->fits) {
 		double *end_s = mem_alloc(f.sets * sizeof *end_s);
 		measure_messages(&f);
+		if (f.sets > 1)
+			find_shared(&f);
 		pipe_ends(&f, end_s);
 		out->iteration_s = finish(&f, end_s);
 		mem_free(end_s);
+	}
+	for (uint32_t i = 0; i < d->stages; i++) {
+		cut_free(&f.part[i].ahead);
+		cut_free(&f.part[i].back);
 	}
 	mem_free(f.part);
 }

@@ -51,7 +51,19 @@ static double take_loads(struct orr_plan *p)
 
 /* ---- messages between stages ---- */
 
-double network_cut_s(struct orr_plan *p, const struct orr_plan_stage *from, const struct orr_plan_stage *to, double bytes)
+/* Moves the loads of links to x. */
+static void keep_loads(struct orr_plan *p, struct cut *x)
+{
+	x->n = p->n_touched;
+	x->link = mem_alloc(x->n * sizeof *x->link + 1);
+	x->load_s = mem_alloc(x->n * sizeof *x->load_s + 1);
+	for (uint32_t i = 0; i < x->n; i++) {
+		x->link[i] = p->touched[i];
+		x->load_s[i] = p->load[p->touched[i]];
+	}
+}
+
+void network_cut(struct orr_plan *p, const struct orr_plan_stage *from, const struct orr_plan_stage *to, double bytes, struct cut *out)
 {
 	uint32_t ra = stage_groups(from), rb = stage_groups(to), ta = stage_shards(from), tb = stage_shards(to), a = 0;
 	double latency = 0, at_a = 0, at_b = 0, gather = 0;
@@ -70,7 +82,14 @@ double network_cut_s(struct orr_plan *p, const struct orr_plan_stage *from, cons
 	}
 	if (tb > 1)
 		gather = network_ring_s(p, to->gpu, tb, bytes / rb, 1) / 2;
-	return latency + take_loads(p) + gather;
+	keep_loads(p, out);
+	out->s = latency + take_loads(p) + gather;
+}
+
+void cut_free(struct cut *x)
+{
+	mem_free(x->link);
+	mem_free(x->load_s);
 }
 
 /* ---- all-reduces ---- */

@@ -12,6 +12,23 @@
 
 /* ---- set-up ---- */
 
+/* Divides the model into pieces. The gates of a recurrent layer belong to it, because its next time step needs their output. */
+static void find_pieces(struct orr_plan *p, uint32_t layers)
+{
+	p->first_layer = mem_alloc((layers + 1) * sizeof *p->first_layer);
+	uint32_t n = stage_places(p->step, layers, p->first_layer), kept = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct orr_layer_info before = { .kind = ORR_LAYER_KINDS }, first;
+		orr_step_layer(p->step, p->first_layer[i], &first);
+		if (p->first_layer[i])
+			orr_step_layer(p->step, p->first_layer[i] - 1, &before);
+		if (first.kind != ORR_LAYER_ELEMENTWISE || before.kind != ORR_LAYER_RNN)
+			p->first_layer[kept++] = p->first_layer[i];
+	}
+	p->first_layer[kept] = layers;
+	p->facts.pieces = kept;
+}
+
 static int begin(struct orr_plan *p, uint32_t k, struct orr_error *err)
 {
 	const struct plan_problem *of = p->of;
@@ -43,8 +60,7 @@ static int begin(struct orr_plan *p, uint32_t k, struct orr_error *err)
 		.micro_batch = of->micro_batch,
 		.params = f.params,
 		.gradient_bytes = f.gradient_bytes };
-	p->first_layer = mem_alloc((f.layers + 1) * sizeof *p->first_layer);
-	p->facts.pieces = stage_places(p->step, f.layers, p->first_layer);
+	find_pieces(p, f.layers);
 	p->type_of = mem_alloc((f.gpus + 1) * sizeof *p->type_of);
 	for (uint32_t n = 0, g = 0; n < of->config.cluster->n_nodes; n++)
 		for (uint32_t i = 0; i < of->config.cluster->node[n].gpus; i++)

@@ -98,8 +98,15 @@ void costs_new(struct orr_plan *p);
 void costs_free(struct orr_plan *p);
 
 /* ---- network.c ---- */
-/* Returns the time of the messages of one micro-batch across a cut, s; bytes: of the whole micro-batch. */
-double network_cut_s(struct orr_plan *p, const struct orr_plan_stage *from, const struct orr_plan_stage *to, double bytes);
+/* The messages of one micro-batch from a stage to another one: their time, and the seconds of each link that they use. */
+struct cut {
+	double s;
+	uint32_t n, *link;
+	double *load_s;
+};
+/* bytes: of the whole micro-batch. The caller frees *out with cut_free(). */
+void network_cut(struct orr_plan *p, const struct orr_plan_stage *from, const struct orr_plan_stage *to, double bytes, struct cut *out);
+void cut_free(struct cut *x);
 /* Advances end_s[i], the start of the all-reduces of stage i's gradients (each shard over the groups; bytes[i] of one GPU), to their end.
  * Stages share links. is_halved: reduce-scatters and all-gathers instead of all-reduces (sharded optimizer state). */
 void network_sums(struct orr_plan *p, const struct orr_plan_stage *stage, uint32_t n, const double *bytes, bool is_halved, double *end_s);

@@ -124,6 +124,10 @@ is "$(awk -v a="$(held)" -v b="$(peak)" 'BEGIN { print (a > 1e9 && a - b < 2 && 
   --micro-batch 8 --policy grid --set policy.grid.pp=2 --set policy.grid.tp=4 --set policy.grid.recompute=none -o plan.json -q
 is "$(awk -v a="$(held)" -v b="$(peak)" 'BEGIN { print (a > 1e9 && a - b < 2 && b - a < 2) }')" 1 "shards divide the scores of the vocabulary"
 
+# The next time step of an LSTM needs the output of its gates, so no stage begins between its products and its gates.
+"$ORRERY" plan gnmt --cluster 8x1:v100 --network star:bw=10Gbps --policy alpa -o plan.json -q
+is "$(grep -c first_layer plan.json), $(grep -c 'first_layer.*gates' plan.json)" "8, 0" "no stage begins with the gates of an LSTM"
+
 # ---- plugins ----
 : "${CC:=cc}"
 if command -v "${CC%% *}" >/dev/null; then
