@@ -26,8 +26,8 @@ struct knapsack_group {
 
 enum { KNAPSACK_ITEMS = 65535 };
 
-/* Returns the number of fillings of the bins. knapsack() takes time in proportion to fillings x items of all groups, and 2 bytes for each
- * filling and group. */
+/* Returns the number of fillings of the bins. knapsack() takes time in proportion to fillings x items of all groups; for each
+ * filling it takes 2 bytes by group, and 32. */
 double knapsack_fillings(const double *capacity, size_t n_bins);
 /* Returns false if the groups that must be packed do not fit. */
 bool knapsack(const struct knapsack_item *item, struct knapsack_group *group, size_t n_groups, const double *capacity, size_t n_bins);

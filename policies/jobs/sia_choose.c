@@ -11,6 +11,8 @@ static const double NOT_ALLOWED = 1e-4, MOST_COST = 3000;
 static const double TIE_SHARE = 0.004, OWN_TIE_SHARE = 1e-6;
 /* Jobs x fillings of the GPU types above which the program is not solved exactly: 64 MiB. */
 static const double MOST_CELLS = 1 << 25;
+/* The values of the fillings take the memory of as many jobs. */
+static const double OTHER_CELLS = 16;
 
 void sia_normalise(const struct sia_problem *p, struct sia_job *job)
 {
@@ -309,7 +311,7 @@ static int choose(const struct program *l, struct orr_error *err)
 		l->p->job[j].chosen = SIZE_MAX;
 	if (!n_items || choose_best(l))
 		return ORR_OK;
-	if ((double)n_jobs * knapsack_fillings(l->p->gpus_of_type, l->p->n_types) <= MOST_CELLS)
+	if (((double)n_jobs + OTHER_CELLS) * knapsack_fillings(l->p->gpus_of_type, l->p->n_types) <= MOST_CELLS)
 		return choose_by_knapsack(l, err);
 	for (size_t j = 0; j < l->p->n_jobs; j++)
 		l->p->job[j].chosen = SIZE_MAX;

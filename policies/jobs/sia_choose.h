@@ -43,8 +43,8 @@ void sia_normalise(const struct sia_problem *p, struct sia_job *job);
 /* Sets the costs of a job's options. */
 void sia_costs(const struct sia_problem *p, struct sia_job *job);
 /* Chooses an option for each job, or none. Among optima of equal cost the one with the fewest GPUs is chosen, then present options, then
- * the first jobs. Programs of up to 2^25 jobs x products of (GPUs + 1) are solved exactly by knapsack.h, others by branch and bound.
- * *objective (may be NULL) receives the minimum. Costs must be set. */
+ * the first jobs. Programs of up to 2^25 = (jobs + 16) x product of (GPUs + 1) are solved exactly by knapsack.h, others by branch and
+ * bound. *objective (may be NULL) receives the minimum. Costs must be set. */
 int sia_choose(struct sia_problem *p, double *objective, struct orr_error *err);
 
 #endif
