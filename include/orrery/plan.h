@@ -71,7 +71,7 @@ struct orr_plan_piece {
 };
 struct orr_plan_gpu {
 	uint32_t type, node;
-	double memory_bytes;
+	double memory_bytes; /* INFINITY with step.ignore_memory */
 };
 ORR_API void orr_plan_piece(const struct orr_plan *p, uint32_t piece, struct orr_plan_piece *out);
 ORR_API void orr_plan_gpu(const struct orr_plan *p, uint32_t gpu, struct orr_plan_gpu *out);

@@ -429,5 +429,5 @@ void orr_plan_gpu(const struct orr_plan *p, uint32_t gpu, struct orr_plan_gpu *o
 		return;
 	out->type = p->type_of[gpu];
 	out->node = orr_node_of(p->step, gpu);
-	out->memory_bytes = orr_device_memory(p->step, gpu);
+	out->memory_bytes = orr_arg_bool(p->of->config.options, "ignore_memory") ? INFINITY : orr_device_memory(p->step, gpu);
 }

@@ -95,6 +95,8 @@ like "$("$ORRERY" plan gpt:hidden=8192,layers=48,heads=64,seq=1024,vocab=51200 -
 # 16 bytes per parameter of 39 billion parameters on two GPUs of 16 GB: no stage fits, whatever the batch.
 said=$("$ORRERY" plan gpt:hidden=8192,layers=48,heads=64,seq=1024,vocab=51200 --cluster 1x2:v100 --micro-batch 4 --policy alpa,straight 2>&1)
 like "$said" 'policy alpa: no division into stages fits in memory: expected a smaller micro-batch, recompute=full, more GPUs' "alpa says why it has no plan"
+like "$("$ORRERY" plan gpt:hidden=8192,layers=48,heads=64,seq=1024,vocab=51200 --cluster 1x2:v100 --micro-batch 4 --policy alpa \
+  --set step.ignore_memory=true 2>/dev/null)" 'alpa: [12] stages?: ' "without limits of memory alpa has a plan"
 like "$said" 'policy straight: no plan fits in memory .* or a smaller micro-batch$' "a given micro-batch may be the reason"
 like "$(plan chain.csv:batch=4 --cluster 1x7:v100 --global-batch 64 --policy grid -q 2>&1)" \
   'policy grid: no grid for 7 GPUs, [0-9]+ pieces and a global batch of 64: expected shards x stages x replicas = GPUs' "no grid has seven GPUs"
