@@ -20,8 +20,8 @@
  * NSDI 2024).
  *
  * Jobs then stop or shrink, jobs on nodes given notice move to others (notice=true), and the rest start and grow. A job grows
- * only `interval` after its last start, because growing is a stop and a start. All GPUs have equal weight; only whole GPUs are
- * used.
+ * only `interval` after its last start, because growing is a stop and a start. GPUs are counted by type: a running job grows on its type,
+ * and a waiting job gets GPUs of the first type in its order that has enough. Only whole GPUs are used.
  *
  * Cost of a call: O((running + starting jobs) log) + O(GPUs of the cluster) for each elastic job that is considered first.
  */
@@ -39,6 +39,7 @@ static const struct orr_param params[] = { ORR_PARAM_REAL("bid", "0", 0, 1e6,
 	ORR_PARAM_TIME("interval", "10m", "time from a job's start until it may grow"),
 	ORR_PARAM_BOOL("notice", true, "jobs leave a node when it is given notice; false: when it is removed"), ORR_PARAM_END };
 
+enum { MOST_TYPES = 64 };
 enum { MOST_MISSES = 1000 }; /* limit on waiting jobs skipped in one call */
 
 struct size {
@@ -51,6 +52,7 @@ struct member {
 	orr_job job;
 	bool is_running;
 	uint32_t held, target; /* GPUs */
+	uint32_t type;         /* GPU type, if it runs or its target is above 0 */
 	double worth;          /* work per second at rate 1 */
 	int64_t started;
 	struct size *size; /* ascending */
@@ -71,7 +73,8 @@ struct market {
 	struct offer *heap; /* heap with the greatest gain on top; ties: lowest member */
 	size_t n_offers, cap_offers;
 	struct size *scratch;
-	uint32_t most; /* number of GPUs of the cluster with all nodes present */
+	uint32_t n_types, *free; /* by type: GPUs that are not sold yet */
+	uint32_t most;           /* number of GPUs of the cluster with all nodes present */
 	double bid, keep;
 	bool by_work, by_priority, minds_notice;
 	int64_t interval;
@@ -91,6 +94,8 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 		m->most += node.gpus;
 	m->scratch = orr_alloc(m->most + 1, sizeof *m->scratch);
 	m->waiting = orr_queue_new(w);
+	m->n_types = orr_gpu_types(w);
+	m->free = orr_alloc(m->n_types + 1u, sizeof *m->free);
 	m->bid = orr_arg_real(args, "bid");
 	m->keep = orr_arg_real(args, "keep");
 	m->by_work = !strcmp(orr_arg_text(args, "gain"), "work");
@@ -109,6 +114,7 @@ static void destroy(void *self)
 	orr_free(m->member);
 	orr_free(m->heap);
 	orr_free(m->scratch);
+	orr_free(m->free);
 	orr_queue_free(m->waiting);
 	orr_free(m);
 }
@@ -272,14 +278,35 @@ static bool admit(struct market *m, struct orr_jobs *w, orr_job j)
 	return true;
 }
 
-/* Allocates free GPUs to the member's offer, or to a smaller one; returns false if it got none. */
-static bool serve(struct market *m, struct offer o, double least, uint32_t *free_gpus)
+/* Sets the type of a member that has none yet to the first in its order with that many GPUs left, else to the one with most. Returns how
+ * many are left on the member's type. */
+static uint32_t left_on_type(const struct market *m, const struct orr_jobs *w, struct member *x, uint32_t gpus)
+{
+	uint32_t order[MOST_TYPES], n;
+	struct orr_job_info info;
+	if (x->is_running || x->target)
+		return m->free[x->type];
+	if (!orr_job_get(w, x->job, &info) || !info.gpu_types)
+		return 0;
+	n = orr_job_type_order(w, x->job, order, MOST_TYPES);
+	x->type = UINT32_MAX;
+	for (uint32_t i = 0; i < n && (x->type == UINT32_MAX || m->free[x->type] < gpus); i++)
+		if (info.gpu_types >> order[i] & 1 && (x->type == UINT32_MAX || m->free[order[i]] > m->free[x->type]))
+			x->type = order[i];
+	return x->type == UINT32_MAX ? 0 : m->free[x->type];
+}
+
+/* Allocates free GPUs to the member's offer, or to a smaller one; returns false if it got none. free_gpus: all that are left. */
+static bool serve(struct market *m, const struct orr_jobs *w, struct offer o, double least, uint32_t *free_gpus)
 {
 	struct member *x = &m->member[o.member];
 	struct offer next;
-	if (o.gpus - x->target > *free_gpus && (!next_offer(m, o.member, *free_gpus, &o) || o.gain < least))
+	uint32_t left = left_on_type(m, w, x, o.gpus - x->target);
+	left = left < *free_gpus ? left : *free_gpus;
+	if (o.gpus - x->target > left && (!next_offer(m, o.member, left, &o) || o.gain < least))
 		return false;
 	*free_gpus -= o.gpus - x->target;
+	m->free[x->type] -= o.gpus - x->target;
 	x->target = o.gpus;
 	if (next_offer(m, o.member, UINT32_MAX, &next) && next.gain >= least)
 		push(m, &next);
@@ -298,6 +325,26 @@ static double least_gain(const struct market *m, const struct orr_jobs *w)
 	return gpus > 0 && m->bid > 0 ? usd / gpus / m->bid : 0;
 }
 
+/* Counts the GPUs of each type that are for sale: those of nodes that are up and not given notice, and those that jobs keep despite a
+ * notice. */
+static void count_free(struct market *m, struct orr_jobs *w)
+{
+	struct orr_node_info node;
+	struct orr_job_info info;
+	for (uint32_t t = 0; t < m->n_types; t++)
+		m->free[t] = orr_total_gpus_of(w, t);
+	for (uint32_t i = 0; orr_going_gpus(w) && orr_node_get(w, i, &node); i++)
+		if (node.is_up && node.gpus && orr_node_goes_ns(w, i) != ORR_NEVER)
+			m->free[node.gpu_type] -= node.gpus < m->free[node.gpu_type] ? node.gpus : m->free[node.gpu_type];
+	for (size_t i = 0; i < m->n; i++) {
+		struct member *x = &m->member[i];
+		if (!orr_job_get(w, x->job, &info) || !info.gpus_held)
+			continue;
+		x->type = info.gpu_type;
+		m->free[x->type] += m->minds_notice ? 0 : orr_job_going_gpus(w, x->job);
+	}
+}
+
 static void sell(struct market *m, struct orr_jobs *w, uint32_t free_gpus)
 {
 	double least = least_gain(m, w);
@@ -305,6 +352,7 @@ static void sell(struct market *m, struct orr_jobs *w, uint32_t free_gpus)
 	struct orr_walk walk;
 	struct offer o;
 	m->n_offers = 0;
+	count_free(m, w);
 	for (size_t i = 0; i < m->n; i++) {
 		m->member[i].target = 0;
 		if (next_offer(m, i, UINT32_MAX, &o) && o.gain >= least)
@@ -317,12 +365,12 @@ static void sell(struct market *m, struct orr_jobs *w, uint32_t free_gpus)
 		if (!is_new && !m->n_offers)
 			break;
 		if (!is_new) {
-			serve(m, pop(m), least, &free_gpus);
+			serve(m, w, pop(m), least, &free_gpus);
 			continue;
 		}
 		if (!admit(m, w, orr_walk_next(&walk)))
 			break;
-		if (!next_offer(m, m->n - 1, UINT32_MAX, &o) || o.gain < least || !serve(m, o, least, &free_gpus)) {
+		if (!next_offer(m, m->n - 1, UINT32_MAX, &o) || o.gain < least || !serve(m, w, o, least, &free_gpus)) {
 			if (m->member[m->n - 1].n_sizes == 1)
 				orr_walk_skip_shape(&walk);
 			drop(m, m->n - 1);
@@ -381,7 +429,9 @@ static void shrink(struct market *m, struct orr_jobs *w)
 static void begin(struct market *m, struct orr_jobs *w, struct member *x)
 {
 	uint32_t least = x->size[0].gpus;
-	if (!orr_try_start_sized(w, x->job, x->target) && !(least < x->target && orr_try_start_sized(w, x->job, x->target = least)))
+	bool is_request = x->target == orr_job_gpus(w, x->job);
+	if (!(is_request && orr_try_start_on_type(w, x->job, x->type)) && !orr_try_start_sized(w, x->job, x->target) &&
+		!(least < x->target && orr_try_start_sized(w, x->job, x->target = least)))
 		return;
 	orr_queue_remove(m->waiting, x->job);
 	x->is_running = true;

@@ -97,7 +97,7 @@ is "$(ends out/optimus.jobs.csv)" "6200 5933.33" "optimus: the speed of the type
 # Both jobs accept type a alone: two of its GPUs each, with or without GPUs of another type.
 printf 'submit_s,duration_s,gpus,gpu_types,speedup\n0,1000,2,a,1:1;2:1.8;4:3\n0,1000,2,a,1:1;2:1.8;4:3\n' >one_type.csv
 for cluster in 1x4:a:speed=1 1x4:a:speed=1,1x4:b:speed=1 1x4:b:speed=1,1x4:a:speed=1; do
-  for p in optimus elasticflow; do
+  for p in optimus elasticflow spot-market; do
     "$orrery" jobs one_type.csv --cluster $cluster --policy $p --check --no-figures --out out -q
     is "$(ends out/$p.jobs.csv)" "1000 1000" "$p: GPUs are counted by type, $cluster"
   done

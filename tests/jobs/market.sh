@@ -233,4 +233,8 @@ wrong "twice.csv:3" --capacity twice.csv
 # The policy never starts the job. The run must fail instead of continuing forever.
 like "$("$orrery" jobs hand-jobs.csv --cluster 1x1 --policy spot-market --set policy.spot-market.bid=0.1 -q --capacity churn:slots=1,rate=50,length=0 2>&1)" \
   "1 jobs wait, no job runs" "jobs that wait forever end the run"
+# GPUs are counted by type: the job for type b runs while the second job for type a waits.
+printf 'submit_s,duration_s,gpus,gpu_types\n0,100,2,a\n0,100,2,a\n0,100,2,b\n' >typed-jobs.csv
+"$orrery" jobs typed-jobs.csv --cluster 1x2:a:speed=1,1x2:b:speed=1 --policy spot-market --check --no-figures -q --out typed
+is "$(ends typed spot-market)" "100 200 100" "jobs that accept one type do not take the GPUs of another"
 tap_done
