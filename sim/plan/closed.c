@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { MOST_SHARED = 64 }; /* the time of the recurrence with shared links grows with the cube of the number of parts */
+
 /* Values by part of the model (a stage of the draft). */
 struct part {
 	double forward_s, backward_s; /* times of the slowest group, with recomputation and the all-reduces of shards */
@@ -575,7 +577,7 @@ void closed_form(struct orr_plan *p, const struct orr_plan_draft *d, struct orr_
 	if (out->fits) {
 		double *end_s = mem_alloc(f.sets * sizeof *end_s);
 		measure_messages(&f);
-		if (f.sets > 1)
+		if (f.sets > 1 && d->stages <= MOST_SHARED)
 			find_shared(&f);
 		pipe_ends(&f, end_s);
 		out->iteration_s = finish(&f, end_s);
