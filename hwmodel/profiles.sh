@@ -6,6 +6,9 @@
 #
 # FOLDER holds the tables (sources below); the output is OUTDIR/NAME.json.
 #
+# The profiles in profiles/ are fits of November 22, 2026. Later fits differ from them: covariances are estimated by HC3, and
+# cross-validation of points without shapes chooses other terms for a few laws (p100: a product without a start-up time).
+#
 # cpu-epyc-zen5-2 is a measurement. To repeat it on an idle machine of that kind:
 #
 #   orrery calib run --backend cpu --threads 2 --budget 200 -o points.csv
