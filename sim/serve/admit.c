@@ -266,12 +266,15 @@ static void keep_held(struct fleet *f, orr_req r)
 	f->held[f->n_held++] = r;
 }
 
-/* The request waits for a replica to come up. */
-static void hold(struct orr_serve *w, struct req *q)
+/* The request waits for a replica to come up; is_too_small: those that are up never hold it. */
+static void hold(struct orr_serve *w, struct req *q, bool is_too_small)
 {
 	count_unrouted(w, q);
 	keep_held(w->fleet, req_handle(w, req_slot(w, q)));
-	explain_waits(w, q);
+	if (is_too_small)
+		explain_lacks_replica(w, q);
+	else
+		explain_waits(w, q);
 	q->is_arriving = false;
 }
 
@@ -300,7 +303,7 @@ static void place(struct orr_serve *w, struct req *q, bool is_new)
 		return;
 	}
 	if (is_too_small || must_hold(w, q, replica)) {
-		hold(w, q);
+		hold(w, q, is_too_small);
 		return;
 	}
 	if (replica != NONE)

@@ -3,7 +3,6 @@
 #include "serve/explain.h"
 #include "serve/fleet.h"
 #include "serve/lane.h"
-#include "serve/route.h"
 #include "serve/stages.h"
 #include "serve/runs.h"
 #include "serve/times.h"
@@ -53,19 +52,33 @@ static void consider_unrouted(struct orr_serve *w)
 	line_set(&w->explain->unrouted, now_ns(w), class);
 }
 
-void explain_waits(struct orr_serve *w, const struct req *q)
+static bool has_replica(const struct orr_serve *w, uint32_t model)
+{
+	return w->fleet->group[model].n || w->fleet->group[w->config->n_models].n;
+}
+
+void explain_lacks_replica(struct orr_serve *w, const struct req *q)
 {
 	if (!w->explain)
 		return;
 	struct times *t = times_enter(w, q, PHASE_WAIT);
 	times_leave_line(t);
-	if (q->replica == NONE && route_fits_now(w, q)) {
-		consider_unrouted(w);
-		times_join(w, t, &w->explain->unrouted, NONE);
+	t->class = SPENT_NO_REPLICA;
+}
+
+void explain_waits(struct orr_serve *w, const struct req *q)
+{
+	if (!w->explain)
+		return;
+	if (q->replica == NONE && !has_replica(w, q->model)) {
+		explain_lacks_replica(w, q);
 		return;
 	}
+	struct times *t = times_enter(w, q, PHASE_WAIT);
+	times_leave_line(t);
 	if (q->replica == NONE) {
-		t->class = SPENT_NO_REPLICA;
+		consider_unrouted(w);
+		times_join(w, t, &w->explain->unrouted, NONE);
 		return;
 	}
 	const struct lane *l = w->replica[q->replica].lane;

@@ -29,6 +29,8 @@ void explain_free(struct orr_serve *w);
 void explain_arrived(struct orr_serve *w, const struct req *q);
 /* The request begins to wait, or waits on another replica, or has turned out to lack a replica. */
 void explain_waits(struct orr_serve *w, const struct req *q);
+/* The request begins to wait for a replica that can hold it: none is up. */
+void explain_lacks_replica(struct orr_serve *w, const struct req *q);
 /* The request, or the world, ended at at_s. */
 void explain_ended(struct orr_serve *w, const struct req *q, double at_s);
 /* schedule() of the replica is about to be called, or has returned. */
