@@ -405,12 +405,13 @@ enum { MOST_CONTINUED = 1 << 14, MOST_INSTANCES = 2000000 };
  * Returns whether to build one more iteration than requested: workers that are not synchronised go on until the slowest one has
  * done its iterations, because without their messages its last iterations would be faster. Runs whose iterations have another
  * meaning end with the requested ones, and so do those whose workers are so far apart that the graphs would take too much memory.
+ * A run of one iteration has nothing to measure after a start; it ends with its last message.
  */
 static bool goes_on(const struct orr_step *s)
 {
 	const struct iteration *k = s->n_live ? s->live[s->n_live - 1] : NULL;
-	return s->has_workers && k && !s->period && !s->config->hook && !s->config->built && !s->config->stop && !s->shared_net &&
-	       !s->checkpoint && !s->is_reacting && s->n_ended < s->wanted && s->n_live < MOST_CONTINUED &&
+	return s->has_workers && s->wanted > 1 && k && !s->period && !s->config->hook && !s->config->built && !s->config->stop &&
+	       !s->shared_net && !s->checkpoint && !s->is_reacting && s->n_ended < s->wanted && s->n_live < MOST_CONTINUED &&
 	       s->n_live * (k->n_instances + UINT64_C(1)) < MOST_INSTANCES;
 }
 
