@@ -167,7 +167,7 @@ static int add_collective(struct export *x, const struct op *o, const struct ins
 static bool is_slowed(const struct orr_step *s, const struct op *o)
 {
 	const char *law = orr_arg_text(s->config->options, "interference");
-	if (!s->corun || !o->occupancy || !o->stream || !strcmp(law, "none"))
+	if (!s->corun || !(o->occupancy > 0) || !o->stream || !strcmp(law, "none"))
 		return false;
 	return strcmp(law, "occupancy") || orr_arg_real(s->config->options, "interference_loss") > 0 ||
 	       (o->stream + 1) * o->occupancy > 1 + 1e-9;
