@@ -75,26 +75,12 @@ static void send(struct orr_serve *w, struct request_rec *rec, struct sender fro
 
 /* ---- independent rows ---- */
 
-/* Copies the hashes of a generated row, which end with the next row of the generator. */
-static void copy_blocks(struct orr_serve *w, struct request_rec *rec)
-{
-	struct clients *c = w->clients;
-	if (!rec->n_blocks || reqset_is_loaded(w->config->requests))
-		return;
-	if (rec->n_blocks > c->cap_block) {
-		c->cap_block = rec->n_blocks + rec->n_blocks / 2;
-		c->own_block = mem_realloc(c->own_block, c->cap_block, sizeof *c->own_block);
-	}
-	memcpy(c->own_block, rec->block, rec->n_blocks * sizeof *c->own_block);
-	rec->block = c->own_block;
-}
-
 static void send_row(struct orr_serve *w, uint32_t user)
 {
 	struct request_rec rec = w->next_rec;
 	if (!w->has_next)
 		return;
-	copy_blocks(w, &rec);
+	rec.block = req_keep_blocks(w, rec.block, rec.n_blocks, &w->clients->own_block, &w->clients->cap_block);
 	w->has_next = reqcursor_next(w->cursor, &w->next_rec);
 	send(w, &rec, (struct sender){ .user = user, .row = NONE });
 }

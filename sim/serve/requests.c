@@ -93,17 +93,15 @@ static uint32_t slot_new(struct orr_serve *w)
 	return w->n_req++;
 }
 
-/* Copies the hashes of a generated request, which end with the next row of the generator, to memory of its slot. */
-static void keep_blocks(const struct orr_serve *w, struct req *q)
+const uint64_t *req_keep_blocks(const struct orr_serve *w, const uint64_t *block, uint32_t n, uint64_t **own, uint32_t *cap)
 {
-	if (!q->n_blocks || reqset_is_loaded(w->config->requests))
-		return;
-	if (q->n_blocks > q->cap_own) {
-		q->cap_own = q->n_blocks + q->n_blocks / 2;
-		q->own_block = mem_realloc(q->own_block, q->cap_own, sizeof *q->own_block);
+	if (!n || reqset_is_loaded(w->config->requests))
+		return block;
+	if (n > *cap) {
+		*cap = n + n / 2;
+		*own = mem_realloc(*own, *cap, sizeof **own);
 	}
-	memcpy(q->own_block, q->block, q->n_blocks * sizeof *q->own_block);
-	q->block = q->own_block;
+	return memcpy(*own, block, n * sizeof **own);
 }
 
 void req_free_all(struct orr_serve *w)
@@ -173,7 +171,7 @@ struct req *req_new(struct orr_serve *w, const struct request_rec *rec)
 		.first_answer = NONE,
 		.last_answer = NONE,
 		.next_ended = NONE };
-	keep_blocks(w, q);
+	q->block = req_keep_blocks(w, q->block, q->n_blocks, &q->own_block, &q->cap_own);
 	if (w->config->model[model]->kind == SERVED_LLM && w->metrics)
 		w->metrics->without_tokens += !rec->prompt_tokens || !rec->output_tokens;
 	req_set_tokens(w, q);

@@ -111,6 +111,9 @@ static inline uint64_t req_whole(const struct req *q)
 void req_free_all(struct orr_serve *w);
 /* Returns a waiting request of which the policy does not know yet; NULL, with w->error set, if its model is not served. */
 struct req *req_new(struct orr_serve *w, const struct request_rec *rec);
+/* Returns the hashes of a request for use after the next row of a generator, which ends those of this one: copies them to *own, of size
+ * *cap. */
+const uint64_t *req_keep_blocks(const struct orr_serve *w, const uint64_t *block, uint32_t n, uint64_t **own, uint32_t *cap);
 /* Sets at least one token of prompt and of output for a request of a language model; formats without tokens have 0. */
 void req_set_tokens(const struct orr_serve *w, struct req *q);
 /* Refuses or sheds a request: req_end() with a reason. */
