@@ -95,6 +95,10 @@ static int size_it(struct bamboo *b, struct orr_step *s, const struct orr_args *
 	b->m = pipe_micro_batches(args, global, b->d, b->p, err);
 	if (!b->m)
 		return err->code ? err->code : ORR_EINPUT;
+	if (b->p == 1 && b->m == 1) {
+		struct stage_terms terms = { global / b->d, recompute_named(orr_arg_text(args, "recompute")), 1, false };
+		b->m = pipe_fitting(s, args, global / b->d, &terms, orr_step_params(s, 0, f.layers), 1);
+	}
 	if ((double)b->m * b->p > 1e7)
 		return orr_fail(err, ORR_EINPUT, "%u micro-batches of %u stages: expected at most 1e7 passes", b->m, b->p);
 	b->micro = global / b->d / b->m;

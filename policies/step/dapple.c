@@ -361,6 +361,14 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	d->overlap_p2p = orr_arg_bool(args, "overlap_p2p");
 	if (name_devices(d, args, err) || count_stages(d, args, err) || !(d->m = pipe_micro_batches(args, global, 1, d->n, err)))
 		goto fail;
+	if (d->n == 1 && d->m == 1) {
+		size_t n;
+		const double *list = orr_arg_list(args, "stage_shards", &n);
+		double shards = n && list[0] >= 1 ? list[0] : 1; /* an error of the user is found later */
+		struct stage_terms terms = { global * shards / d->gpus, recompute_named(orr_arg_text(args, "recompute")), (uint32_t)shards,
+			false };
+		d->m = pipe_fitting(s, args, global, &terms, orr_step_params(s, 0, f.layers) / shards, 1);
+	}
 	d->micro = global / d->m;
 	allocate(d);
 	if (place_stages(d, args, err) || pipe_dp_bytes(args, d->n, d->dp_bytes, err) || split_stages(d, s, args, err) ||

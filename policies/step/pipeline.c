@@ -64,12 +64,36 @@ uint32_t pipe_micro_batches(const struct orr_args *args, double global, uint32_t
 	else if (m > 0)
 		return (uint32_t)m; /* the size may be a fraction of a sample */
 	else {
-		uint32_t most = stages > 1 ? 4 * stages : 1; /* without a pipeline to fill, parts would only be slower */
+		uint32_t most = stages > 1 ? 4 * stages : 1; /* one stage: pipe_fitting */
 		while (most > 1 && samples / most != floor(samples / most))
 			most--;
 		return most;
 	}
 	return 0;
+}
+
+uint32_t pipe_fitting(const struct orr_step *s, const struct orr_args *args, double samples, const struct stage_terms *t, double params,
+	double state_shards)
+{
+	struct orr_step_facts f;
+	struct stage_terms part = *t;
+	struct stage g;
+	double room = INFINITY;
+	if (orr_arg_int(args, "micro_batches") || orr_arg_real(args, "micro_batch") > 0)
+		return 1;
+	orr_step_facts(s, &f);
+	for (uint32_t i = 0; i < f.gpus; i++)
+		room = fmin(room, orr_device_memory(s, i));
+	room -= params * (f.weight_bytes + f.gradient_bytes + f.optimizer_bytes / state_shards);
+	for (uint32_t m = 1; m <= samples && m <= 1000000; m++) {
+		if (samples / m != floor(samples / m))
+			continue;
+		part.samples = t->samples / m;
+		stage_measure(s, &part, 0, 0, f.layers, &g);
+		if (g.stored_bytes + g.working_bytes <= room)
+			return m;
+	}
+	return 1;
 }
 
 int pipe_dp_bytes(const struct orr_args *args, uint32_t n, double *out, struct orr_error *err)
@@ -129,6 +153,13 @@ static int size_batch(
 	p->m = pipe_micro_batches(args, global, p->dp / p->t.cp, p->t.pp, err);
 	if (!p->m)
 		return err->code ? err->code : ORR_EINPUT;
+	if (p->parts == 1 && p->m == 1) {
+		struct stage_terms terms = { global / replicas / p->t.cp, recompute_named(orr_arg_text(args, "recompute")), p->t.tp,
+			p->t.sequence_parallel };
+		double experts = p->t.ep ? experts_params(s, 0, f->layers) : 0, all = orr_step_params(s, 0, f->layers);
+		p->m = pipe_fitting(s, args, global / replicas, &terms, (all - experts) / p->t.tp + experts / (p->t.ep ? p->t.ep : 1),
+			p->t.zero ? p->dp : 1);
+	}
 	if (p->t.chunks > 1 && p->m % p->t.pp)
 		return orr_fail(err, ORR_EINPUT, "%u micro-batches: expected a multiple of the %u stages (interleaving)", p->m, p->t.pp);
 	if ((double)p->m * p->parts > 5e7)

@@ -81,7 +81,8 @@ static bool neighbour(const struct zero_bubble *z, uint32_t *stage, uint32_t *ch
 
 /* ---- create: sizes ---- */
 
-static int size_grid(struct zero_bubble *z, const struct orr_step_facts *f, const struct orr_args *args, struct orr_error *err)
+static int size_grid(
+	struct zero_bubble *z, const struct orr_step *s, const struct orr_step_facts *f, const struct orr_args *args, struct orr_error *err)
 {
 	double global = orr_arg_real(args, "global_batch");
 	z->p = (uint32_t)orr_arg_int(args, "stages");
@@ -95,6 +96,10 @@ static int size_grid(struct zero_bubble *z, const struct orr_step_facts *f, cons
 	z->m = pipe_micro_batches(args, global, z->dp, z->p, err);
 	if (!z->m)
 		return err->code ? err->code : ORR_EINPUT;
+	if (z->p == 1 && z->m == 1) {
+		struct stage_terms terms = { .samples = global / z->dp, .shards = 1 };
+		z->m = pipe_fitting(s, args, global / z->dp, &terms, orr_step_params(s, 0, f->layers), 1);
+	}
 	if (z->plan.placement == ZB_BOTH_ENDS && z->m % 2)
 		return orr_fail(err, ORR_EINPUT, "%u micro-batches: expected an even number, half for each direction", z->m);
 	if (3.0 * z->m * z->p * z->chunks > 5e7)
@@ -352,7 +357,7 @@ void *zb_new(struct orr_step *s, const struct orr_args *args, enum zb_placement 
 	z->gradient_bytes = f.gradient_bytes;
 	z->tied_params = stage_tied_params(s);
 	z->pair_s = placement == ZB_STRAIGHT ? -1 : orr_arg_real(args, "pair_s");
-	int rc = size_grid(z, &f, args, err);
+	int rc = size_grid(z, s, &f, args, err);
 	if (!rc) {
 		allocate(z);
 		rc = pipe_dp_bytes(args, z->p, z->dp_bytes, err);

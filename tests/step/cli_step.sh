@@ -186,6 +186,16 @@ done <<'E'
 policy.megatron.micro_batch=2|8, a micro-batch of 2
 E
 
+# ---- with one stage, the fewest micro-batches that fit in memory: one fewer does not fit ----
+for p in megatron tensor-parallel zb-h1 dapple bamboo; do
+  one=()
+  case $p in tensor-parallel) one=(--set "policy.$p.shards=1") ;; megatron) ;; *) one=(--set "policy.$p.stages=1") ;; esac
+  long=("$orrery" step gpt2 --cluster 1x2:v100 --batch 30 --policy "$p" "${one[@]}" --no-figures --out fits)
+  like "$("${long[@]}" 2>&1)" '[^0-9]3 micro-batches' "$p with one stage: 3 micro-batches"
+  said=$("${long[@]}" --set "policy.$p.micro_batches=2" -q 2>&1)
+  like "$? $said" '^[12] .*needs at least .* GiB and has 16' "$p with one stage: 2 micro-batches do not fit"
+done
+
 # ---- plugins ----
 flags="-I$tree/include"
 # compile NAME: compiles NAME.c into NAME.so
