@@ -583,23 +583,19 @@ static bool takes(const struct server *v, uint32_t model, bool is_decode)
 	return v->is_open && v->role != (is_decode ? ORR_ROLE_PREFILL : ORR_ROLE_DECODE) && (v->model == UINT32_MAX || v->model == model);
 }
 
-/* A replica whose cache can never hold the request is never chosen for a decode, and chosen for a prompt only if no other replica exists.
- */
+/* Returns the replica with the least load among those whose cache can hold the request; ORR_NO_REPLICA: none is up. */
 static uint32_t least_loaded(const struct splitwise *s, const struct orr_serve *w, orr_req r, bool is_decode)
 {
 	uint32_t best = ORR_NO_REPLICA;
 	bool by_requests = !strcmp(s->router, "jsq");
-	for (int any = 0; any < (is_decode ? 1 : 2) && best == ORR_NO_REPLICA; any++)
-		for (uint32_t i = 0; i < s->n_servers; i++) {
-			const struct server *v = &s->server[i];
-			if (!takes(v, orr_req_model(w, r), is_decode))
-				continue;
-			if (!any && !orr_kv_can_hold(w, i, r))
-				continue;
-			const struct server *b = best == ORR_NO_REPLICA ? NULL : &s->server[best];
-			if (!b || (by_requests ? v->requests < b->requests : v->outstanding < b->outstanding))
-				best = i;
-		}
+	for (uint32_t i = 0; i < s->n_servers; i++) {
+		const struct server *v = &s->server[i];
+		if (!takes(v, orr_req_model(w, r), is_decode) || !orr_kv_can_hold(w, i, r))
+			continue;
+		const struct server *b = best == ORR_NO_REPLICA ? NULL : &s->server[best];
+		if (!b || (by_requests ? v->requests < b->requests : v->outstanding < b->outstanding))
+			best = i;
+	}
 	return best;
 }
 
@@ -610,15 +606,16 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 	if (!strcmp(s->router, "round-robin")) {
 		for (uint32_t i = 0; i < s->n_servers && to == ORR_NO_REPLICA; i++) {
 			uint32_t at = (s->turn + i) % s->n_servers;
-			if (takes(&s->server[at], orr_req_model(w, r), false))
+			if (takes(&s->server[at], orr_req_model(w, r), false) && orr_kv_can_hold(w, at, r))
 				to = at;
 		}
-		s->turn = to + 1;
+		s->turn = to == ORR_NO_REPLICA ? s->turn : to + 1;
 	} else {
 		to = least_loaded(s, w, r, false);
 	}
-	if (to != ORR_NO_REPLICA)
-		s->server[to].outstanding += orr_req_prompt(w, r) + 1.0;
+	if (to == ORR_NO_REPLICA)
+		return ORR_ANY_REPLICA; /* none holds it now: the world refuses it, or it waits for a replica that will come up */
+	s->server[to].outstanding += orr_req_prompt(w, r) + 1.0;
 	return to;
 }
 

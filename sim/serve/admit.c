@@ -226,7 +226,7 @@ static bool may_fit_later(const struct orr_serve *w, const struct req *q)
 		bool is_known = !isnan(p->kv_tokens), is_coming = p->present < p->wanted || (p->is_scaled && !p->present);
 		if ((p->model != q->model && p->model != NONE) || role == ORR_ROLE_DECODE)
 			continue;
-		if (is_known && (double)route_tokens(w, q, role) > p->kv_tokens)
+		if (is_known && (double)route_tokens(q, role) > p->kv_tokens)
 			continue;
 		for (uint32_t i = p->first; i < p->first + p->slots && !is_coming; i++)
 			is_coming = w->replica[i].state == REPLICA_STARTING;

@@ -80,16 +80,15 @@ double orr_slo_tpot(const struct orr_serve *w)
 
 /* ---- the choice ---- */
 
-uint64_t route_tokens(const struct orr_serve *w, const struct req *q, enum orr_replica_role role)
+uint64_t route_tokens(const struct req *q, enum orr_replica_role role)
 {
-	bool may_move = role == ORR_ROLE_PREFILL || w->policy->flags & ORR_SERVE_ROLES;
-	return may_move ? q->prompt_asked : req_whole(q);
+	return role == ORR_ROLE_PREFILL ? q->prompt_asked : req_whole(q);
 }
 
 bool route_is_too_small(const struct orr_serve *w, const struct req *q, uint32_t replica)
 {
 	const struct replica *r = &w->replica[replica];
-	return r->lane && !kv_can_hold(r->lane, route_tokens(w, q, r->role));
+	return r->lane && !kv_can_hold(r->lane, route_tokens(q, r->role));
 }
 
 bool route_fits_now(const struct orr_serve *w, const struct req *q)

@@ -22,7 +22,7 @@ uint32_t route_by_rule(struct orr_serve *w, const struct req *q);
 bool route_is_too_small(const struct orr_serve *w, const struct req *q, uint32_t replica);
 
 /* Returns the tokens of the request that a replica with this role must have room for. */
-uint64_t route_tokens(const struct orr_serve *w, const struct req *q, enum orr_replica_role role);
+uint64_t route_tokens(const struct req *q, enum orr_replica_role role);
 /* Returns whether a replica that serves the model now is large enough for the request. */
 bool route_fits_now(const struct orr_serve *w, const struct req *q);
 

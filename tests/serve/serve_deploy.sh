@@ -188,13 +188,17 @@ echo '{"name": "m", "source": "made up", "kind": "llm", "weight_bytes": 1, "kv_b
 printf 'arrival_s,prompt_tokens,output_tokens\n0.5,60,240\n2,60,240\n2,60,20\n' >large.csv
 printf 'time_s,node,event\n1,1,fail\n5,1,repair\n' >down.csv
 head -2 down.csv >lost.csv
-echo '{"world": "serve", "trace": "large.csv", "models": ["m.json"], "cluster": "2x1", "policies": ["vllm", "sarathi"], "failures": {"trace": "down.csv"},
+echo '{"world": "serve", "trace": "large.csv", "models": ["m.json"], "cluster": "2x1", "policies": ["vllm", "sarathi", "distserve", "splitwise"], "failures": {"trace": "down.csv"},
  "deployments": [{"model": "m", "replicas": 1, "kv_blocks": 10}, {"model": "m", "replicas": 1, "kv_blocks": 40}]}' >sizes.json
 "$orrery" run sizes.json --check --no-figures -q --record explain --out held
-for p in vllm sarathi; do
+for p in vllm sarathi distserve; do
   is "$(tail -n +2 held/$p.requests.csv | cut -d, -f 1,3,4 | sort | tr ',\n' '  ')" "0 5.022000000 7.459800000 1 5.022000000 7.459800000 2 2.016000000 2.207900000 " "$p: requests wait for the replica that can hold them"
 done
+# splitwise starts the first prompt alone: 16 ms, then the second one with the first one's decode, 16.1 ms, and iterations of 10.2 ms.
+is "$(tail -n +2 held/splitwise.requests.csv | cut -d, -f 1,3,4 | sort | tr ',\n' '  ')" "0 5.016000000 7.459700000 1 5.032100000 7.469800000 2 2.016000000 2.207900000 " "splitwise: they wait too"
 # It does not come back: they are refused when nothing else can happen.
-said=$("$orrery" run sizes.json --policy vllm --check --no-figures --set failures.trace=lost.csv 2>&1)
-like "$? $said" '^2 of 3 requests were refused: 2 larger than the KV cache of a replica \(640 tokens\)' "the large replica never comes back"
+for p in vllm distserve splitwise; do
+  said=$("$orrery" run sizes.json --policy $p --check --no-figures --set failures.trace=lost.csv 2>&1)
+  like "$? $said" '^2 of 3 requests were refused: 2 larger than the KV cache of a replica \(640 tokens\)' "$p: the large replica never comes back"
+done
 tap_done
