@@ -140,12 +140,26 @@ static uint32_t most_asked(const struct fleet_part *p, uint32_t window)
 	return most;
 }
 
+/* Returns whether the deployment decodes, and requests are on replicas that prefill for it. Without a replica to decode on, they stay
+ * there. */
+static bool has_prompts(const struct orr_serve *w, const struct fleet_part *p)
+{
+	if (w->config->deployment[p - w->fleet->part].role != ORR_ROLE_DECODE)
+		return false;
+	for (uint32_t i = 0; i < w->n_replicas; i++) {
+		const struct replica *r = &w->replica[i];
+		if (r->role == ORR_ROLE_PREFILL && r->routed && (r->model == p->model || r->model == NONE || p->model == NONE))
+			return true;
+	}
+	return false;
+}
+
 /* Returns the number of replicas for a load, within the limits. */
 static uint32_t required(const struct orr_serve *w, const struct fleet_part *p, double load, double target)
 {
 	double want = ceil(load / target - 1e-9);
-	if (want < 1 && w->fleet->autoscale == AUTOSCALE_RATE && unrouted(w, p->model) > 0)
-		want = 1; /* the rate is low, but requests wait */
+	if (want < 1 && ((w->fleet->autoscale == AUTOSCALE_RATE && unrouted(w, p->model) > 0) || has_prompts(w, p)))
+		want = 1; /* the load is low, but requests wait */
 	return want > p->most ? p->most : want < p->least ? p->least : (uint32_t)want;
 }
 
@@ -213,6 +227,7 @@ static void begin_ticks(struct orr_serve *w)
 		p->plain_window = ticks_in(f, SERVE_SCALE_QUIET);
 		p->cap_asked = p->window > p->plain_window ? p->window : p->plain_window;
 		p->asked = mem_zalloc(p->cap_asked, sizeof *p->asked);
+		ask_for(p, p->wanted); /* as Kubernetes does, so that the first checks keep the replicas of the start */
 		f->longest_window = p->window > f->longest_window ? p->window : f->longest_window;
 	}
 	if (!any && f->autoscale != AUTOSCALE_NONE)

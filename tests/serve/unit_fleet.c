@@ -237,6 +237,14 @@ static void check_scaling(void)
 		ok(fleet_metric(r, "scale_ups") == 2 && fleet_metric(r, "scale_downs") == 2, "two replicas are added, two removed");
 	}
 	result_free(r);
+	/* Nothing arrives before 75. Ticks at 10, 20, .. require 1 replica; the three replicas of the start count as the decision of time
+	 * 0, so the largest of three decisions falls at 30. */
+	struct fleet_case idle = c;
+	idle.requests = "arrival_s\n75\n";
+	idle.deployment[0].replicas = 3;
+	r = fleet_must_run(&idle, "a quiet start");
+	log_is("udx", "d2@30 d1@30 x2@30 x1@30", "replicas of the start are kept for scale_quiet");
+	result_free(r);
 	/* The cluster has one GPU, so the second replica never starts, and the run ends. */
 	c.cluster = "1x1";
 	r = fleet_must_run(&c, "a run with autoscaling beyond the cluster");

@@ -59,6 +59,26 @@ static void check_scaling(void)
 	result_free(r);
 }
 
+/* Ticks at every second. The decode replica is idle and leaves at 1 s. At 5.1 s a request finds none, and decodes for 5 s on the prefill
+ * replica; so the tick at 6 s starts a decode replica, which is up at 6.5 s and takes the request of 7 s. */
+static void check_empty_pool(const struct orr_policy *policy)
+{
+	struct fleet_case c = fleet("arrival_s,prompt_tokens,output_tokens\n5.1,100,500\n7,100,100\n", 1,
+		"autoscale=outstanding scale_target=4 scale_interval=1s scale_quiet=0s start_up=500ms");
+	c.policy = policy;
+	c.deployment[0].role = ORR_ROLE_PREFILL;
+	c.deployment[1] = c.deployment[0];
+	c.deployment[1].role = ORR_ROLE_DECODE;
+	c.deployment[1].most = 2;
+	struct run_result *r = fleet_must_run(&c, policy->name);
+	ok(r && r->n_replicas == 3 && r->replicas[1].stop_ns == ORR_SECOND && r->replicas[2].start_ns == 6 * ORR_SECOND &&
+			r->replicas[2].ready_ns == 13 * ORR_SECOND / 2,
+		"%s: requests on the prefill replica bring back a decode replica", policy->name);
+	ok(r && r->n_requests == 2 && r->requests[0].replica == 0 && r->requests[1].replica == 1, "%s: the next request decodes there",
+		policy->name);
+	result_free(r);
+}
+
 /* 40 blocks of 16 tokens hold 640 tokens. The last output token of a request is never processed and needs no room. */
 static void check_fit(void)
 {
@@ -149,6 +169,8 @@ int main(void)
 	check_failures(&orr_policy_serve_vllm);
 	check_failures(&orr_policy_serve_sarathi);
 	check_scaling();
+	check_empty_pool(&orr_policy_serve_vllm);
+	check_empty_pool(&orr_policy_serve_splitwise);
 	check_fit();
 	check_prefix();
 	check_roles();
