@@ -83,7 +83,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	return o;
 }
 
-static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "128", 1, 1e6, "largest number of resident requests per replica"),
+static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "256", 1, 1e6, "largest number of resident requests per replica"),
 	ORR_PARAM_CHOICE("reserve", "max", "max|true",
 		"memory reserved for the output: the user's limit (else `output`), or its true length (\"Orca (Oracle)\" in the vLLM "
 		"paper)"),

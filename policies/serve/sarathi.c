@@ -226,7 +226,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 static const struct orr_param params[] = { ORR_PARAM_INT("chunk", "512", 1, 1e9,
 						   "largest number of tokens of an iteration, of decodes and prompts"),
 	ORR_PARAM_REAL("watermark", "0.01", 0, 0.9, "minimum share of KV blocks that stays free after a prompt is admitted"),
-	ORR_PARAM_INT("max_batch", "128", 1, 65536, "largest number of resident requests per replica"), ORR_PARAM_END };
+	ORR_PARAM_INT("max_batch", "256", 1, 65536, "largest number of resident requests per replica"), ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {
 	.create = create, .destroy = destroy, .arrive = arrive, .schedule = schedule, .replica = on_replica

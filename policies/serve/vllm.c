@@ -212,7 +212,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 
 static const struct orr_param params[] = { ORR_PARAM_REAL("watermark", "0.01", 0, 0.9,
 						   "minimum share of KV blocks that stays free after a prompt is admitted"),
-	ORR_PARAM_INT("max_batch", "128", 1, 65536, "largest number of resident requests per replica"),
+	ORR_PARAM_INT("max_batch", "256", 1, 65536, "largest number of resident requests per replica"),
 	ORR_PARAM_INT("max_tokens", "0", 0, 1e9,
 		"largest number of tokens of an iteration of prompts, padded to the longest prompt; longer prompts are refused; 0: the "
 		"model's context, at least 4096"),

@@ -126,6 +126,7 @@ static void compare(const struct oracle *o)
 				  .pp = o->stages,
 				  .kv_blocks = o->blocks,
 				  .policy = &policy,
+				  .settings = "max_batch=128",
 				  .options = by_rule ? "pipeline=micro-batches router=round-robin" : "pipeline=micro-batches" },
 			&err);
 	if (!ok(r && rows == REQUESTS && r->n_requests == REQUESTS, "%s: the run ends, with all requests", o->name)) {

@@ -201,4 +201,12 @@ for p in vllm distserve splitwise; do
   said=$("$orrery" run sizes.json --policy $p --check --no-figures --set failures.trace=lost.csv 2>&1)
   like "$? $said" '^2 of 3 requests were refused: 2 larger than the KV cache of a replica \(640 tokens\)' "$p: the large replica never comes back"
 done
+
+# ---- the number of residents, by default vLLM's max_num_seqs ----
+# 300 requests of 1 + 100 tokens at once: 256 of them take 100 iterations of 10 + 25.6 ms, so the others start at 3.56 s.
+{ echo arrival_s,prompt_tokens,output_tokens && yes 0,1,100 | head -300; } >burst.csv
+"$orrery" serve burst.csv --model m.json --cluster 1x1 --kv-blocks 100000 --policy vllm,sarathi,orca --check --no-figures -q --out burst
+for p in vllm sarathi orca; do
+  is "$(tail -n +2 burst/$p.requests.csv | cut -d, -f 5 | sort | uniq -c | tr -s ' \n' ' ')" " 256 0.000000000 44 3.560000000 " "$p: at most 256 residents"
+done
 tap_done
