@@ -4,8 +4,8 @@
  *
  * Stages execute their passes in the order of the schedule (policies/step/schedule.h), each as soon as its input has arrived.
  * This is a recurrence over micro-batches, in the order of time if messages of several cuts share links. If there are many
- * micro-batches, the recurrence is computed for the first ones and extrapolated at the rate of the last of these. At the end each
- * stage all-reduces its gradients and updates its parameters.
+ * micro-batches, the recurrence is computed for fewer, and each further one takes as long as one does before the pipeline drains. At the
+ * end each stage all-reduces its gradients and updates its parameters.
  */
 #include "plan/world.h"
 
@@ -30,7 +30,7 @@ struct form {
 	const struct orr_plan_draft *d;
 	uint32_t sets, v, m; /* numbers of sets of GPUs, parts per set, micro-batches */
 	struct part *part;
-	uint32_t n_shared; /* links that several kinds of messages share; links with the same messages count once */
+	uint32_t n_shared; /* links that several channels share; links with the same messages count once */
 };
 
 /* ---- costs and memory ---- */
@@ -138,14 +138,24 @@ static void measure_messages(const struct form *f)
 	}
 }
 
+/*
+ * Messages of cut i ahead have kind 2 i, messages back kind 2 i + 1. The messages of a channel, from one set to another in one direction,
+ * are sent one after the other, as by the executor. With several parts per set a channel has several kinds.
+ */
+static uint32_t channel_of(const struct form *f, uint32_t kind)
+{
+	return kind / 2 % f->sets * 2 + kind % 2;
+}
+
 /* Messages on a link: their kinds, hashed with their loads. */
 struct link_use {
 	uint64_t hash;
-	uint32_t kinds;
-	double load_s; /* of a micro-batch */
+	uint32_t channel; /* + 1; 0: no message */
+	bool is_shared;   /* by several channels */
+	double load_s;    /* of a micro-batch */
 };
 
-static void add_use(struct link_use *use, const struct cut *x, uint32_t kind)
+static void add_use(const struct form *f, struct link_use *use, const struct cut *x, uint32_t kind)
 {
 	for (uint32_t i = 0; i < x->n; i++) {
 		struct link_use *u = &use[x->link[i]];
@@ -153,7 +163,8 @@ static void add_use(struct link_use *use, const struct cut *x, uint32_t kind)
 		memcpy(&load, &x->load_s[i], sizeof load);
 		u->hash = (u->hash ^ load ^ (uint64_t)kind << 52) * UINT64_C(1099511628211);
 		u->hash ^= u->hash >> 29;
-		u->kinds++;
+		u->is_shared |= u->channel && u->channel != channel_of(f, kind) + 1;
+		u->channel = channel_of(f, kind) + 1;
 		u->load_s += x->load_s[i];
 	}
 }
@@ -178,7 +189,7 @@ static void number_links(struct form *f, const struct link_use *use, struct cut 
 	for (uint32_t i = 0; i < x->n; i++) {
 		const struct link_use *u = &use[x->link[i]];
 		uint32_t number = 0, k = 0;
-		if (u->kinds < 2)
+		if (!u->is_shared)
 			continue;
 		while (number < f->n_shared && hash[number] != u->hash)
 			number++;
@@ -193,7 +204,7 @@ static void number_links(struct form *f, const struct link_use *use, struct cut 
 	x->n = kept;
 }
 
-/* Finds the links that several kinds of messages share, such as the NIC of a node that sends activations ahead and gradients back. */
+/* Finds the links that several channels share, such as the NIC of a node that sends activations ahead and gradients back. */
 static void find_shared(struct form *f)
 {
 	uint32_t n = f->p->of->config.topo->n_links, cuts = f->d->stages - 1;
@@ -201,12 +212,12 @@ static void find_shared(struct form *f)
 	struct link_use *use = mem_zalloc(n, sizeof *use);
 	uint64_t *hash = mem_alloc(n * sizeof *hash + 1);
 	for (uint32_t i = 0; i < cuts; i++) {
-		add_use(use, &f->part[i].ahead, 2 * i);
-		add_use(use, &f->part[i].back, 2 * i + 1);
+		add_use(f, use, &f->part[i].ahead, 2 * i);
+		add_use(f, use, &f->part[i].back, 2 * i + 1);
 	}
 	/* On a link that is in use for less than a tenth of the time, messages hardly wait for those of other cuts. */
 	for (uint32_t i = 0; i < n; i++)
-		use[i].kinds = use[i].load_s < 0.1 * longest ? 0 : use[i].kinds;
+		use[i].is_shared &= use[i].load_s >= 0.1 * longest;
 	for (uint32_t i = 0; i < cuts; i++) {
 		number_links(f, use, &f->part[i].ahead, hash);
 		number_links(f, use, &f->part[i].back, hash);
@@ -224,10 +235,10 @@ struct pipe {
 	uint32_t *next;                           /* next pass of each set */
 	double *free_s;                           /* end of the latest pass of each set */
 	double *forward_in, *backward_in;         /* arrival times, [part * m + micro]; NAN: not known yet */
-	double *forward_link_s, *backward_link_s; /* time until which the link of each part is busy */
+	double *forward_link_s, *backward_link_s; /* time until which the channel of each set is busy */
 };
 
-/* Returns the arrival of a message that is ready at ready_s. A link sends one message at a time. */
+/* Returns the arrival of a message that is ready at ready_s. A channel sends one message at a time. */
 static double deliver(double *link_s, double ready_s, double seconds)
 {
 	*link_s = fmax(*link_s, ready_s) + seconds;
@@ -261,9 +272,9 @@ static bool step_set(struct pipe *q, uint32_t set)
 	q->next[set]++;
 	q->free_s[set] = end;
 	if (a->is_backward && i)
-		q->backward_in[at - q->m] = deliver(&q->backward_link_s[i], end, f->part[i - 1].ahead.s);
+		q->backward_in[at - q->m] = deliver(&q->backward_link_s[set], end, f->part[i - 1].ahead.s);
 	else if (!a->is_backward && i + 1 < f->d->stages)
-		q->forward_in[at + q->m] = deliver(&q->forward_link_s[i], end, f->part[i].ahead.s);
+		q->forward_in[at + q->m] = deliver(&q->forward_link_s[set], end, f->part[i].ahead.s);
 	else if (!a->is_backward)
 		q->backward_in[at] = end;
 	return true;
@@ -271,31 +282,32 @@ static bool step_set(struct pipe *q, uint32_t set)
 
 /* ---- the recurrence with shared links ---- */
 
-/* The messages of one kind: those of a cut, ahead (kind 2 i, from part i) or back (2 i + 1, to part i). They are sent one after the other.
- */
 struct kind {
 	const struct cut *links;
 	double seconds, left, rate; /* alone; the part of the current message that is left, and sent per s */
 	double share;               /* of its scarcest link */
-	uint32_t ready, sent;       /* numbers of micro-batches */
-	bool is_active;
+	uint32_t sent;              /* number of micro-batches */
 };
 
 struct flight {
 	struct kind *kind;
 	uint32_t *active, n_active; /* active: kinds with a message in flight, the frozen ones of share_links() last */
+	uint32_t *queue, most;      /* [channel * most]: kinds of the messages of a channel, in the order in which they become ready */
+	uint32_t *begun, *ready;    /* by channel: numbers of messages */
+	bool *is_sending;           /* by channel */
 	uint32_t *users;            /* by shared link: kinds in flight that use it */
 	double *use;                /* by shared link: used share */
 	bool is_changed;
 	bool *is_busy, *may_start; /* by set; may_start: its previous pass has ended, or an input has arrived */
 };
 
-static void start_message(struct flight *x, uint32_t i)
+static void start_message(struct flight *x, uint32_t channel)
 {
-	struct kind *k = &x->kind[i];
-	if (k->is_active || k->sent == k->ready)
+	if (x->is_sending[channel] || x->begun[channel] == x->ready[channel])
 		return;
-	k->is_active = x->is_changed = true;
+	uint32_t i = x->queue[channel * x->most + x->begun[channel]++];
+	struct kind *k = &x->kind[i];
+	x->is_sending[channel] = x->is_changed = true;
 	k->left = 1;
 	x->active[x->n_active++] = i;
 	for (uint32_t j = 0; j < k->links->n; j++)
@@ -374,12 +386,12 @@ static void end_messages(struct pipe *q, struct flight *x, double before, double
 		double *in = i % 2 ? q->backward_in + (size_t)(i / 2) * q->m : q->forward_in + ((size_t)(i / 2) + 1) * q->m;
 		in[k->sent++] = now;
 		x->may_start[(i / 2 + (i % 2 ? 0 : 1)) % q->f->sets] = true;
-		k->is_active = false;
+		x->is_sending[channel_of(q->f, i)] = false;
 		x->active[a] = x->active[--x->n_active];
 		x->is_changed = true;
 		for (uint32_t j = 0; j < k->links->n; j++)
 			x->users[k->links->link[j]]--;
-		start_message(x, i);
+		start_message(x, channel_of(q->f, i));
 	}
 }
 
@@ -392,9 +404,9 @@ static void end_pass(struct pipe *q, struct flight *x, uint32_t set)
 	if (!a->is_backward && i + 1 == f->d->stages)
 		q->backward_in[(size_t)i * q->m + a->micro] = q->free_s[set];
 	else if (!a->is_backward || i) {
-		uint32_t kind = a->is_backward ? 2 * i - 1 : 2 * i;
-		x->kind[kind].ready++;
-		start_message(x, kind);
+		uint32_t kind = a->is_backward ? 2 * i - 1 : 2 * i, channel = channel_of(f, kind);
+		x->queue[channel * x->most + x->ready[channel]++] = kind;
+		start_message(x, channel);
 	}
 }
 
@@ -434,8 +446,12 @@ static void advance(struct pipe *q, struct flight *x)
 static void run_shared(struct pipe *q)
 {
 	const struct form *f = q->f;
-	uint32_t kinds = 2 * (f->d->stages - 1);
-	struct flight x = { .kind = mem_zalloc(kinds, sizeof *x.kind) };
+	uint32_t kinds = 2 * (f->d->stages - 1), channels = 2 * f->sets;
+	struct flight x = { .kind = mem_zalloc(kinds, sizeof *x.kind), .most = q->m * f->v };
+	x.queue = mem_alloc((size_t)channels * x.most * sizeof *x.queue);
+	x.begun = mem_zalloc(channels, sizeof *x.begun);
+	x.ready = mem_zalloc(channels, sizeof *x.ready);
+	x.is_sending = mem_zalloc(channels, sizeof *x.is_sending);
 	x.is_busy = mem_zalloc(f->sets, sizeof *x.is_busy);
 	x.may_start = mem_alloc(f->sets * sizeof *x.may_start);
 	for (uint32_t i = 0; i < f->sets; i++)
@@ -454,10 +470,23 @@ static void run_shared(struct pipe *q)
 	mem_free(x.use);
 	mem_free(x.is_busy);
 	mem_free(x.may_start);
+	mem_free(x.queue);
+	mem_free(x.begun);
+	mem_free(x.ready);
+	mem_free(x.is_sending);
 }
 
-/* Computes the end times of the last backward passes of all sets with m micro-batches. */
-static void run_pipe(const struct form *f, uint32_t m, double *end_s)
+/* Returns the number of micro-batches whose backward passes are late enough to be affected by the end of the forward passes. */
+static uint32_t drain(const struct form *f)
+{
+	return (f->v > 1 ? 3 : 2) * f->sets;
+}
+
+/*
+ * Computes the end times of the last backward passes of all sets with m micro-batches. rate_s: seconds per micro-batch before the pipeline
+ * drains, by set, or NULL.
+ */
+static void run_pipe(const struct form *f, uint32_t m, double *end_s, double *rate_s)
 {
 	size_t passes = 2 * (size_t)m * f->v, inputs = (size_t)m * f->d->stages;
 	struct pipe q = { .f = f, .m = m };
@@ -466,8 +495,8 @@ static void run_pipe(const struct form *f, uint32_t m, double *end_s)
 	q.free_s = mem_zalloc(f->sets, sizeof *q.free_s);
 	q.forward_in = mem_alloc(inputs * sizeof *q.forward_in);
 	q.backward_in = mem_alloc(inputs * sizeof *q.backward_in);
-	q.forward_link_s = mem_zalloc(f->d->stages, sizeof *q.forward_link_s);
-	q.backward_link_s = mem_zalloc(f->d->stages, sizeof *q.backward_link_s);
+	q.forward_link_s = mem_zalloc(f->sets, sizeof *q.forward_link_s);
+	q.backward_link_s = mem_zalloc(f->sets, sizeof *q.backward_link_s);
 	for (size_t i = 0; i < inputs; i++) {
 		q.forward_in[i] = i < m ? 0 : NAN;
 		q.backward_in[i] = NAN;
@@ -483,6 +512,10 @@ static void run_pipe(const struct form *f, uint32_t m, double *end_s)
 				is_going = true;
 	}
 	memcpy(end_s, q.free_s, f->sets * sizeof *end_s);
+	for (uint32_t set = 0; set < f->sets && rate_s; set++) {
+		const double *in = q.backward_in + (size_t)set * m + m - drain(f);
+		rate_s[set] = (in[0] - in[-2 * (ptrdiff_t)f->sets]) / (2 * f->sets);
+	}
 	mem_free(q.order);
 	mem_free(q.next);
 	mem_free(q.free_s);
@@ -492,24 +525,21 @@ static void run_pipe(const struct form *f, uint32_t m, double *end_s)
 	mem_free(q.backward_link_s);
 }
 
-/* Computes the end times of the sets after all micro-batches; many micro-batches are extrapolated from two shorter runs. */
+/* Computes the end times of the sets after all micro-batches; many micro-batches are extrapolated from fewer. */
 static void pipe_ends(const struct form *f, double *end_s)
 {
-	uint32_t some = f->sets * (f->v > 1 ? 4 : 3) + 8, more = some + f->sets;
-	if (f->v > 1)
-		some -= some % f->sets, more = some + f->sets;
-	if (f->m <= more || f->sets == 1) {
-		run_pipe(f, f->sets == 1 ? 1 : f->m, end_s);
+	uint32_t some = f->v > 1 ? 9 * f->sets : 7 * f->sets + 16;
+	if (f->m <= some || f->sets == 1) {
+		run_pipe(f, f->sets == 1 ? 1 : f->m, end_s, NULL);
 		for (uint32_t i = 0; i < f->sets && f->sets == 1; i++)
 			end_s[i] *= f->m;
 		return;
 	}
-	double *later_s = mem_alloc(f->sets * sizeof *later_s);
-	run_pipe(f, some, end_s);
-	run_pipe(f, more, later_s);
+	double *rate_s = mem_alloc(f->sets * sizeof *rate_s);
+	run_pipe(f, some, end_s, rate_s);
 	for (uint32_t i = 0; i < f->sets; i++)
-		end_s[i] += (later_s[i] - end_s[i]) * (f->m - some) / (more - some);
-	mem_free(later_s);
+		end_s[i] += rate_s[i] * (f->m - some);
+	mem_free(rate_s);
 }
 
 /* ---- all-reduces and updates ---- */
