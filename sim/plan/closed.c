@@ -127,6 +127,15 @@ static double measure_set(const struct form *f, uint32_t set, struct orr_error *
 	return most;
 }
 
+/* Measures the gradients that cut i sends back. */
+static void measure_back(const struct form *f, uint32_t i, struct cut *out)
+{
+	const struct orr_plan_draft *d = f->d;
+	struct orr_plan_piece last;
+	orr_plan_piece(f->p, d->stage[i + 1].first - 1, &last);
+	network_cut(f->p, &d->stage[i + 1], &d->stage[i], last.out_bytes * d->micro_batch, out);
+}
+
 static void measure_messages(const struct form *f)
 {
 	const struct orr_plan_draft *d = f->d;
@@ -134,7 +143,7 @@ static void measure_messages(const struct form *f)
 		struct orr_plan_piece last;
 		orr_plan_piece(f->p, d->stage[i + 1].first - 1, &last);
 		network_cut(f->p, &d->stage[i], &d->stage[i + 1], last.out_bytes * d->micro_batch, &f->part[i].ahead);
-		network_cut(f->p, &d->stage[i + 1], &d->stage[i], last.out_bytes * d->micro_batch, &f->part[i].back);
+		measure_back(f, i, &f->part[i].back);
 	}
 }
 
@@ -579,9 +588,17 @@ static double update_s(const struct form *f, uint32_t set)
 static double finish(const struct form *f, double *end_s)
 {
 	double last = 0, *bytes = mem_alloc(f->sets * sizeof *bytes);
+	struct last *in = mem_zalloc(f->sets, sizeof *in);
 	for (uint32_t i = 0; i < f->sets; i++)
 		bytes[i] = set_params(f, i) * f->p->facts.gradient_bytes;
-	network_sums(f->p, f->d->stage, f->sets, bytes, f->d->zero, end_s);
+	for (uint32_t i = 0; i + 1 < f->sets; i++) {
+		in[i].backward_s = f->part[i].backward_s;
+		measure_back(f, i, &in[i].back);
+	}
+	network_sums(f->p, f->d->stage, f->sets, bytes, in, f->d->zero, end_s);
+	for (uint32_t i = 0; i + 1 < f->sets; i++)
+		cut_free(&in[i].back);
+	mem_free(in);
 	mem_free(bytes);
 	sum_tied(f, end_s);
 	for (uint32_t i = 0; i < f->sets; i++)

@@ -28,6 +28,7 @@ static double book(struct orr_plan *p, uint32_t from, uint32_t to, double bytes)
 		p->touched = mem_zalloc(t->n_links, sizeof *p->touched);
 	}
 	*p->uses |= PLAN_USED_MESSAGES | (topo_node(t, from) != topo_node(t, to) ? PLAN_USED_NETWORK : 0);
+	p->flow_bytes = fmax(p->flow_bytes, bytes);
 	for (uint32_t i = 0, n = topo_route(t, from, to, 0, hop); i < n; i++) {
 		const struct flow_link *link = &t->link[hop[i]].flow;
 		if (p->load[hop[i]] <= 0)
@@ -46,6 +47,7 @@ static double take_loads(struct orr_plan *p)
 		p->load[p->touched[i]] = 0;
 	}
 	p->n_touched = 0;
+	p->flow_bytes = 0;
 	return most;
 }
 
@@ -55,6 +57,7 @@ static double take_loads(struct orr_plan *p)
 static void keep_loads(struct orr_plan *p, struct cut *x)
 {
 	x->n = p->n_touched;
+	x->flow_bytes = p->flow_bytes;
 	x->link = mem_alloc(x->n * sizeof *x->link + 1);
 	x->load_s = mem_alloc(x->n * sizeof *x->load_s + 1);
 	for (uint32_t i = 0; i < x->n; i++) {
@@ -209,9 +212,9 @@ static double book_sum(struct orr_plan *p, const struct orr_plan_stage *x, doubl
 	return latency;
 }
 
-/* The all-reduces of one stage. use, load_s: the links that it shares with other stages, and its seconds on them. */
+/* The all-reduces of one stage, or its last message. use, load_s: the links that it shares with others, and its seconds on them. */
 struct sum {
-	double alone_s, left_s, bytes; /* seconds without other stages, and remaining seconds; bytes of a GPU */
+	double alone_s, left_s, bytes; /* seconds without others, and remaining seconds; bytes of a flow */
 	uint32_t *use, uses;
 	double *load_s;
 	double rate; /* rate relative to the speed without other stages */
@@ -221,7 +224,7 @@ struct sum {
 /* Moves the loads of links to x. */
 static void take_sum(struct orr_plan *p, double latency, double bytes, struct sum *x)
 {
-	*x = (struct sum){ .uses = p->n_touched, .bytes = bytes };
+	*x = (struct sum){ .uses = p->n_touched, .bytes = p->n_touched ? p->flow_bytes : bytes };
 	x->use = mem_alloc(x->uses * sizeof *x->use + 1);
 	x->load_s = mem_alloc(x->uses * sizeof *x->load_s + 1);
 	for (uint32_t i = 0; i < x->uses; i++) {
@@ -230,6 +233,19 @@ static void take_sum(struct orr_plan *p, double latency, double bytes, struct su
 		p->users[x->use[i]]++;
 	}
 	x->alone_s = x->left_s = latency + take_loads(p);
+}
+
+/* Takes the last message of a stage to the stage before it. */
+static void take_last(struct orr_plan *p, const struct cut *last, struct sum *x)
+{
+	*x = (struct sum){ .uses = last->n, .bytes = last->flow_bytes, .alone_s = last->s, .left_s = last->n ? last->s : 0 };
+	x->use = mem_alloc(x->uses * sizeof *x->use + 1);
+	x->load_s = mem_alloc(x->uses * sizeof *x->load_s + 1);
+	for (uint32_t i = 0; i < x->uses; i++) {
+		x->use[i] = last->link[i];
+		x->load_s[i] = last->load_s[i];
+		p->users[x->use[i]]++;
+	}
 }
 
 /* Keeps the links that several stages use. */
@@ -300,51 +316,61 @@ static void share_links(struct orr_plan *p, struct sum *x, uint32_t n, double *n
 			p->load[x[i].use[k]] = 0;
 }
 
-/* Advances all all-reduces from their starts to their ends, at rates that change whenever one begins or ends. */
-static void advance(struct orr_plan *p, struct sum *x, uint32_t n, const double *begin_s, double *end_s)
+/*
+ * Advances all all-reduces x[0..n-1] from their starts to their ends, at rates that change whenever one begins or ends. x[n + i] is the
+ * last message of stage i, which begins with its all-reduces; when it has arrived, stage i - 1 has its last backward pass.
+ */
+static void advance(struct orr_plan *p, struct sum *x, uint32_t n, const struct last *last, double *begin_s, double *end_s)
 {
 	double *need = mem_zalloc(p->of->config.topo->n_links, sizeof *need);
 	for (double now = 0; now < INFINITY;) {
 		double next = INFINITY;
-		for (uint32_t i = 0; i < n; i++) {
-			x[i].is_active = x[i].left_s > 0 && begin_s[i] <= now;
+		for (uint32_t i = 0; i < 2 * n; i++) {
+			x[i].is_active = x[i].left_s > 0 && begin_s[i % n] <= now;
 			x[i].is_frozen = false;
 			if (x[i].left_s > 0 && !x[i].is_active)
-				next = fmin(next, begin_s[i]);
+				next = fmin(next, begin_s[i % n]);
 		}
-		share_links(p, x, n, need);
-		for (uint32_t i = 0; i < n; i++)
+		share_links(p, x, 2 * n, need);
+		for (uint32_t i = 0; i < 2 * n; i++)
 			if (x[i].is_active)
 				next = fmin(next, now + x[i].left_s / x[i].rate);
-		for (uint32_t i = 0; i < n && next < INFINITY; i++)
-			if (x[i].is_active) {
-				x[i].left_s -= (next - now) * x[i].rate;
-				if (x[i].left_s <= 1e-9 * x[i].alone_s) {
-					x[i].left_s = 0;
-					end_s[i] = next;
-				}
-			}
+		for (uint32_t i = 0; i < 2 * n && next < INFINITY; i++) {
+			x[i].left_s -= x[i].is_active ? (next - now) * x[i].rate : 0;
+			if (!x[i].is_active || x[i].left_s > 1e-9 * x[i].alone_s)
+				continue;
+			x[i].left_s = 0;
+			if (i < n)
+				end_s[i] = next;
+			else
+				begin_s[i - n - 1] = fmax(begin_s[i - n - 1], next + last[i - n - 1].backward_s);
+		}
 		now = next;
 	}
 	mem_free(need);
+	for (uint32_t i = 0; i < n; i++)
+		end_s[i] = fmax(end_s[i], begin_s[i]);
 }
 
-void network_sums(struct orr_plan *p, const struct orr_plan_stage *stage, uint32_t n, const double *bytes, bool is_halved, double *end_s)
+void network_sums(struct orr_plan *p, const struct orr_plan_stage *stage, uint32_t n, const double *bytes, const struct last *last,
+	bool is_halved, double *end_s)
 {
-	struct sum *x = mem_alloc(n * sizeof *x);
+	struct sum *x = mem_zalloc(2 * n, sizeof *x);
 	double *begin_s = mem_alloc(n * sizeof *begin_s);
 	bool is_shared = false;
 	for (uint32_t i = 0; i < n; i++)
 		take_sum(p, book_sum(p, &stage[i], bytes[i], is_halved), bytes[i], &x[i]);
-	keep_shared(p, x, n);
+	for (uint32_t i = 1; i < n; i++)
+		take_last(p, &last[i - 1].back, &x[n + i]);
+	keep_shared(p, x, 2 * n);
 	for (uint32_t i = 0; i < n; i++) {
 		begin_s[i] = end_s[i];
 		end_s[i] += x[i].alone_s;
 		is_shared |= x[i].uses > 0;
 	}
 	if (is_shared)
-		advance(p, x, n, begin_s, end_s);
-	for (uint32_t i = 0; i < n; i++) {
+		advance(p, x, n, last, begin_s, end_s);
+	for (uint32_t i = 0; i < 2 * n; i++) {
 		mem_free(x[i].use);
 		mem_free(x[i].load_s);
 	}

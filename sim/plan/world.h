@@ -70,6 +70,7 @@ struct orr_plan {
 	double *load; /* scratch of network.c, by link: its busy time, s; users: stages that use it */
 	uint32_t *users;
 	uint32_t *touched, n_touched;
+	double flow_bytes; /* of the largest of these messages */
 	struct rng rng;
 	struct watch *watch;
 	struct orr_error error;
@@ -103,13 +104,21 @@ struct cut {
 	double s;
 	uint32_t n, *link;
 	double *load_s;
+	double flow_bytes; /* of the largest message */
+};
+/* The last message that a stage receives from the stage after it, and the backward pass that follows. */
+struct last {
+	struct cut back;
+	double backward_s;
 };
 /* bytes: of the whole micro-batch. The caller frees *out with cut_free(). */
 void network_cut(struct orr_plan *p, const struct orr_plan_stage *from, const struct orr_plan_stage *to, double bytes, struct cut *out);
 void cut_free(struct cut *x);
 /* Advances end_s[i], the start of the all-reduces of stage i's gradients (each shard over the groups; bytes[i] of one GPU), to their end.
- * Stages share links. is_halved: reduce-scatters and all-gathers instead of all-reduces (sharded optimizer state). */
-void network_sums(struct orr_plan *p, const struct orr_plan_stage *stage, uint32_t n, const double *bytes, bool is_halved, double *end_s);
+ * Stages share links, also with the last messages; last: of the first n - 1 stages. is_halved: reduce-scatters and all-gathers instead of
+ * all-reduces (sharded optimizer state). */
+void network_sums(struct orr_plan *p, const struct orr_plan_stage *stage, uint32_t n, const double *bytes, const struct last *last,
+	bool is_halved, double *end_s);
 /* Returns the time of one all-reduce of a group of shards, while all groups of the stage run theirs, s. */
 double network_shards_s(struct orr_plan *p, const struct orr_plan_stage *x, uint32_t group, double bytes);
 /* Returns the time of all-reduces over the first and the last stage, s; bytes: of one GPU. Each GPU of the stage with fewer GPUs

@@ -88,6 +88,9 @@ ok "$(awk -F, '$2 == "closed_form_worst_error" { print !($3 <= 0.1) }' moe/summa
 "$ORRERY" plan bert-large --cluster 3x4:a100 --network star:bw=10Gbps --global-batch 384 --policy grid --set policy.grid.recompute=selective \
   --set step.iterations=1 --no-figures --out slow -q
 ok "$(awk -F, '$2 == "closed_form_worst_error" { print !($3 <= 0.03) }' slow/summary.csv)" "interleaved stages on slow links: within 3 % of the closed form"
+# The all-reduce of the last stage shares NICs with its last gradients: without this the plan was predicted 14 % too fast, and others are faster.
+"$ORRERY" plan vgg16 --cluster 4x8:h100 --network star:bw=100Gbps --global-batch 384 --policy grid --set step.iterations=1 --no-figures --out last -q
+ok "$(awk -F, '$2 == "closed_form_worst_error" { print !($3 <= 0.03) }' last/summary.csv)" "all-reduces beside gradients: within 3 % of the closed form"
 # 175 layers and six submeshes: 92,000 candidates for the longest stage.
 "$ORRERY" plan resnet-50 --cluster 2x4:v100,2x4:p100 --policy alpa --no-figures -q 2>said
 is "$? $(cat said)" "0 " "alpa cuts a chain of 175 layers"
