@@ -58,7 +58,7 @@ static double *jct_times(const struct run_result *r, size_t *n_out, size_t *of)
 	double *jct = mem_zalloc(r->n_jobs + 1, sizeof *jct);
 	size_t n = 0;
 	for (size_t i = 0; i < r->n_jobs; i++)
-		if (r->jobs[i].end_ns >= 0 && r->jobs[i].status != JOB_UNFINISHED)
+		if (r->jobs[i].status == JOB_COMPLETED)
 			jct[n++] = (double)(r->jobs[i].end_ns - r->jobs[i].submit_ns) / 1e9;
 	*n_out = n;
 	*of = r->n_jobs;

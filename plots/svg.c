@@ -43,6 +43,8 @@ static bool set_ranges(const struct chart *c, struct svg_axis *x, struct svg_axi
 		return false;
 	if (!c->log_y)
 		widen(y, 0);
+	if (c->kind == CHART_CDF)
+		widen(y, 1);
 	if (c->y_max > c->y_min || isfinite(c->y_min) != isfinite(c->y_max)) {
 		y->from = isfinite(c->y_min) ? c->y_min : y->from;
 		y->to = isfinite(c->y_max) ? c->y_max : y->to;

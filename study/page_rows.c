@@ -40,25 +40,27 @@ static int by_value(const void *a, const void *b)
 
 /* ---- distributions ---- */
 
-/* A time of each row, s; NaN: the row has none. */
+/* A time of each row, s; infinite: the row counts, but has no time, as its job is not completed; NaN: the row does not count. */
 static double job_completion(const struct run_result *r, size_t i)
 {
-	return r->jobs[i].end_ns < 0 ? NAN : (double)(r->jobs[i].end_ns - r->jobs[i].submit_ns) / 1e9;
+	return r->jobs[i].status != JOB_COMPLETED ? INFINITY : (double)(r->jobs[i].end_ns - r->jobs[i].submit_ns) / 1e9;
 }
 
 static double job_wait(const struct run_result *r, size_t i)
 {
-	return r->jobs[i].wait_ns < 0 ? NAN : (double)r->jobs[i].wait_ns / 1e9;
+	return r->jobs[i].status != JOB_COMPLETED ? INFINITY : (double)r->jobs[i].wait_ns / 1e9;
 }
 
 static double request_completion(const struct run_result *r, size_t i)
 {
-	return r->requests[i].completed_s - r->requests[i].arrival_s;
+	const struct request_row *q = &r->requests[i];
+	return q->status != REQUEST_COMPLETED ? INFINITY : q->completed_s - q->arrival_s;
 }
 
 static double request_first_token(const struct run_result *r, size_t i)
 {
-	return r->requests[i].first_token_s - r->requests[i].arrival_s;
+	const struct request_row *q = &r->requests[i];
+	return !q->output_tokens ? NAN : isnan(q->first_token_s) ? INFINITY : q->first_token_s - q->arrival_s;
 }
 
 static size_t count_jobs(const struct run_result *r)
@@ -85,14 +87,15 @@ static const struct distribution {
 		REPORT_SHORT_TIME },
 };
 
-/* Returns the sorted values of a run; *n: their number. */
-static double *sorted(const struct distribution *d, const struct run_result *r, size_t *n)
+/* Returns the sorted values of a run; *n: their number, out of *of rows. */
+static double *sorted(const struct distribution *d, const struct run_result *r, size_t *n, size_t *of)
 {
 	size_t rows = d->count(r);
 	double *v = mem_zalloc(rows + 1, sizeof *v);
-	*n = 0;
+	*n = *of = 0;
 	for (size_t i = 0; i < rows; i++) {
 		double x = d->value(r, i);
+		*of += isnan(x) ? 0 : 1;
 		if (isfinite(x))
 			v[(*n)++] = x;
 	}
@@ -101,7 +104,7 @@ static double *sorted(const struct distribution *d, const struct run_result *r, 
 }
 
 /* Returns the distribution function at about CURVE quantiles. */
-static struct chart_point *curve(const double *v, size_t n, double unit, size_t *points)
+static struct chart_point *curve(const double *v, size_t n, size_t of, double unit, size_t *points)
 {
 	struct chart_point *p = mem_zalloc(CURVE + 2, sizeof *p);
 	*points = 0;
@@ -109,7 +112,7 @@ static struct chart_point *curve(const double *v, size_t n, double unit, size_t 
 		size_t i = (n - 1) * k / CURVE;
 		if (k && i == (n - 1) * (k - 1) / CURVE)
 			continue;
-		p[(*points)++] = (struct chart_point){ v[i] / unit, (double)(i + 1) / (double)n, NAN, NAN };
+		p[(*points)++] = (struct chart_point){ v[i] / unit, (double)(i + 1) / (double)of, NAN, NAN };
 	}
 	return p;
 }
@@ -119,10 +122,10 @@ static void put_distribution(const struct rows_view *w, const struct distributio
 	struct chart_series *series = mem_zalloc(w->n, sizeof *series);
 	struct chart_point **point = mem_zalloc(w->n, sizeof *point);
 	double **v = mem_zalloc(w->n, sizeof *v), median = INFINITY, high = 0;
-	size_t *n = mem_zalloc(w->n, sizeof *n), most = 0;
+	size_t *n = mem_zalloc(w->n, sizeof *n), *of = mem_zalloc(w->n, sizeof *of), most = 0;
 	bool has_zeros = false;
 	for (size_t i = 0; i < w->n; i++) {
-		v[i] = sorted(d, w->run[i], &n[i]);
+		v[i] = sorted(d, w->run[i], &n[i], &of[i]);
 		most += n[i];
 		size_t zeros = 0;
 		while (zeros < n[i] && !(v[i][zeros] > 0))
@@ -140,7 +143,7 @@ static void put_distribution(const struct rows_view *w, const struct distributio
 	c.log_x = isfinite(median) && high / median > 20;
 	for (size_t i = 0; i < w->n; i++) {
 		series[i].label = w->name[i];
-		point[i] = curve(v[i], n[i], unit.divisor, &series[i].n);
+		point[i] = curve(v[i], n[i], of[i], unit.divisor, &series[i].n);
 		series[i].point = point[i];
 	}
 	struct sbuf title = { 0 };
@@ -154,6 +157,7 @@ static void put_distribution(const struct rows_view *w, const struct distributio
 	}
 	sbuf_free(&label);
 	mem_free(n);
+	mem_free(of);
 	mem_free(v);
 	mem_free(point);
 	mem_free(series);

@@ -155,6 +155,14 @@ is "$(ls a.html 2>/dev/null)" '' 'a refusal writes no page'
 "$ORRERY" report step.db -o none/a.html 2>err
 is "$? $(grep -c 'none/a.html' err)" '1 1' 'a folder that does not exist is named'
 
+# ---- rows that have no time ----
+# Of two jobs one is completed: its mark is half way between the lower and the upper end of the axis (270 and 30).
+printf 'job_id,submit_s,gpus,duration_s\n1,0,1,10\n2,0,1,100\n' >cut.csv
+"$ORRERY" jobs cut.csv --cluster 1x2 --policy fifo --until 20s --db cut.db --no-figures -q
+"$ORRERY" report cut.db -o cut.html
+is "$(sed -n '/<title>Distribution of job/,/class="frame"/p' cut.html | grep -o 'd="M[^"]*' | tr '\n' ' ')" 'd="M261.0 150.0 d="M58.0 30.0V270.0H464.0 ' \
+  'distributions are shares of all jobs, as in the figures of a run'
+
 # ---- structure and browser ----
 python=
 for p in python3 /usr/bin/python3; do

@@ -36,10 +36,10 @@ static void test_jct(void)
 	struct run_result none = { .label = NULL };
 	const struct run_result *runs[] = { &a, &none, &b };
 	struct sbuf script = { 0 };
-	/* Of four jobs two have ended, after 5 and 10 s. A job of 0 s is outside a log axis but counts in the shares. */
+	/* Of four jobs one is completed, after 10 s; means have no killed jobs either. A job of 0 s is outside a log axis but counts in the
+	 * shares. */
 	ok(figure_data_jct(&script, runs, 3, &span), "jobs have a distribution");
-	script_is(
-		&script, "$data << EOD\n5 0\n5 0.25\n10 0.5\n\n\nNaN NaN NaN\n\n\n2 0.666666667\n2 1\n\n\nEOD\n", "shares are of all jobs");
+	script_is(&script, "$data << EOD\n10 0\n10 0.25\n\n\nNaN NaN NaN\n\n\n2 0.666666667\n2 1\n\n\nEOD\n", "shares are of all jobs");
 	ok(span.from == 2 && span.to == 10, "from the shortest to the longest time");
 	sbuf_puts(&script, "before\n");
 	ok(!figure_data_jct(&script, &runs[1], 1, &span) && script.len == 7, "without jobs nothing is added");
