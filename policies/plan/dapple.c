@@ -42,26 +42,24 @@ struct dapple {
 	double micro, m;
 	bool is_repo;
 	uint32_t most_stages;
-	struct planned best;
-	double best_micro;
+	struct planned best; /* of this micro-batch */
 };
 
 /* ---- plans ---- */
 
-/* Evaluates the plan in the world's closed form, or makes it the result. */
-static void submit(struct dapple *d, const struct planned *x, double micro, bool is_final)
+/* Evaluates the plan in the world's closed form (value), or makes it the result (value NULL). */
+static void submit(struct dapple *d, const struct planned *x, double micro, struct orr_plan_value *value)
 {
 	struct orr_plan_stage stage[MOST_STAGES];
-	struct orr_plan_value v;
 	for (uint32_t i = 0, at = 0; i < x->stages; at += x->gpus[i++])
 		stage[i] = (struct orr_plan_stage){
 			.first = x->first[i], .count = x->first[i + 1] - x->first[i], .gpu = x->gpu + at, .n_gpus = x->gpus[i]
 		};
 	struct orr_plan_draft draft = { .stages = x->stages, .stage = stage, .micro_batch = micro };
-	if (is_final)
-		orr_plan_choose(d->p, &draft, x->cost_s);
+	if (value)
+		orr_plan_evaluate(d->p, &draft, value);
 	else
-		orr_plan_evaluate(d->p, &draft, &v);
+		orr_plan_choose(d->p, &draft, x->cost_s);
 }
 
 static void offer(struct dapple *d, const struct planned *x)
@@ -72,7 +70,35 @@ static void offer(struct dapple *d, const struct planned *x)
 	memcpy(gpu, x->gpu, d->f.gpus * sizeof *gpu);
 	d->best = *x;
 	d->best.gpu = gpu;
-	d->best_micro = d->micro;
+}
+
+/* Chooses, of the best plans of n micro-batches, the first one by cost that fits in memory: the planner's cost ignores memory. If none
+ * fits, the one that needs the least memory is the result, which the world refuses. */
+static void choose(struct dapple *d, const struct planned *best, const double *micro, uint32_t n)
+{
+	struct orr_plan_value v = { 0 };
+	bool *is_tried = orr_alloc(n, sizeof *is_tried);
+	uint32_t chosen = n;
+	double least = INFINITY;
+	for (uint32_t tried = 0, at; tried < n && !v.fits; tried++) {
+		at = n;
+		for (uint32_t i = 0; i < n; i++)
+			if (!is_tried[i] && isfinite(best[i].cost_s) && (at == n || best[i].cost_s < best[at].cost_s))
+				at = i;
+		if (at == n)
+			break;
+		is_tried[at] = true;
+		submit(d, &best[at], micro[at], &v);
+		if (chosen == n || v.fits || v.memory_share < least) {
+			chosen = at;
+			least = v.memory_share;
+		}
+	}
+	if (chosen < n) {
+		submit(d, &best[chosen], micro[chosen], NULL);
+		orr_plan_put(d->p, "cut_after", best[chosen].stages > 1 ? best[chosen].first[1] - 1. : NAN);
+	}
+	orr_free(is_tried);
 }
 
 /* ---- bipartition ---- */
@@ -316,7 +342,7 @@ static void general(struct dapple *d)
 
 static int search(struct orr_plan *p, const struct orr_args *args, struct orr_error *err)
 {
-	struct dapple d = { .p = p, .is_repo = !strcmp(orr_arg_text(args, "fill"), "repo"), .best = { .cost_s = INFINITY } };
+	struct dapple d = { .p = p, .is_repo = !strcmp(orr_arg_text(args, "fill"), "repo") };
 	double *micro;
 	orr_plan_facts(p, &d.f);
 	bool is_general = !strcmp(orr_arg_text(args, "search"), "general");
@@ -325,25 +351,25 @@ static int search(struct orr_plan *p, const struct orr_args *args, struct orr_er
 		return orr_fail(err, ORR_EINPUT, "search=bipartition: expected at least 2 GPUs and 2 pieces of the model, found %u and %u",
 			d.f.gpus, d.f.pieces);
 	published_new(&d.u, p, args);
-	d.best.gpu = orr_alloc(d.f.gpus, sizeof *d.best.gpu);
-	uint32_t n = chain_micro_batches(&d.f, &micro);
-	for (uint32_t i = 0; i < n && orr_plan_goes_on(p); i++) {
-		d.micro = micro[i];
-		d.m = d.f.global_batch / micro[i];
+	uint32_t n = chain_micro_batches(&d.f, &micro), done = 0;
+	struct planned *best = orr_alloc(n, sizeof *best);
+	for (; done < n && orr_plan_goes_on(p); done++) {
+		d.micro = micro[done];
+		d.m = d.f.global_batch / micro[done];
+		d.best = (struct planned){ .cost_s = INFINITY, .gpu = orr_alloc(d.f.gpus, sizeof *d.best.gpu) };
 		chain_load(&d.c, p, 0, d.micro);
 		if (is_general)
 			general(&d);
 		else
 			bipartition(&d);
 		chain_free(&d.c);
-		orr_plan_progress(p, (i + 1.) / n);
+		best[done] = d.best;
+		orr_plan_progress(p, (done + 1.) / n);
 	}
-	if (isfinite(d.best.cost_s)) {
-		submit(&d, &d.best, d.best_micro, false);
-		submit(&d, &d.best, d.best_micro, true);
-		orr_plan_put(p, "cut_after", d.best.stages > 1 ? d.best.first[1] - 1. : NAN);
-	}
-	orr_free(d.best.gpu);
+	choose(&d, best, micro, done);
+	for (uint32_t i = 0; i < done; i++)
+		orr_free(best[i].gpu);
+	orr_free(best);
 	orr_free(micro);
 	published_free(&d.u);
 	return 0;

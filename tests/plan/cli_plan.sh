@@ -21,6 +21,11 @@ like "$("$ORRERY" run p.json -q --json)" '"predicted_iteration_s"' "orrery run e
 like "$("$ORRERY" step --plan p.json --network star:bw=1Gbps)" '^(dapple|megatron) ' "flags override the plan file"
 like "$(plan chain.csv:batch=4 --cluster 2x2:v100 --global-batch 64 --policy data-parallel)" 'layers measured on v100 at batch 4, times in proportion for batches of 16$' "64 samples on 4 GPUs: measured times of 4 are multiplied"
 like "$(plan chain.csv:batch=4 --cluster 1x1:v100 --global-batch 4 --policy data-parallel)" 'layers measured on v100 at batch 4(;|$)' "a batch as measured"
+# By hand, M = 1, 2, 4 micro-batches on 1 + 2 GPUs cost 2.4 (1 - 1/M) + 2.448/M, and no all-reduce outlasts a block; M = 4 is the cheapest, but
+# a GPU of stage 1 would hold 2 samples, 20 GB. With M = 8 it holds 1: 0.3 x 7 + 2.448/8 + 1/3 - 0.3 = 2.43933; M = 16 costs 2.586.
+profile large.csv 0,a,1,2,4000,4000 1,b,100,200,10000000000,1000000000
+own=$(plan large.csv:batch=1 --cluster 3x1:v100 --global-batch 16 --policy dapple --json -q | grep -A1 '"own_s"' | sed -n 's/.*"value":[^0-9]*//p')
+like "$own" '^2\.43933' "dapple: the cheapest micro-batch that fits in memory"
 plan chain.csv:batch=4 --cluster 2x2:v100 --policy dapple,dapple@general --set policy.general.search=general --out o -q
 is "$(cd o && echo *.plan.json)" "dapple.plan.json general.plan.json" "--out writes the plan of each policy"
 plan chain.csv:batch=4 --cluster 2x2:v100 --policy dapple --db x.db -q
