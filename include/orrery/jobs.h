@@ -51,9 +51,9 @@ struct orr_job_info {
 	uint32_t gpus_held;    /* number of GPUs that the job runs on; 0: it waits */
 	uint32_t gpu_milli;    /* share of each GPU in 1/1000; 1000: whole GPUs */
 	int64_t cpu_milli, mem_mib;
-	uint64_t gpu_types;          /* bit t set: may run on GPU type t */
-	uint32_t gpu_type;           /* type of the GPUs held; UINT32_MAX: none held */
-	uint32_t shape;              /* number of the job's shape, 0, 1, ...: equal for jobs with equal requests */
+	uint64_t gpu_types; /* bit t set: may run on GPU type t */
+	uint32_t gpu_type;  /* type of the GPUs held; UINT32_MAX: none held */
+	uint32_t shape;     /* number of the job's shape, 0, 1, ..: equal for jobs with equal requests that are all rigid or all elastic */
 	uint32_t user, queue, model; /* numbers of the names, 0: unknown; equal names have equal numbers (orr_name()) */
 	uint32_t preemptions;        /* so far */
 	bool is_elastic;             /* the job offers several sizes, see orr_job_rate_at() */

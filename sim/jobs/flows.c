@@ -126,6 +126,10 @@ static void arrive(struct orr_jobs *w, struct flow_branch *b, uint32_t op)
 	job->branch = b;
 	job->stage = op;
 	job->is_linear = o->scaling == FLOW_LINEAR && o->gpus;
+	if (job->is_linear) {
+		struct pool_request q = w->shapes.shape[job->shape].request;
+		job->shape = shape_of(w, &q, job->partition, true);
+	}
 	x->state = FLOW_LIVE;
 	x->job = job_handle(w, w->slots.last_live);
 	calls_submit(w, job);

@@ -70,9 +70,9 @@ bool life_is_unfit(const struct orr_jobs *w, const struct job_rec *r, uint32_t s
 uint32_t life_shape(struct orr_jobs *w, const struct job_rec *r)
 {
 	struct pool_request q = request_of_row(w, r), smaller = q;
-	uint32_t partition = quota_partition(w, r), asked = shape_of(w, &q, partition);
-	if (!life_is_unfit(w, r, asked) || r->strategy || !r->speedup || (w->config->adapt && adapt_kind_of_row(w, r) != NONE) ||
-		!speedup_load(w, r))
+	bool adapts = w->config->adapt && adapt_kind_of_row(w, r) != NONE;
+	uint32_t partition = quota_partition(w, r), asked = shape_of(w, &q, partition, r->speedup || adapts);
+	if (!life_is_unfit(w, r, asked) || r->strategy || !r->speedup || adapts || !speedup_load(w, r))
 		return asked;
 	const struct speedup *s = &w->speedups.of[r->speedup];
 	for (uint32_t i = s->n; i-- > 0;) {
@@ -81,7 +81,7 @@ uint32_t life_shape(struct orr_jobs *w, const struct job_rec *r)
 		smaller.gpus = s->size[i].gpus;
 		smaller.cpu_milli = pool_part(q.cpu_milli, smaller.gpus, q.gpus);
 		smaller.mem_mib = pool_part(q.mem_mib, smaller.gpus, q.gpus);
-		uint32_t shape = shape_of(w, &smaller, partition);
+		uint32_t shape = shape_of(w, &smaller, partition, true);
 		if (!life_is_unfit(w, r, shape))
 			return shape;
 	}

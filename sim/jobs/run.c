@@ -311,7 +311,7 @@ static void set_mix(struct orr_jobs *w)
 	size_t cap = 0, known = 0;
 	for (uint64_t i = 0; i < n; i++) {
 		struct pool_request r = request_of_row(w, jobset_at(w->config->jobs, i));
-		uint32_t s = shape_of(w, &r, 0);
+		uint32_t s = shape_of(w, &r, 0, false);
 		while (known <= s) {
 			MEM_GROW(count, known, cap);
 			count[known++] = 0;
@@ -457,7 +457,7 @@ static void find_unfit_stages(struct orr_jobs *w, const struct job_rec *row, uin
 	for (uint32_t i = 0; i < f->n_ops; i++) {
 		struct job_rec r = flow_rec(row, f, i, 0);
 		struct pool_request q = request_of_row(w, &r);
-		uint32_t shape = shape_of(w, &q, quota_partition(w, &r));
+		uint32_t shape = shape_of(w, &q, quota_partition(w, &r), false);
 		if (f->op[i].kind == FLOW_WORK && life_is_unfit(w, &r, shape) && !(*count)++)
 			*first = r;
 	}

@@ -59,11 +59,11 @@ void slot_release_ended(struct orr_jobs *w)
 	}
 }
 
-/* ---- shapes: equal requests have equal numbers ---- */
+/* ---- shapes: equal requests of jobs that are equally rigid or elastic have equal numbers ---- */
 
-static uint32_t hash_request(const struct pool_request *r, uint32_t partition)
+static uint32_t hash_request(const struct pool_request *r, uint32_t partition, bool is_elastic)
 {
-	uint64_t h = hash_mix(r->gpus * HASH_GOLDEN ^ r->gpu_milli ^ (uint64_t)partition << 32);
+	uint64_t h = hash_mix(r->gpus * HASH_GOLDEN ^ r->gpu_milli ^ (uint64_t)partition << 32 ^ (uint64_t)is_elastic << 31);
 	h = hash_mix(h ^ (uint64_t)r->cpu_milli);
 	h = hash_mix(h ^ (uint64_t)r->mem_mib);
 	return (uint32_t)hash_mix(h ^ r->types);
@@ -82,31 +82,33 @@ static void grow_shapes(struct orr_jobs *w)
 	w->shapes.slot = mem_zalloc(slots, sizeof *w->shapes.slot);
 	w->shapes.mask = slots - 1;
 	for (uint32_t i = 0; i < w->shapes.n; i++) {
-		uint32_t at = hash_request(&w->shapes.shape[i].request, w->shapes.shape[i].partition) & w->shapes.mask;
+		const struct shape *s = &w->shapes.shape[i];
+		uint32_t at = hash_request(&s->request, s->partition, s->is_elastic) & w->shapes.mask;
 		while (w->shapes.slot[at])
 			at = (at + 1) & w->shapes.mask;
 		w->shapes.slot[at] = i + 1;
 	}
 }
 
-uint32_t shape_of(struct orr_jobs *w, const struct pool_request *r, uint32_t partition)
+uint32_t shape_of(struct orr_jobs *w, const struct pool_request *r, uint32_t partition, bool is_elastic)
 {
 	const struct shape *last = w->shapes.n ? &w->shapes.shape[w->shapes.last] : NULL;
-	if (last && last->partition == partition && is_same(&last->request, r))
+	if (last && last->partition == partition && last->is_elastic == is_elastic && is_same(&last->request, r))
 		return w->shapes.last;
 	if (w->shapes.n * 2 >= w->shapes.mask)
 		grow_shapes(w);
-	uint32_t at = hash_request(r, partition) & w->shapes.mask;
+	uint32_t at = hash_request(r, partition, is_elastic) & w->shapes.mask;
 	for (; w->shapes.slot[at]; at = (at + 1) & w->shapes.mask) {
 		const struct shape *s = &w->shapes.shape[w->shapes.slot[at] - 1];
-		if (s->partition == partition && is_same(&s->request, r))
+		if (s->partition == partition && s->is_elastic == is_elastic && is_same(&s->request, r))
 			return w->shapes.last = w->shapes.slot[at] - 1;
 	}
 	if (w->shapes.n == w->shapes.cap) {
 		w->shapes.cap = w->shapes.cap ? w->shapes.cap * 2 : 32;
 		w->shapes.shape = mem_realloc(w->shapes.shape, w->shapes.cap, sizeof *w->shapes.shape);
 	}
-	w->shapes.shape[w->shapes.n] = (struct shape){ *r, partition, pool_could_ever_fit(w->config->cluster, w->config->placement, r) };
+	bool fits_ever = pool_could_ever_fit(w->config->cluster, w->config->placement, r);
+	w->shapes.shape[w->shapes.n] = (struct shape){ *r, partition, is_elastic, fits_ever };
 	w->shapes.slot[at] = ++w->shapes.n;
 	return w->shapes.last = w->shapes.n - 1;
 }

@@ -29,10 +29,11 @@ struct slots {
 struct shape {
 	struct pool_request request;
 	uint32_t partition;
-	bool fits_ever; /* the request fits on the empty cluster */
+	bool is_elastic; /* its jobs offer other sizes: one may start where a rigid job with this request has no room */
+	bool fits_ever;  /* the request fits on the empty cluster */
 };
 
-/* Equal requests of a partition have equal numbers. */
+/* Equal requests of a partition, by rigid jobs or by elastic ones, have equal numbers. */
 struct shapes {
 	struct shape *shape;
 	uint32_t n, cap;
@@ -44,7 +45,7 @@ struct shapes {
 uint32_t slot_new(struct orr_jobs *w);
 void slot_release_ended(struct orr_jobs *w); /* called at the end of each instant */
 /* Returns the number of the shape of a partition's request; may move w->shapes.shape. */
-uint32_t shape_of(struct orr_jobs *w, const struct pool_request *r, uint32_t partition);
+uint32_t shape_of(struct orr_jobs *w, const struct pool_request *r, uint32_t partition, bool is_elastic);
 void slots_free(struct orr_jobs *w);
 
 #endif

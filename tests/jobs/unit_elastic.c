@@ -61,6 +61,9 @@ static void odd_tables(void)
 	static const double start2[] = { 0, 0 }, end2[] = { 100, 20 };
 	by_hand("a job starts below the size that it asks for", "submit_s,duration_s,gpus,speedup\n0,100,2,\n0,10,4,2:2;4:4\n", "1x4", "",
 		start2, end2, 2);
+	static const double start3[] = { 0, 100, 2 }, end3[] = { 100, 110, 22 };
+	by_hand("it starts beside a rigid job that waits for as many GPUs",
+		"submit_s,duration_s,gpus,speedup\n0,100,2,\n1,10,4,\n2,10,4,2:2;4:4\n", "1x4", "", start3, end3, 3);
 }
 
 /* A round counts a job on a quarter of a GPU as on a whole one, but all four start at once. */
