@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Lower bound of the duration in the bounded slowdown (Feitelson 2001). */
+/* Lower bound of the time alone in the bounded slowdown (Feitelson 2001). */
 static const double slowdown_bound_s = 10;
 
 static void begin_time(struct orr_jobs *w, int64_t start)
@@ -139,8 +139,8 @@ static void measure(struct orr_jobs *w, const struct job *job, int64_t end)
 {
 	double jct = (double)(end - job->origin) / 1e9, ready = (double)(end - job->submit) / 1e9;
 	double wait = (double)(end - job->submit - job->attained) / 1e9;
-	double duration = (double)job->duration / 1e9;
-	double slowdown = fmax(1, ready / fmax(duration, slowdown_bound_s));
+	double alone = (double)job->duration / 1e9 / tenants_rate(w, job);
+	double slowdown = fmax(1, ready / fmax(alone, slowdown_bound_s));
 	hist_add_at(w->measures.jct, job->number, jct);
 	hist_add_at(w->measures.wait, job->number, wait);
 	hist_add_at(w->measures.slowdown, job->number, slowdown);
@@ -150,7 +150,6 @@ static void measure(struct orr_jobs *w, const struct job *job, int64_t end)
 	w->totals.jain_sum += 1 / slowdown; /* 1 / slowdown is the speed relative to running alone */
 	w->totals.jain_sum2 += 1 / (slowdown * slowdown);
 	w->totals.jain_n++;
-	double alone = duration / tenants_rate(w, job);
 	measure_fairness(w, job, ready, alone);
 	tenants_complete(w, ready, alone);
 }

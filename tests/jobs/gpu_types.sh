@@ -89,6 +89,13 @@ echo '{"nodes": [{"gpus": 1, "type": "banana", "speed": 4}]}' >c.json
 printf 'gpus,type,speed\n1,banana,4\n' >c.csv
 is "$(run c.json) $(run c.csv)" "25 25" "from files"
 
+# Alone, each job takes 100 s on GPUs of speed 1 and 50 s on those of speed 2. On one GPU the second waits as long as it runs: slowdowns of 1 and 2.
+printf 'submit_s,duration_s,gpus\n0,100,1\n0,100,1\n' >two.csv
+for speed in 0.5 1 2; do
+  "$orrery" jobs two.csv --cluster 1x1:banana:speed=$speed --policy fifo --no-figures --out out -q
+  is "$(awk -F, '$2 == "slowdown_mean" || $2 == "jain_slowdown" { printf "%.6g ", $3 }' out/summary.csv)" "1.5 0.9 " "slowdowns relative to the time alone, speed $speed"
+done
+
 # At 3600 s the first job has done 3600 x 1.5 x 2 of its 16000 s of work, so the second has more left and gets the third GPU. They end after
 # 5200 / 2 and 7000 / 3 s.
 printf 'submit_s,duration_s,gpus,speedup\n0,16000,1,1:1;2:1.5\n3600,7000,1,1:1;2:1.5\n' >grow.csv
