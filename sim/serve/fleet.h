@@ -74,6 +74,7 @@ struct fleet {
 	struct eng_event refill;             /* shared clock: event that starts replacements for lost replicas */
 	uint64_t same_ticks, longest_window; /* number of consecutive ticks without a change */
 	uint64_t scale_ups, scale_downs, losses;
+	uint64_t at_once;                        /* number of replicas that were added after the start and served without a time to start */
 	uint64_t failures_in_vain, ended_before; /* number of node failures since a request last ended; number of ended requests at
 						  * that time */
 };

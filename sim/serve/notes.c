@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/sbuf.h"
+#include "hwmodel/served_network.h"
 #include "world/remarks.h"
 
 #include <stdio.h>
@@ -45,6 +46,10 @@ static void assume_models(const struct scenario *s, struct run_result *r)
 				"batches by the layers of the network on each device; %.4g MB of weights (%s), "
 				"inputs of %.4g kB, answers of %.4g kB",
 				m->weight_bytes / 1e6, precision_name(t->set.precision), m->input_bytes / 1e3, m->output_bytes / 1e3);
+			const char *input = m->network->dnn->input;
+			if (!strncmp(input, "seq ", 4) || !strncmp(input, "src ", 4))
+				sbuf_printf(&b, "; a sample is one forward pass (%s), for any prompt_tokens and output_tokens of the trace",
+					input);
 		} else {
 			sbuf_puts(&b, "latencies of its table on any GPU type");
 			if (strcmp(orr_arg_text(s->options, "front"), "none") != 0)

@@ -167,6 +167,20 @@ static void remark_on_start(struct orr_serve *w)
 	sbuf_free(&b);
 }
 
+/* Adds that replicas took no time to start: with the default of serve.start_up, autoscaling follows the load without a delay. */
+static void remark_on_cold_starts(struct orr_serve *w)
+{
+	struct sbuf b = { 0 };
+	if (!w->fleet->at_once)
+		return;
+	sbuf_printf(&b,
+		"replicas added after the start: %llu, which served at once (serve.start_up=0): no time to get GPUs and to load weights "
+		"is counted",
+		(unsigned long long)w->fleet->at_once);
+	result_note(w->result, "remark", sbuf_text(&b));
+	sbuf_free(&b);
+}
+
 void serve_remarks(struct orr_serve *w)
 {
 	const struct serve_metrics *m = w->metrics;
@@ -175,4 +189,5 @@ void serve_remarks(struct orr_serve *w)
 	remark_on_tokens(w);
 	remark_on_answers(w);
 	remark_on_start(w);
+	remark_on_cold_starts(w);
 }

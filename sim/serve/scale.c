@@ -45,7 +45,10 @@ static bool grow(struct orr_serve *w, struct fleet_part *p, int64_t delay_ns)
 		return true;
 	}
 	i = first_in(&w->fleet->off, p);
-	return i != NONE && replica_start(w, i, delay_ns);
+	if (i == NONE || !replica_start(w, i, delay_ns))
+		return false;
+	w->fleet->at_once += !delay_ns;
+	return true;
 }
 
 static void fill(struct orr_serve *w, struct fleet_part *p, int64_t delay_ns)
@@ -444,6 +447,7 @@ void scale_begin(struct orr_serve *w)
 	}
 	if (w->error.code)
 		return;
+	f->at_once = 0;
 	w->n_event = 0; /* the first replicas are visible in create() */
 	begin_ticks(w);
 	if (!w->owns_host || !w->config->failures)

@@ -209,4 +209,12 @@ done
 for p in vllm sarathi orca; do
   is "$(tail -n +2 burst/$p.requests.csv | cut -d, -f 5 | sort | uniq -c | tr -s ' \n' ' ')" " 256 0.000000000 44 3.560000000 " "$p: at most 256 residents"
 done
+
+# ---- cold starts ----
+# 20 requests at once need 20 / 8 replicas, so the first check starts two.
+{ echo arrival_s,prompt_tokens,output_tokens && yes 0,10,3000 | head -20; } >burst.csv
+echo '{"world": "serve", "trace": "burst.csv", "models": ["m.json"], "cluster": "4x1", "policies": ["vllm"], "serve": {"autoscale": "outstanding"},
+ "deployments": [{"replicas": 1, "most": 4, "kv_blocks": 100000}]}' >cold.json
+like "$("$orrery" run cold.json --no-figures 2>&1)" '^replicas added after the start: 2, which served at once \(serve.start_up=0\): no time to get GPUs and to load weights is counted' "replicas that start in no time"
+is "$("$orrery" run cold.json --no-figures --set serve.start_up=1s 2>&1 | grep -c 'served at once')" 0 "not with a time to start"
 tap_done

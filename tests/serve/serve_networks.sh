@@ -36,6 +36,14 @@ for device in jetson-nano jetson-tx2 jetson-nx jetson-xavier; do
   echo "# $device: S at 192 px $(awk -v a="$(latency vit:width=768,image=224 --device $device)" -v b="$(latency vit:width=384,image=192 --device $device)" -v c="$(latency vit:width=768,image=160 --device $device)" 'BEGIN { printf "%.2f, B at 160 px %.2f times faster than B at 224 px (%.1f ms)", a / b, a / c, 1e3 * a }')"
 done
 
+# ---- networks of tokens: the lengths of the trace change nothing, and the run says so ----
+for prompt in 10 1000; do
+  "$orrery" serve "poisson:rate=0.001,n=5,prompt=$prompt" --model bert_base_s128 --cluster 1x1:flat:flops=1e12 --policy fifo --no-figures >said-$prompt 2>&1
+done
+is "$(cat said-10)" "$(cat said-1000)" "prompts of 10 and of 1000 tokens take as long"
+like "$(cat said-10)" 'a sample is one forward pass \(seq 128\), for any prompt_tokens and output_tokens of the trace' "the run says so"
+is "$("$orrery" serve poisson:rate=0.001,n=5 --model resnet50 --cluster 1x1:flat:flops=1e12 --policy fifo --no-figures 2>&1 | grep -c 'forward pass')" 0 "not of images"
+
 # ---- bytes ----
 is "$(value input_bytes vit:width=384,image=192) $(value output_bytes vit:width=384,image=192)" "110592 4000" "192 px: 114.6 kB to and from a device"
 is "$(value input_bytes vit:width=384,image=224) $(value output_bytes vit:width=384,image=224)" "150528 4000" "224 px: 154.5 kB"
