@@ -170,6 +170,31 @@ static void note_choice(const struct orr_plan *p, const struct plan_copy *c, str
 	sbuf_free(&b);
 }
 
+/* Adds an assumption if a GPU computes less than one sample of a micro-batch. */
+static void note_parts(const struct orr_plan_draft *d, struct run_result *r)
+{
+	double least = 1;
+	uint32_t most = 0;
+	for (uint32_t i = 0; i < d->stages; i++) {
+		const struct orr_plan_stage *x = &d->stage[i];
+		uint32_t n = stage_groups(x);
+		most = n > most ? n : most;
+		for (uint32_t g = 0; g < n; g++) {
+			double samples = d->micro_batch * (x->share ? x->share[g] : 1. / n);
+			least = samples > 0 && samples < least ? samples : least;
+		}
+	}
+	if (least > 1 - 1e-9)
+		return;
+	struct sbuf b = { 0 };
+	sbuf_printf(&b,
+		"micro-batches of %g are divided among up to %u replicas of a stage, so a GPU computes %.3g samples of each; most training "
+		"cannot divide a sample (--micro-batch)",
+		d->micro_batch, most, least);
+	result_note(r, "assumption", b.text);
+	sbuf_free(&b);
+}
+
 static int add_file(const struct orr_plan *p, const struct plan_copy *c, struct run_result *r, struct orr_error *err)
 {
 	cJSON *o = lower(p, &c->d, &c->value, err);
@@ -256,6 +281,7 @@ static int report(struct orr_plan *p, struct run_result *r, struct orr_error *er
 	const struct plan_copy *c = which ? which : &list[0];
 	*p->uses |= n > 1 || !p->of->checked ? PLAN_USED_CHECKED : 0;
 	note_choice(p, c, r);
+	note_parts(&c->d, r);
 	add_metrics(p, c, which ? &best : NULL, r);
 	if (p->of->checked) {
 		result_metric(r, "plans_executed", n - failed, NAN, NAN);
