@@ -142,7 +142,8 @@ static void set_row(struct table *t, const struct sweep_row *x)
 		else
 			set_plain(cell, t->b->axis[l->axis[i]].name);
 	}
-	set_plain(cell++, x ? x->label : "policy");
+	set_plain(cell, x ? x->label : "policy");
+	sbuf_puts(cell++, x && x->is_oracle && t->format != GRID_CSV ? " (oracle)" : "");
 	for (size_t i = 0; i < l->n_metrics; i++, cell++) {
 		if (x)
 			set_metric(cell, t, x, i);
@@ -390,6 +391,8 @@ static cJSON *row_json(const struct sweep_row *x, const struct book *b)
 		if (x->value[a])
 			cJSON_AddStringToObject(axes, b->axis[a].name, x->value[a]);
 	cJSON_AddStringToObject(o, "policy", x->label);
+	if (!x->error)
+		cJSON_AddBoolToObject(o, "is_oracle", x->is_oracle);
 	if (x->number > 0)
 		cJSON_AddNumberToObject(o, "stored_run", (double)x->number);
 	if (x->error) {
@@ -547,6 +550,10 @@ int sweep_print(struct sweep_rows *w, const struct book *b, const struct world_o
 			put_answer(&notes, b, &w->answer[i]);
 		put_over_seeds(&notes, w, b);
 		put_failures(&notes, w, b);
+		if (w->n_imprecise)
+			sbuf_printf(&notes,
+				"in %zu of %zu rows the replications ended at their limit before the precision of \"stop\" was reached\n",
+				w->n_imprecise, w->n);
 		if (o->db && w->n_failed)
 			sbuf_puts(&notes, "failed runs are not tried again with this database: --retry repeats them\n");
 		if (o->db)

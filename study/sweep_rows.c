@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/strtab.h"
 #include "results/store.h"
+#include "world/precision.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -172,6 +173,8 @@ void sweep_add_row(struct sweep_rows *w, const struct book *b, const struct book
 		.task = task, .run = run, .label = r->label, .world = strtab_text(w->text, strtab_add_z(w->text, r->world))
 	};
 	snprintf(x.hash, sizeof x.hash, "%s", r->hash ? r->hash : "");
+	x.is_oracle = r->is_oracle;
+	w->n_imprecise += precision_was_missed(r) ? 1 : 0;
 	x.metric = mem_alloc((r->n_metrics + 1) * sizeof *x.metric);
 	for (size_t i = 0; i < r->n_metrics; i++) {
 		struct sweep_name *name = name_of(w, r->metrics[i].name);

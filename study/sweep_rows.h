@@ -23,6 +23,7 @@ struct sweep_row {
 	char hash[65];             /* "": the run failed */
 	const char *error;         /* NULL: the run did not fail */
 	int64_t tries;             /* number of tries of a run that failed */
+	bool is_oracle;            /* the policy used information that real ones lack */
 	double searched;           /* value of the search's axis; NAN: no search */
 	int64_t number;            /* number of the run in the database; 0: none */
 	struct metric *metric;     /* names of struct sweep_name */
@@ -50,6 +51,7 @@ struct sweep_answer {
 struct sweep_rows {
 	struct spool *spool;
 	size_t n, n_failed, n_axes;
+	size_t n_imprecise;        /* rows whose replications ended at their limit */
 	struct sweep_place *place; /* index of the rows; NULL: they are in order */
 	size_t cap;
 	struct sweep_answer *answer;

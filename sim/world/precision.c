@@ -101,6 +101,17 @@ static bool has_remark(const struct run_result *r, const char *text)
 	return false;
 }
 
+static const char missed[] = "the limit; the precision was not reached";
+
+bool precision_was_missed(const struct run_result *r)
+{
+	const char *note;
+	for (size_t i = 0; (note = result_note_at(r, "remark", i)); i++)
+		if (strstr(note, missed))
+			return true;
+	return false;
+}
+
 void precision_remark(const struct scenario *s, struct run_result *const *runs, size_t n)
 {
 	const struct metric *times = n ? result_find(runs[0], "replications") : NULL;
@@ -113,8 +124,9 @@ void precision_remark(const struct scenario *s, struct run_result *const *runs, 
 	else if (*w.metric)
 		snprintf(how, sizeof how, "the widest interval is %.60s of %.40s, ± %.3g %% of its mean", w.metric, runs[w.policy]->label,
 			100 * w.half);
-	snprintf(text, sizeof text, "%.0f replications%s: %s (until_precision %.4g %%)", times->value,
-		w.half > s->until_precision ? ", the limit; the precision was not reached" : "", how, 100 * s->until_precision);
+	bool is_missed = w.half > s->until_precision;
+	snprintf(text, sizeof text, "%.0f replications%s%s: %s (until_precision %.4g %%)", times->value, is_missed ? ", " : "",
+		is_missed ? missed : "", how, 100 * s->until_precision);
 	for (size_t i = 0; i < n; i++)
 		if (!has_remark(runs[i], text))
 			result_note(runs[i], "remark", text);

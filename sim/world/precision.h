@@ -25,5 +25,7 @@ typedef struct interval (*precision_interval)(const void *ctx, size_t i, const c
 uint32_t precision_next(const struct scenario *s, size_t runs, uint32_t n, precision_interval interval, const void *ctx, bool *was_precise);
 /* Adds a remark to each run of the scenario: number of replications, width of the widest interval. */
 void precision_remark(const struct scenario *s, struct run_result *const *runs, size_t n);
+/* Returns whether a run has that remark and its replications ended at their limit. */
+bool precision_was_missed(const struct run_result *r);
 
 #endif

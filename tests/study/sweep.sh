@@ -146,6 +146,10 @@ is "$? $(metric stop replications | cut -d ' ' -f 1 | tr '\n' ' ')" '0 12 12 ' '
 sed 's/"seeds": \[7, 9\]/"stop": { "metric": "jct_mean", "below": 0.3, "n": 5000 }/' seeds.json >stop.json
 "$orrery" sweep stop.json --out until >/dev/null
 is "$? $(metric until jct_mean | awk '$2 > 0 && $2 <= 0.3' | wc -l)" '0 2' 'stop: a relative half-width, which every point keeps'
+sed 's/"below": 0.3, "n": 5000/"below": 1e-9, "n": 10/; s/"fifo"/"srtf"/' stop.json >missed.json
+"$orrery" sweep missed.json >missed.txt
+is "$? $(grep -c 'srtf (oracle)' missed.txt) $(grep -o 'in . of . rows the replications ended at their limit' missed.txt)" \
+  '0 2 in 2 of 2 rows the replications ended at their limit' 'a precision that is not reached is reported, and oracles are marked'
 is "$(metric until replications | awk '$1 >= 10 && $1 < 5000' | wc -l)" 2 'with fewer replications than the limit'
 # M/M/1 with service rate 1: the mean wait is rate / (1 - rate), 3 at a rate of 0.75
 cat >mm1.json <<'EOF'
