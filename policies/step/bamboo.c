@@ -51,26 +51,22 @@ static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6, 
 		"time to load the input of a micro-batch, on the first stage and on the last, which holds its replica"),
 	PIPELINE_STAGE_PARAMS, ORR_PARAM_END };
 
+/* Frees what depends on the number of micro-batches. */
+static void release(struct bamboo *b)
+{
+	void *array[] = { b->stage, b->copy_of, b->update_s, b->copy_update_s, b->order, b->next, b->tail, b->fresh, b->reduced, b->replica,
+		b->forward_in, b->backward_in, b->copy, b->swapped };
+	for (size_t i = 0; i < sizeof array / sizeof *array; i++)
+		orr_free(array[i]);
+}
+
 static void destroy(void *self)
 {
 	struct bamboo *b = self;
 	if (!b)
 		return;
-	orr_free(b->stage);
-	orr_free(b->copy_of);
-	orr_free(b->update_s);
-	orr_free(b->copy_update_s);
+	release(b);
 	orr_free(b->dp_bytes);
-	orr_free(b->order);
-	orr_free(b->next);
-	orr_free(b->tail);
-	orr_free(b->fresh);
-	orr_free(b->reduced);
-	orr_free(b->replica);
-	orr_free(b->forward_in);
-	orr_free(b->backward_in);
-	orr_free(b->copy);
-	orr_free(b->swapped);
 	orr_free(b);
 }
 
@@ -92,16 +88,12 @@ static int size_it(struct bamboo *b, struct orr_step *s, const struct orr_args *
 	b->redo = failed < 0 ? 0 : (uint32_t)orr_arg_int(args, "redo");
 	b->d = f.gpus / b->p;
 	global = global > 0 ? global : f.batch * f.gpus;
-	b->m = pipe_micro_batches(args, global, b->d, b->p, err);
+	b->samples = global / b->d;
+	b->m = pipe_micro_batches(args, global, b->d, b->p, 1, err);
 	if (!b->m)
 		return err->code ? err->code : ORR_EINPUT;
-	if (b->p == 1 && b->m == 1) {
-		struct stage_terms terms = { global / b->d, recompute_named(orr_arg_text(args, "recompute")), 1, false };
-		b->m = pipe_fitting(s, args, global / b->d, &terms, orr_step_params(s, 0, f.layers), 1);
-	}
 	if ((double)b->m * b->p > 1e7)
 		return orr_fail(err, ORR_EINPUT, "%u micro-batches of %u stages: expected at most 1e7 passes", b->m, b->p);
-	b->micro = global / b->d / b->m;
 	b->gradient_bytes = f.gradient_bytes;
 	b->dp_bytes = orr_alloc(b->p, sizeof *b->dp_bytes);
 	if (pipe_dp_bytes(args, b->p, b->dp_bytes, err))
@@ -141,16 +133,34 @@ static enum redundancy redundancy_named(const char *name)
 					: REDUNDANCY_BOTH;
 }
 
+struct attempt {
+	struct bamboo *b;
+	struct orr_step *s;
+	const struct orr_args *args;
+};
+
+static int lay_out(void *self, uint32_t m, double *spare, struct orr_error *err)
+{
+	const struct attempt *x = self;
+	struct bamboo *b = x->b;
+	release(b);
+	b->m = m;
+	b->micro = b->samples / m;
+	allocate(b);
+	int rc = bamboo_stages(b, x->s, x->args, err);
+	if (!rc)
+		*spare = bamboo_spare(b, x->s, b->has_swap ? SWAPS : UINT32_MAX);
+	return rc;
+}
+
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
 	struct bamboo *b = orr_alloc(1, sizeof *b);
 	b->mode = redundancy_named(orr_arg_text(args, "redundancy"));
 	b->has_swap = orr_arg_bool(args, "swap") && b->mode == REDUNDANCY_EAGER;
 	int rc = size_it(b, s, args, err);
-	if (!rc) {
-		allocate(b);
-		rc = bamboo_stages(b, s, args, err);
-	}
+	if (!rc)
+		rc = pipe_fit(&(struct attempt){ b, s, args }, args, b->samples, b->p, 1, b->m, lay_out, err);
 	if (rc) {
 		destroy(b);
 		return NULL;

@@ -17,7 +17,7 @@ enum redundancy { REDUNDANCY_NONE, REDUNDANCY_LAZY, REDUNDANCY_EAGER, REDUNDANCY
 
 struct bamboo {
 	uint32_t p, d, m;
-	double micro; /* samples */
+	double samples, micro; /* samples of a pipeline, of a micro-batch */
 	enum redundancy mode;
 	uint32_t failed; /* UINT32_MAX: none */
 	uint32_t redo;   /* number of micro-batches whose backward pass the shadow repeats at the start */
@@ -63,6 +63,12 @@ static inline double bamboo_params(const struct bamboo *b, uint32_t stage)
 
 /* Cuts the model and fills in stage[]; times given by the user take precedence. */
 int bamboo_stages(struct bamboo *b, struct orr_step *s, const struct orr_args *args, struct orr_error *err);
+/*
+ * Returns the least free memory of a GPU at its peak, bytes; < 0: it is short; -INFINITY: without activations, too. copies: redundant
+ * forward passes of which a node keeps the activations, at most as many as it has micro-batches in flight. Nodes that replace a lost one
+ * are not included.
+ */
+double bamboo_spare(const struct bamboo *b, const struct orr_step *s, uint32_t copies);
 /* Sets up lanes, memory and update_s[]. */
 void bamboo_place(struct bamboo *b, struct orr_step *s, double update_s);
 

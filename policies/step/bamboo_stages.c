@@ -191,6 +191,28 @@ static void hold_replica(const struct bamboo *b, struct orr_step *s, uint32_t gp
 		orr_hold(s, gpu, ORR_MEMORY_GRADIENTS, params * f->gradient_bytes, "replica");
 }
 
+double bamboo_spare(const struct bamboo *b, const struct orr_step *s, uint32_t copies)
+{
+	struct orr_step_facts f;
+	double least = INFINITY;
+	orr_step_facts(s, &f);
+	for (uint32_t i = 0; i < b->p; i++) {
+		uint32_t in_flight = schedule_min(b->p - i, b->m), next = bamboo_next(b, i);
+		double held = bamboo_params(b, i) * (f.weight_bytes + f.gradient_bytes + f.optimizer_bytes);
+		double kept = in_flight * b->stage[i].stored_bytes + b->stage[i].working_bytes;
+		if (bamboo_has_replica(b, i))
+			held += bamboo_params(b, next) *
+				(f.weight_bytes + f.optimizer_bytes + (b->mode == REDUNDANCY_BOTH ? f.gradient_bytes : 0));
+		if (bamboo_has_replica(b, i) && b->mode >= REDUNDANCY_EAGER)
+			kept += schedule_min(copies, in_flight) * b->copy_of[next].stored_bytes;
+		for (uint32_t lane = 0; lane < b->d; lane++) {
+			double room = orr_device_memory(s, lane * b->p + i) - held;
+			least = fmin(least, room < 0 ? -INFINITY : room - kept);
+		}
+	}
+	return least;
+}
+
 /* Returns the longest update of a stage on a node's place in all pipelines. */
 static double update_on(const struct bamboo *b, const struct orr_step *s, uint32_t node, uint32_t stage, double given_s)
 {

@@ -65,24 +65,23 @@ struct dapple {
 	orr_op *forward_in, *backward_in; /* arrivals, by [position * m + micro] */
 };
 
+/* Frees what depends on the number of micro-batches. */
+static void release(struct dapple *d)
+{
+	for (uint32_t i = 0; d->stage && i < d->n; i++)
+		orr_free(d->stage[i].order);
+	void *array[] = { d->stage, d->from, d->to, d->cost, d->update_s, d->dp_bytes, d->tail, d->forward, d->forward_in, d->backward_in };
+	for (size_t i = 0; i < sizeof array / sizeof *array; i++)
+		orr_free(array[i]);
+}
+
 static void destroy(void *self)
 {
 	struct dapple *d = self;
 	if (!d)
 		return;
-	for (uint32_t i = 0; d->stage && i < d->n; i++)
-		orr_free(d->stage[i].order);
-	orr_free(d->stage);
+	release(d);
 	orr_free(d->device);
-	orr_free(d->from);
-	orr_free(d->to);
-	orr_free(d->cost);
-	orr_free(d->update_s);
-	orr_free(d->dp_bytes);
-	orr_free(d->tail);
-	orr_free(d->forward);
-	orr_free(d->forward_in);
-	orr_free(d->backward_in);
 	orr_free(d);
 }
 
@@ -268,11 +267,8 @@ static int override(struct dapple *d, const struct orr_args *args, struct orr_er
 	return ORR_OK;
 }
 
-/*
- * Returns D, the number of micro-batches that fit into the memory of each device of the stage. Returns at least 1, because the
- * world itself reports a stage that does not fit.
- */
-static uint32_t fitting(const struct dapple *d, const struct orr_step *s, const struct dapple_stage *x)
+/* Returns D, the number of micro-batches that fit into the memory of each device of the stage. Below 1, the world reports the stage. */
+static double fitting(const struct dapple *d, const struct orr_step *s, const struct dapple_stage *x)
 {
 	struct orr_step_facts f;
 	double most = d->m;
@@ -283,19 +279,24 @@ static uint32_t fitting(const struct dapple *d, const struct orr_step *s, const 
 		if (d->cost[g].stored_bytes > 0)
 			most = fmin(most, floor(room / d->cost[g].stored_bytes));
 	}
-	return most >= 1 ? (uint32_t)most : 1;
+	return most;
 }
 
-static void choose_warmup(struct dapple *d, const struct orr_step *s, const struct orr_args *args)
+/* Sets K of each stage. Returns a number below 0 if a stage has no memory for the passes of policy A. */
+static double choose_warmup(struct dapple *d, const struct orr_step *s, const struct orr_args *args)
 {
+	double spare = 0;
 	bool is_b = !strcmp(orr_arg_text(args, "warmup"), "B");
 	uint32_t given = (uint32_t)orr_arg_int(args, "max_in_flight"), before = d->m;
 	for (uint32_t i = 0; i < d->n; i++) {
 		uint32_t want = is_b ? 2 * (d->n - i) - 1 : d->n - i;
-		want = schedule_min(want, given ? given : fitting(d, s, &d->stage[i]));
+		double fit = fitting(d, s, &d->stage[i]);
+		spare = fmin(spare, fit - schedule_min(given ? schedule_min(given, d->n - i) : d->n - i, d->m));
+		want = schedule_min(want, given ? given : fit >= 1 ? (uint32_t)fit : 1);
 		d->stage[i].k = before = schedule_min(want, before);
 		schedule_early_backward(d->stage[i].order, d->m, d->stage[i].k);
 	}
+	return spare;
 }
 
 static double pass_s(const struct dapple *d, uint32_t stage)
@@ -348,6 +349,28 @@ static void hold(struct dapple *d, struct orr_step *s, double given_update_s)
 	}
 }
 
+struct attempt {
+	struct dapple *d;
+	struct orr_step *s;
+	const struct orr_args *args;
+	double global;
+};
+
+static int lay_out(void *self, uint32_t m, double *spare, struct orr_error *err)
+{
+	const struct attempt *x = self;
+	struct dapple *d = x->d;
+	release(d);
+	d->m = m;
+	d->micro = x->global / m;
+	allocate(d);
+	if (place_stages(d, x->args, err) || pipe_dp_bytes(x->args, d->n, d->dp_bytes, err) || split_stages(d, x->s, x->args, err) ||
+		cut(d, x->s, x->args, err) || override(d, x->args, err))
+		return err->code ? err->code : ORR_EINPUT;
+	*spare = choose_warmup(d, x->s, x->args);
+	return ORR_OK;
+}
+
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
 	struct orr_step_facts f;
@@ -359,29 +382,15 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	d->gradient_bytes = f.gradient_bytes;
 	d->tied_params = stage_tied_params(s);
 	d->overlap_p2p = orr_arg_bool(args, "overlap_p2p");
-	if (name_devices(d, args, err) || count_stages(d, args, err) || !(d->m = pipe_micro_batches(args, global, 1, d->n, err)))
-		goto fail;
-	if (d->n == 1 && d->m == 1) {
-		size_t n;
-		const double *list = orr_arg_list(args, "stage_shards", &n);
-		double shards = n && list[0] >= 1 ? list[0] : 1; /* an error of the user is found later */
-		struct stage_terms terms = { global * shards / d->gpus, recompute_named(orr_arg_text(args, "recompute")), (uint32_t)shards,
-			false };
-		d->m = pipe_fitting(s, args, global, &terms, orr_step_params(s, 0, f.layers) / shards, 1);
+	if (name_devices(d, args, err) || count_stages(d, args, err) || !(d->m = pipe_micro_batches(args, global, 1, d->n, 1, err)) ||
+		pipe_fit(&(struct attempt){ d, s, args, global }, args, global, d->n, 1, d->m, lay_out, err)) {
+		destroy(d);
+		return NULL;
 	}
-	d->micro = global / d->m;
-	allocate(d);
-	if (place_stages(d, args, err) || pipe_dp_bytes(args, d->n, d->dp_bytes, err) || split_stages(d, s, args, err) ||
-		cut(d, s, args, err) || override(d, args, err))
-		goto fail;
-	choose_warmup(d, s, args);
 	find_exposed(d, s);
 	hold(d, s, orr_arg_real(args, "update_s"));
 	orr_step_samples(s, global);
 	return d;
-fail:
-	destroy(d);
-	return NULL;
 }
 
 /* ---- build ---- */

@@ -6,27 +6,27 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Frees what depends on the number of micro-batches. */
+static void release(struct pipeline *p)
+{
+	for (uint32_t i = 0; p->seg && i < p->parts; i++)
+		segments_free(&p->seg[i]);
+	orr_free(p->seg);
+	p->seg = NULL;
+	experts_free(&p->x);
+	p->x = (struct experts){ 0 };
+	void *array[] = { p->expert_params, p->part, p->update_s, p->dp_bytes, p->order, p->next, p->tail, p->forward_in, p->backward_in,
+		p->reduced, p->averaged, p->left };
+	for (size_t i = 0; i < sizeof array / sizeof *array; i++)
+		orr_free(array[i]);
+}
+
 void pipe_free(void *self)
 {
 	struct pipeline *p = self;
 	if (!p)
 		return;
-	for (uint32_t i = 0; p->seg && i < p->parts; i++)
-		segments_free(&p->seg[i]);
-	orr_free(p->seg);
-	orr_free(p->expert_params);
-	experts_free(&p->x);
-	orr_free(p->part);
-	orr_free(p->update_s);
-	orr_free(p->dp_bytes);
-	orr_free(p->order);
-	orr_free(p->next);
-	orr_free(p->tail);
-	orr_free(p->forward_in);
-	orr_free(p->backward_in);
-	orr_free(p->reduced);
-	orr_free(p->averaged);
-	orr_free(p->left);
+	release(p);
 	orr_free(p);
 }
 
@@ -43,58 +43,6 @@ struct pipe_terms pipe_plain(const struct orr_args *args, enum schedule_kind sch
 }
 
 /* ---- create: sizes ---- */
-
-uint32_t pipe_micro_batches(const struct orr_args *args, double global, uint32_t replicas, uint32_t stages, struct orr_error *err)
-{
-	double micro = orr_arg_real(args, "micro_batch"), m = (double)orr_arg_int(args, "micro_batches"), samples = global / replicas;
-	if (micro > 0 && m > 0 && micro * m != samples)
-		orr_fail(err, ORR_EINPUT,
-			"micro_batches=%g x micro_batch=%g: expected a product of %g, the samples of a replica, or only one of the two "
-			"options",
-			m, micro, samples);
-	else if (micro > samples || (!(micro > 0) && !(m > 0) && samples < 1 && orr_arg_real(args, "global_batch") > 0))
-		orr_fail(err, ORR_EINPUT,
-			"%g samples per iteration for %u replicas: expected at least %g, a micro-batch of %g for each replica "
-			"(global_batch)",
-			global, replicas, replicas * (micro > 0 ? micro : 1), micro > 0 ? micro : 1);
-	else if (micro > 0 && (samples / micro != floor(samples / micro) || samples / micro > 1e6))
-		orr_fail(err, ORR_EINPUT, "micro_batch=%g: expected a divisor of the %g samples of a replica", micro, samples);
-	else if (micro > 0)
-		return (uint32_t)(samples / micro);
-	else if (m > 0)
-		return (uint32_t)m; /* the size may be a fraction of a sample */
-	else {
-		uint32_t most = stages > 1 ? 4 * stages : 1; /* one stage: pipe_fitting */
-		while (most > 1 && samples / most != floor(samples / most))
-			most--;
-		return most;
-	}
-	return 0;
-}
-
-uint32_t pipe_fitting(const struct orr_step *s, const struct orr_args *args, double samples, const struct stage_terms *t, double params,
-	double state_shards)
-{
-	struct orr_step_facts f;
-	struct stage_terms part = *t;
-	struct stage g;
-	double room = INFINITY;
-	if (orr_arg_int(args, "micro_batches") || orr_arg_real(args, "micro_batch") > 0)
-		return 1;
-	orr_step_facts(s, &f);
-	for (uint32_t i = 0; i < f.gpus; i++)
-		room = fmin(room, orr_device_memory(s, i));
-	room -= params * (f.weight_bytes + f.gradient_bytes + f.optimizer_bytes / state_shards);
-	for (uint32_t m = 1; m <= samples && m <= 1000000; m++) {
-		if (samples / m != floor(samples / m))
-			continue;
-		part.samples = t->samples / m;
-		stage_measure(s, &part, 0, 0, f.layers, &g);
-		if (g.stored_bytes + g.working_bytes <= room)
-			return m;
-	}
-	return 1;
-}
 
 int pipe_dp_bytes(const struct orr_args *args, uint32_t n, double *out, struct orr_error *err)
 {
@@ -147,24 +95,18 @@ static int size_grid(struct pipeline *p, const struct orr_step_facts *f, size_t 
 static int size_batch(
 	struct pipeline *p, struct orr_step *s, const struct orr_args *args, const struct orr_step_facts *f, struct orr_error *err)
 {
-	double global = orr_arg_real(args, "global_batch"), replicas = p->dp / p->t.cp;
+	double global = orr_arg_real(args, "global_batch");
 	if (!(global > 0))
 		global = f->batch * f->gpus;
-	p->m = pipe_micro_batches(args, global, p->dp / p->t.cp, p->t.pp, err);
+	p->samples = global / (p->dp / p->t.cp);
+	p->multiple = p->t.chunks > 1 ? p->t.pp : 1;
+	p->m = pipe_micro_batches(args, global, p->dp / p->t.cp, p->t.pp, p->multiple, err);
 	if (!p->m)
 		return err->code ? err->code : ORR_EINPUT;
-	if (p->parts == 1 && p->m == 1) {
-		struct stage_terms terms = { global / replicas / p->t.cp, recompute_named(orr_arg_text(args, "recompute")), p->t.tp,
-			p->t.sequence_parallel };
-		double experts = p->t.ep ? experts_params(s, 0, f->layers) : 0, all = orr_step_params(s, 0, f->layers);
-		p->m = pipe_fitting(s, args, global / replicas, &terms, (all - experts) / p->t.tp + experts / (p->t.ep ? p->t.ep : 1),
-			p->t.zero ? p->dp : 1);
-	}
 	if (p->t.chunks > 1 && p->m % p->t.pp)
 		return orr_fail(err, ORR_EINPUT, "%u micro-batches: expected a multiple of the %u stages (interleaving)", p->m, p->t.pp);
 	if ((double)p->m * p->parts > 5e7)
 		return orr_fail(err, ORR_EINPUT, "%u micro-batches of %u stages: expected at most 5e7 passes", p->m, p->parts);
-	p->micro = global / replicas / p->m;
 	orr_step_samples(s, global);
 	return ORR_OK;
 }
@@ -254,6 +196,42 @@ static double copied_params(const struct pipeline *p, uint32_t stage)
 	return stage && stage + 1 == p->t.pp ? p->tied_params / p->t.tp : 0;
 }
 
+/* Returns the bytes of weights, gradients and optimizer state on a lane's GPU of a stage. */
+static double held_bytes(const struct pipeline *p, const struct orr_step_facts *f, uint32_t stage, uint32_t lane)
+{
+	double experts, params = pipe_params_of(p, stage, lane, &experts) + copied_params(p, stage),
+			fixed = f->weight_bytes + f->gradient_bytes;
+	double state_shards = p->t.zero ? p->dp : 1, expert_shards = p->t.zero && p->seg ? p->t.tp * p->dp / p->t.ep : 1;
+	return params * (fixed + f->optimizer_bytes / state_shards) + experts * (fixed + f->optimizer_bytes / expert_shards);
+}
+
+/* Returns the most bytes of activations that a stage keeps, in the order of its passes. */
+static double peak_bytes(const struct pipeline *p, uint32_t stage)
+{
+	size_t passes = 2 * (size_t)p->m * p->t.chunks;
+	double now = 0, peak = 0;
+	for (const struct pass *x = p->order + passes * stage, *end = x + passes; x < end; x++) {
+		const struct stage *g = &p->part[x->chunk * p->t.pp + stage];
+		now += x->is_backward ? 0 : g->stored_bytes;
+		peak = fmax(peak, now + (x->is_backward ? g->working_bytes : 0));
+		now -= x->is_backward ? g->stored_bytes : 0;
+	}
+	return peak;
+}
+
+static double spare_bytes(const struct pipeline *p, const struct orr_step *s, const struct orr_step_facts *f)
+{
+	double least = INFINITY;
+	for (uint32_t i = 0; i < p->t.pp; i++) {
+		double peak = peak_bytes(p, i);
+		for (uint32_t l = 0; l < p->t.tp * p->dp; l++) {
+			double room = orr_device_memory(s, pipe_gpu_of(p, l, i)) - held_bytes(p, f, i, l);
+			least = fmin(least, room < 0 ? -INFINITY : room - peak);
+		}
+	}
+	return least;
+}
+
 static void place(struct pipeline *p, struct orr_step *s, double given_update_s)
 {
 	uint32_t lanes = p->t.tp * p->dp, pp = p->t.pp;
@@ -279,6 +257,32 @@ static void place(struct pipeline *p, struct orr_step *s, double given_update_s)
 	orr_free(map);
 }
 
+struct attempt {
+	struct pipeline *p;
+	struct orr_step *s;
+	const struct orr_args *args;
+	const struct orr_step_facts *f;
+};
+
+static int lay_out(void *self, uint32_t m, double *spare, struct orr_error *err)
+{
+	const struct attempt *x = self;
+	struct pipeline *p = x->p;
+	release(p);
+	p->m = m;
+	p->micro = p->samples / m;
+	allocate(p);
+	int rc = pipe_dp_bytes(x->args, p->t.pp, p->dp_bytes, err);
+	if (!rc)
+		rc = measure(p, x->s, x->args, x->f, err);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < p->t.pp; i++)
+		schedule_make(p->t.schedule, p->order + 2 * (size_t)m * p->t.chunks * i, m, p->t.pp, p->t.chunks, i);
+	*spare = spare_bytes(p, x->s, x->f);
+	return ORR_OK;
+}
+
 void *pipe_new(struct orr_step *s, const struct orr_args *args, const struct pipe_terms *t, struct orr_error *err)
 {
 	struct orr_step_facts f;
@@ -296,18 +300,12 @@ void *pipe_new(struct orr_step *s, const struct orr_args *args, const struct pip
 	int rc = size_grid(p, &f, n_times, err);
 	if (!rc)
 		rc = size_batch(p, s, args, &f, err);
-	if (!rc) {
-		allocate(p);
-		rc = pipe_dp_bytes(args, p->t.pp, p->dp_bytes, err);
-	}
 	if (!rc)
-		rc = measure(p, s, args, &f, err);
+		rc = pipe_fit(&(struct attempt){ p, s, args, &f }, args, p->samples, p->parts, p->multiple, p->m, lay_out, err);
 	if (rc) {
 		pipe_free(p);
 		return NULL;
 	}
-	for (uint32_t i = 0; i < p->t.pp; i++)
-		schedule_make(t->schedule, p->order + 2 * (size_t)p->m * t->chunks * i, p->m, p->t.pp, t->chunks, i);
 	struct orr_step_attention a;
 	orr_step_attention(s, &a);
 	p->kv_bytes = p->micro * f.seq * a.kv_heads * (a.head_dim + a.v_dim) * f.activation_bytes / p->t.tp;

@@ -23,12 +23,11 @@
 
 #include <orrery/step.h>
 
-#define PIPELINE_BATCH_PARAMS                                                                                                           \
-	ORR_PARAM_INT("micro_batches", "0", 0, 1e6,                                                                                     \
-		"micro-batches per replica and iteration; 0: given by micro_batch, or at most 4 per stage (one stage: the fewest that " \
-		"fit in "                                                                                                               \
-		"memory)"),                                                                                                             \
-		ORR_PARAM_REAL("micro_batch", "0", 0, 1e9, "samples in a micro-batch; 0: given by micro_batches"),                      \
+#define PIPELINE_BATCH_PARAMS                                                                                                              \
+	ORR_PARAM_INT("micro_batches", "0", 0, 1e6,                                                                                        \
+		"micro-batches per replica and iteration; 0: given by micro_batch, or at most 4 per stage (one stage: 1), more if memory " \
+		"is short"),                                                                                                               \
+		ORR_PARAM_REAL("micro_batch", "0", 0, 1e9, "samples in a micro-batch; 0: given by micro_batches"),                         \
 		ORR_PARAM_REAL("global_batch", "0", 0, 1e12, "samples per iteration over all replicas; 0: batch x GPUs")
 
 /* Parameters of pipelines without shards. */
@@ -78,15 +77,21 @@ void pipe_describe(void *self, char *out, size_t size);
 /* Reads dp_bytes into out[n], by stage; -1: the bytes of the model. */
 int pipe_dp_bytes(const struct orr_args *args, uint32_t n, double *out, struct orr_error *err);
 
-/* Returns the number of micro-batches per replica. global: samples of an iteration. Returns 0 with *err filled in on error. */
-uint32_t pipe_micro_batches(const struct orr_args *args, double global, uint32_t replicas, uint32_t stages, struct orr_error *err);
-
 /*
- * Returns the number of micro-batches of a pipeline with one stage: the given one; else the least number of equal parts of which one
- * fits into the memory of every GPU. Returns 1 if none fits: the world reports that. samples: of a replica; t->samples: the
- * part of them on one GPU. params: parameters on one GPU; their optimizer state is sharded over state_shards.
+ * Returns the number of micro-batches per replica: the given one, or the default, if possible a multiple of `multiple`. global: samples
+ * of an iteration. Returns 0 with *err filled in on error.
  */
-uint32_t pipe_fitting(const struct orr_step *s, const struct orr_args *args, double samples, const struct stage_terms *t, double params,
-	double state_shards);
+uint32_t pipe_micro_batches(
+	const struct orr_args *args, double global, uint32_t replicas, uint32_t stages, uint32_t multiple, struct orr_error *err);
+
+/* Prepares a pipeline with m micro-batches, in place of an earlier attempt. *spare receives the least free memory of a GPU at its peak,
+ * bytes; < 0: it is short; -INFINITY: it is short with any m. */
+typedef int (*pipe_layout)(void *self, uint32_t m, double *spare, struct orr_error *err);
+/*
+ * Lays out a pipeline with `first` micro-batches. If these are not given by the user and memory is short, takes the least greater
+ * number of equal parts that fit; if none fits, `first` again: the world reports the GPU. samples: of a replica.
+ */
+int pipe_fit(void *self, const struct orr_args *args, double samples, uint32_t stages, uint32_t multiple, uint32_t first,
+	pipe_layout lay_out, struct orr_error *err);
 
 #endif

@@ -12,7 +12,8 @@ enum { STREAM_FORWARD = 1, STREAM_BACKWARD = 3, STREAM_WRAP = 5, STREAM_REDUCE =
 struct pipeline {
 	struct pipe_terms t;
 	uint32_t dp, m, parts; /* parts = pp * chunks */
-	double micro;          /* samples */
+	uint32_t multiple;     /* m is a multiple of it */
+	double samples, micro; /* samples of a replica, of a micro-batch */
 	double tp_bytes;       /* bytes of one tensor-parallel collective */
 	double tied_params;    /* parameters of a table shared by the first and the last stage; 0: none */
 	double gradient_bytes, weight_bytes;

@@ -1,6 +1,6 @@
 # policies of the step world
 # Bottom first: a file calls only files before it (tests/house/order.sh).
-libpolicies_a_SOURCES += policies/step/document.c policies/step/stages.c policies/step/experts.c policies/step/pipeline_experts.c policies/step/pipeline.c policies/step/zb_order.c policies/step/zero_bubble.c \
+libpolicies_a_SOURCES += policies/step/document.c policies/step/stages.c policies/step/experts.c policies/step/pipeline_experts.c policies/step/micro_batches.c policies/step/pipeline.c policies/step/zb_order.c policies/step/zero_bubble.c \
 	policies/step/partitions.c policies/step/bamboo_stages.c policies/step/graph_names.c policies/step/graph_order.c \
 	policies/step/graph_work.c policies/step/graph_read.c policies/step/allreduce.c policies/step/bytescheduler.c \
 	policies/step/parameter_server.c policies/step/local_sgd.c policies/step/zero.c policies/step/fsdp.c policies/step/ako.c policies/step/crossbow.c policies/step/easgd.c \

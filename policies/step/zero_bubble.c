@@ -13,7 +13,8 @@ struct zero_bubble {
 	struct zb_plan plan;
 	uint32_t p, dp, m, chunks, parts, micros; /* micros: micro-batches of one chunk */
 	bool is_pp_inner, post_validation;
-	double micro, hop_s; /* samples; < 0: on the network */
+	uint32_t multiple;            /* m is a multiple of it */
+	double samples, micro, hop_s; /* samples of a replica, of a micro-batch; hop_s < 0: on the network */
 	double pair_s, tied_params, gradient_bytes;
 	struct stage *part; /* in the order of the model */
 	double *part_seconds[3], *part_bytes[3];
@@ -24,11 +25,9 @@ struct zero_bubble {
 	orr_op *reduced;
 };
 
-void zb_free(void *self)
+/* Frees what depends on the number of micro-batches. */
+static void release(struct zero_bubble *z)
 {
-	struct zero_bubble *z = self;
-	if (!z)
-		return;
 	for (int k = 0; k < 3; k++) {
 		orr_free(z->plan.seconds[k]);
 		orr_free(z->plan.bytes[k]);
@@ -37,15 +36,17 @@ void zb_free(void *self)
 	}
 	for (uint32_t s = 0; z->plan.order && s < z->p; s++)
 		orr_free(z->plan.order[s].pass);
-	orr_free(z->plan.order);
-	orr_free(z->part);
-	orr_free(z->update_s);
-	orr_free(z->dp_bytes);
-	orr_free(z->next);
-	orr_free(z->tail);
-	orr_free(z->done[0]);
-	orr_free(z->done[1]);
-	orr_free(z->reduced);
+	void *array[] = { z->plan.order, z->part, z->update_s, z->dp_bytes, z->next, z->tail, z->done[0], z->done[1], z->reduced };
+	for (size_t i = 0; i < sizeof array / sizeof *array; i++)
+		orr_free(array[i]);
+}
+
+void zb_free(void *self)
+{
+	struct zero_bubble *z = self;
+	if (!z)
+		return;
+	release(z);
 	orr_free(z);
 }
 
@@ -81,8 +82,7 @@ static bool neighbour(const struct zero_bubble *z, uint32_t *stage, uint32_t *ch
 
 /* ---- create: sizes ---- */
 
-static int size_grid(
-	struct zero_bubble *z, const struct orr_step *s, const struct orr_step_facts *f, const struct orr_args *args, struct orr_error *err)
+static int size_grid(struct zero_bubble *z, const struct orr_step_facts *f, const struct orr_args *args, struct orr_error *err)
 {
 	double global = orr_arg_real(args, "global_batch");
 	z->p = (uint32_t)orr_arg_int(args, "stages");
@@ -93,21 +93,16 @@ static int size_grid(
 	z->chunks = zb_chunks(z->plan.placement);
 	z->parts = z->plan.placement == ZB_V ? 2 * z->p : z->p;
 	global = global > 0 ? global : f->batch * f->gpus;
-	z->m = pipe_micro_batches(args, global, z->dp, z->p, err);
+	z->multiple = z->plan.placement == ZB_BOTH_ENDS ? 2 : 1;
+	z->samples = global / z->dp;
+	z->m = pipe_micro_batches(args, global, z->dp, z->p, z->multiple, err);
 	if (!z->m)
 		return err->code ? err->code : ORR_EINPUT;
-	if (z->p == 1 && z->m == 1) {
-		struct stage_terms terms = { .samples = global / z->dp, .shards = 1 };
-		z->m = pipe_fitting(s, args, global / z->dp, &terms, orr_step_params(s, 0, f->layers), 1);
-	}
 	if (z->plan.placement == ZB_BOTH_ENDS && z->m % 2)
 		return orr_fail(err, ORR_EINPUT, "%u micro-batches: expected an even number, half for each direction", z->m);
 	if (3.0 * z->m * z->p * z->chunks > 5e7)
 		return orr_fail(err, ORR_EINPUT, "%u micro-batches of %u stages: expected at most 5e7 ops", z->m, z->p);
-	z->micros = z->plan.placement == ZB_BOTH_ENDS ? z->m / 2 : z->m;
-	z->micro = global / z->dp / z->m;
 	z->plan.p = z->p;
-	z->plan.m = z->m;
 	return ORR_OK;
 }
 
@@ -322,15 +317,21 @@ static double copied_params(const struct zero_bubble *z, uint32_t stage)
 	return stage && stage + 1 == z->p && z->plan.placement == ZB_STRAIGHT ? z->tied_params : 0;
 }
 
+/* Returns the parameters on a stage. */
+static double params_of(const struct zero_bubble *z, uint32_t stage)
+{
+	double params = 0;
+	for (uint32_t c = 0; c < z->chunks; c++)
+		params += z->part[part_of(z, stage, c)].params;
+	return params + copied_params(z, stage);
+}
+
 static void place(struct zero_bubble *z, struct orr_step *s, double given_update_s)
 {
 	uint32_t *map = orr_alloc((size_t)z->dp * z->p, sizeof *map);
 	char what[32];
 	for (uint32_t stage = 0; stage < z->p; stage++) {
-		double params = 0;
-		for (uint32_t c = 0; c < z->chunks; c++)
-			params += z->part[part_of(z, stage, c)].params;
-		params += copied_params(z, stage);
+		double params = params_of(z, stage);
 		snprintf(what, sizeof what, "stage %u", stage);
 		for (uint32_t r = 0; r < z->dp; r++) {
 			uint32_t gpu = map[(size_t)r * z->p + stage] = gpu_of(z, r, stage);
@@ -345,6 +346,61 @@ static void place(struct zero_bubble *z, struct orr_step *s, double given_update
 	orr_free(map);
 }
 
+/* Returns the most bytes of activations that a stage keeps, in the order of its ops. */
+static double peak_bytes(const struct zero_bubble *z, uint32_t stage)
+{
+	const struct zb_order *o = &z->plan.order[stage];
+	double now = 0, peak = 0;
+	for (uint32_t i = 0; i < o->n; i++) {
+		uint32_t part = part_of(z, stage, o->pass[i].chunk);
+		uint8_t kind = o->pass[i].kind;
+		for (int k = ZB_F; k <= ZB_W; k++)
+			now += kind == k || (kind == ZB_D && k != ZB_F) ? z->part_bytes[k][part] : 0;
+		peak = fmax(peak, now);
+	}
+	return peak;
+}
+
+static double spare_bytes(const struct zero_bubble *z, const struct orr_step *s, const struct orr_step_facts *f)
+{
+	double least = INFINITY, per_param = f->weight_bytes + f->gradient_bytes + f->optimizer_bytes;
+	for (uint32_t stage = 0; stage < z->p; stage++)
+		for (uint32_t r = 0; r < z->dp; r++) {
+			double room = orr_device_memory(s, gpu_of(z, r, stage)) - params_of(z, stage) * per_param;
+			least = fmin(least, room < 0 ? -INFINITY : room - peak_bytes(z, stage));
+		}
+	return least;
+}
+
+struct attempt {
+	struct zero_bubble *z;
+	struct orr_step *s;
+	const struct orr_args *args;
+	const struct orr_step_facts *f;
+	zb_generate generate;
+	bool has_limit;
+};
+
+static int lay_out(void *self, uint32_t m, double *spare, struct orr_error *err)
+{
+	const struct attempt *x = self;
+	struct zero_bubble *z = x->z;
+	release(z);
+	z->m = z->plan.m = m;
+	z->micros = z->plan.placement == ZB_BOTH_ENDS ? m / 2 : m;
+	z->micro = z->samples / m;
+	z->plan.choice[0] = 0;
+	allocate(z);
+	int rc = pipe_dp_bytes(x->args, z->p, z->dp_bytes, err);
+	if (!rc)
+		rc = measure(z, x->s, x->args, x->f, err);
+	if (!rc)
+		rc = plan_orders(z, x->s, x->args, x->generate, x->has_limit, err);
+	if (!rc)
+		*spare = spare_bytes(z, x->s, x->f);
+	return rc;
+}
+
 void *zb_new(struct orr_step *s, const struct orr_args *args, enum zb_placement placement, zb_generate generate, bool has_limit,
 	struct orr_error *err)
 {
@@ -357,15 +413,10 @@ void *zb_new(struct orr_step *s, const struct orr_args *args, enum zb_placement 
 	z->gradient_bytes = f.gradient_bytes;
 	z->tied_params = stage_tied_params(s);
 	z->pair_s = placement == ZB_STRAIGHT ? -1 : orr_arg_real(args, "pair_s");
-	int rc = size_grid(z, s, &f, args, err);
-	if (!rc) {
-		allocate(z);
-		rc = pipe_dp_bytes(args, z->p, z->dp_bytes, err);
-	}
+	int rc = size_grid(z, &f, args, err);
 	if (!rc)
-		rc = measure(z, s, args, &f, err);
-	if (!rc)
-		rc = plan_orders(z, s, args, generate, has_limit, err);
+		rc = pipe_fit(&(struct attempt){ z, s, args, &f, generate, has_limit }, args, z->samples, z->parts, z->multiple, z->m,
+			lay_out, err);
 	if (rc) {
 		zb_free(z);
 		return NULL;

@@ -196,6 +196,19 @@ for p in megatron tensor-parallel zb-h1 dapple bamboo; do
   like "$? $said" '^[12] .*needs at least .* GiB and has 16' "$p with one stage: 2 micro-batches do not fit"
 done
 
+# ---- with several stages at most 4 per stage, or the first number above that fits; dapple: with which its stages keep 4, 3, 2, 1 ----
+for p in one-f-one-b interleaved zb-h2 zb zb-v v-half dual-pipe bamboo dapple; do
+  long=("$orrery" step gpt2-xl --cluster 4x1:a100 --batch 32 --policy "$p" --network star:bw=100Gbps --no-figures --out fits)
+  for m in 16 32 64 128; do
+    said=$("${long[@]}" --set "policy.$p.micro_batches=$m" 2>&1) || continue
+    [ "$p" = dapple ] && ! [[ $said =~ '(4)'.*'(3)'.*'(2)'.*'(1)' ]] || break
+  done
+  [ "$m" -gt 16 ] && like "$("${long[@]}" 2>&1)" "[^0-9]$m micro-batches" "$p: $m micro-batches are the first that fit"
+done
+long=("$orrery" step bert-base --batch 7 --cluster 6x1:v100 --no-figures --out fits)
+like "$("${long[@]}" --policy interleaved 2>&1)" ' 6 micro-batches' "interleaved: 42 samples on 6 stages: a multiple of 6"
+like "$("${long[@]}" --policy dual-pipe 2>&1)" ' 14 micro-batches' "dual-pipe: 42 samples on 6 stages: an even number"
+
 # ---- plugins ----
 flags="-I$tree/include"
 # compile NAME: compiles NAME.c into NAME.so
