@@ -201,8 +201,38 @@ static struct chart_point *thin(const struct series *s, double unit_ns, size_t *
 	return p;
 }
 
+/* Series whose axis counts something else, one per second. */
+static const struct counted {
+	const char *name, *title, *unit, *x_label;
+} counted[] = {
+	{ "best_iteration_s", "best iteration", "s", "evaluations" },
+	{ "stage_first_layer", "first layer", "", "GPUs of the stages, in model order" },
+	{ "stage_last_layer", "last layer", "", "GPUs of the stages, in model order" },
+};
+
+static const struct counted *counted_as(const char *name)
+{
+	for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
+		if (!strcmp(counted[i].name, name))
+			return &counted[i];
+	return NULL;
+}
+
+/* Appends the name of a series as words. */
+static void put_words(struct sbuf *out, const char *name)
+{
+	for (const char *t = name; *t; t++)
+		if (t != name && !strncmp(t - 1, "_gpus", 5)) {
+			sbuf_puts(out, "GPUs");
+			t += 3;
+		} else {
+			sbuf_putc(out, *t == '_' ? ' ' : *t);
+		}
+}
+
 static void put_series(const struct rows_view *w, const char *name)
 {
+	const struct counted *of = counted_as(name);
 	struct chart_series series[MOST_SERIES];
 	struct chart_point *point[MOST_SERIES];
 	struct chart c = { .kind = CHART_TIMELINE, .series = series };
@@ -212,7 +242,7 @@ static void put_series(const struct rows_view *w, const char *name)
 		if (s && s->n)
 			end_s = fmax(end_s, (double)s->time_ns[s->n - 1] / 1e9);
 	}
-	struct report_scale unit = report_scale_for(REPORT_TIME, end_s);
+	struct report_scale unit = of ? (struct report_scale){ "", 1 } : report_scale_for(REPORT_TIME, end_s);
 	for (size_t i = 0; i < w->n && c.n_series < MOST_SERIES; i++) {
 		const struct series *s = series_named(w->run[i], name);
 		if (!s || !s->n)
@@ -222,19 +252,15 @@ static void put_series(const struct rows_view *w, const char *name)
 		point[c.n_series] = thin(s, unit.divisor * 1e9, &one->n);
 		one->point = point[c.n_series++];
 	}
-	struct sbuf label = { 0 }, title = { 0 };
-	page_put_title(&label, "time", unit.unit);
-	for (const char *t = name; *t; t++)
-		if (t != name && !strncmp(t - 1, "_gpus", 5)) {
-			sbuf_puts(&title, "GPUs");
-			t += 3;
-		} else {
-			sbuf_putc(&title, *t == '_' ? ' ' : *t);
-		}
+	struct sbuf label = { 0 }, title = { 0 }, caption = { 0 };
+	page_put_title(&label, of ? of->x_label : "time", unit.unit);
+	if (of)
+		page_put_title(&title, of->title, of->unit);
+	else
+		put_words(&title, name);
 	c.x_label = sbuf_text(&label);
 	c.y_label = sbuf_text(&title);
-	struct sbuf caption = { 0 };
-	sbuf_printf(&caption, "%s over time", sbuf_text(&title));
+	sbuf_printf(&caption, "%s over %s", of ? of->title : sbuf_text(&title), of ? of->x_label : "time");
 	svg_lines(w->out, sbuf_text(&caption), &c);
 	for (size_t i = 0; i < c.n_series; i++)
 		mem_free(point[i]);

@@ -163,6 +163,12 @@ printf 'job_id,submit_s,gpus,duration_s\n1,0,1,10\n2,0,1,100\n' >cut.csv
 is "$(sed -n '/<title>Distribution of job/,/class="frame"/p' cut.html | grep -o 'd="M[^"]*' | tr '\n' ' ')" 'd="M261.0 150.0 d="M58.0 30.0V270.0H464.0 ' \
   'distributions are shares of all jobs, as in the figures of a run'
 
+"$ORRERY" plan vgg16 --cluster 1x4:v100 --policy straight --db plan.db --no-figures -q
+"$ORRERY" report plan.db -o plan.html
+is "$(grep -o '<figcaption>[^<]* over [^<]*' plan.html | cut -d '>' -f 2 | tr '\n' ',') $(grep -c '>evaluations</text>' plan.html)" \
+  'best iteration over evaluations,first layer over GPUs of the stages, in model order,last layer over GPUs of the stages, in model order, 1' \
+  'series of plans are over evaluations and GPUs, not over time'
+
 # ---- structure and browser ----
 python=
 for p in python3 /usr/bin/python3; do
