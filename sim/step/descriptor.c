@@ -302,6 +302,16 @@ static void note_servers(const struct step_state *t, const char *policy, const s
 	}
 }
 
+/* Without training, throughput is the only measure of policies that take other steps than synchronous SGD. */
+static void note_progress(const struct step_result *x, struct run_result *r)
+{
+	if (x->has_workers || x->has_own_parameters)
+		result_note(r, "assumption",
+			"workers compute with parameters of their own, or with old ones, and may need more samples for a loss than "
+			"synchronous "
+			"training; samples/s does not show this (learn.target=.. compares times to a loss)");
+}
+
 static int run_step(
 	struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err)
 {
@@ -336,6 +346,8 @@ static int run_step(
 			run_samples(s, p, r, err);
 	}
 	config.paths = false;
+	if (!err->code && !t->learn)
+		note_progress(&result, r);
 	if (!err->code && t->learn)
 		step_learning.run(&config, t->learn, p->entry.policy, p->args, p->label, s->output->threads, r, &used, err);
 	atomic_fetch_or(&t->used[i], used);

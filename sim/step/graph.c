@@ -556,7 +556,10 @@ void orr_carries(struct orr_step *s, orr_op op, uint32_t first_layer, uint32_t n
 void orr_updates(struct orr_step *s, orr_op op, const struct orr_update *u)
 {
 	struct op *o = op_of(s, op, "orr_updates");
-	if (!o || !is_given(s, u, "orr_updates") || !s->config->hook)
+	if (!o || !is_given(s, u, "orr_updates"))
+		return;
+	s->has_own_parameters |= u->kind == ORR_AVERAGE_PARAMETERS || u->kind == ORR_SEND_SLICE || u->kind == ORR_CORRECT;
+	if (!s->config->hook)
 		return;
 	struct iteration *k = s->building;
 	uint32_t n;

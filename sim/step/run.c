@@ -284,6 +284,7 @@ static void give(struct orr_step *s, struct step_result *out)
 	out->first = run_first(s, s->n_rows);
 	out->graph_period = s->graph_period;
 	out->has_workers = s->has_workers;
+	out->has_own_parameters = s->has_own_parameters;
 	out->was_merged = s->is_merged;
 	out->flows = s->flows;
 	if (!(s->used & STEP_USED_MESSAGES))

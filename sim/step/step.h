@@ -131,9 +131,10 @@ struct step_result {
 	size_t n_spans;
 	char **name; /* [endpoint] name of its row in timelines, owned by the result; NULL: its number */
 	uint32_t n_names;
-	double samples_per_s; /* rate; without the first iteration if the run has several */
-	double iteration_s;   /* mean, without the first iteration if the run has several */
-	bool has_workers;     /* workers are not synchronised, and samples are counted by worker */
+	double samples_per_s;    /* rate; without the first iteration if the run has several */
+	double iteration_s;      /* mean, without the first iteration if the run has several */
+	bool has_workers;        /* workers are not synchronised, and samples are counted by worker */
+	bool has_own_parameters; /* the parameters of workers differ between averages, or while slices are in flight */
 	bool was_merged;
 	uint64_t flows;    /* number of flows started in the network */
 	unsigned used;     /* enum step_use */

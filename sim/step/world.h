@@ -125,9 +125,10 @@ struct orr_step {
 	uint64_t built, wanted, build_until; /* number of iterations built; requested; to build (fewer once they repeat) */
 	uint64_t left;                       /* number of instances of all iterations that have not ended */
 	bool build_more, is_stopped;
-	bool has_workers;  /* ops count samples: workers are not synchronised */
-	bool is_continued; /* more iterations than `wanted` are built, for the workers that are ahead */
-	uint64_t n_ended;  /* number of iterations below `wanted` that have ended */
+	bool has_workers;        /* ops count samples: workers are not synchronised */
+	bool has_own_parameters; /* an update averages parameters, corrects them or sends a slice */
+	bool is_continued;       /* more iterations than `wanted` are built, for the workers that are ahead */
+	uint64_t n_ended;        /* number of iterations below `wanted` that have ended */
 	/* Execution. */
 	double now_s;
 	struct timer *timer;
