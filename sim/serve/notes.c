@@ -26,6 +26,17 @@ static bool is_deployed(const struct serve_state *t, uint32_t model)
 	return false;
 }
 
+/* Adds the time of a load, if models are loaded during the run. */
+static void put_load(const struct scenario *s, const struct served *m, struct sbuf *b)
+{
+	if (m->kind == SERVED_LLM || orr_arg_bool(s->options, "preloaded"))
+		return;
+	if (m->load_s > 0)
+		sbuf_printf(b, "; a load takes %.4g s", m->load_s);
+	else
+		sbuf_puts(b, "; loads take no time (load_ms of a model's file)");
+}
+
 static void assume_models(const struct scenario *s, struct run_result *r)
 {
 	const struct serve_state *t = s->state;
@@ -57,6 +68,7 @@ static void assume_models(const struct scenario *s, struct run_result *r)
 					m->input_bytes / 1e3, m->output_bytes / 1e3,
 					m->input_bytes > 0 && m->output_bytes > 0 ? "" : " (0: its file states no bytes)");
 		}
+		put_load(s, m, &b);
 		assume(r, &b);
 	}
 }

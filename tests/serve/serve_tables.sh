@@ -42,10 +42,15 @@ for policy in tf-serving clipper cascade irina clockwork academus; do
   is "$(serve $policy two.csv --model a.json,b.json --cluster 1x1:2080,1x1:v100)" "10,1 21,0 110,1" "$policy: the weights of other models count"
 done
 # On one GPU of 8 GiB, clockwork unloads b for a, and loads it again in 0 s.
-is "$(serve clockwork two.csv --model a.json,b.json --cluster 1x1:2080)" "10,0 30,0 110,0" "clockwork unloads a model whose weights leave too little memory"# fifo loads models in 100 ms, on two GPUs at once: a from 0, b from 10 ms.
+is "$(serve clockwork two.csv --model a.json,b.json --cluster 1x1:2080)" "10,0 30,0 110,0" "clockwork unloads a model whose weights leave too little memory"
+# fifo loads models in 100 ms, on two GPUs at once: a from 0, b from 10 ms.
 for m in a b; do sed 's/"weight_bytes"/"load_ms": 100, "weight_bytes"/' $m.json >slow_$m.json; done
 printf 'arrival_s,model\n0,a\n0.01,b\n0.2,a\n' >loads.csv
 is "$(serve fifo loads.csv --model slow_a.json,slow_b.json --cluster 1x2:2080 --set serve.preloaded=false)" "110,0 130,1 210,0" "fifo: a model is loaded while another replica loads"
+like "$("$orrery" serve loads.csv --model slow_a.json,slow_b.json --cluster 1x2:2080 --policy fifo --set serve.preloaded=false --no-figures 2>&1)" \
+  'a: latencies of its table on any GPU type; a load takes 0.1 s' "the run names the time of a load"
+like "$("$orrery" serve two.csv --model a.json,b.json --cluster 1x2:2080 --policy fifo --set serve.preloaded=false --no-figures 2>&1)" \
+  'a: latencies of its table on any GPU type; loads take no time \(load_ms of a model.s file\)' "and that loads take no time"
 # Replica 0 serves both models, 1 only b. At 10 ms replica 0 becomes idle, and a request for b arrives while one for a waits.
 echo '{"world": "serve", "models": ["a.json", "b.json"], "cluster": "1x2:2080", "policies": ["fifo"],
  "deployments": [{"replicas": 1}, {"model": "b", "replicas": 1}]}' >both.json
