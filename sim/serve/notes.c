@@ -222,14 +222,21 @@ static void assume_sharing(const struct scenario *s, struct run_result *r)
 			"runs that share a replica do not slow one another (serve.interference=occupancy, pairwise or curve slows them)");
 }
 
-/* Adds that shared prefixes of prompts are computed again, if the trace has any. */
+/* Adds that shared prefixes of prompts are computed again, if the trace has any; with a prefix cache, that outputs are. */
 static void assume_prefixes(const struct scenario *s, struct run_result *r)
 {
 	const struct serve_state *t = s->state;
-	if (has_llm(t) && !orr_arg_bool(s->options, "prefix_cache") && reqset_block_tokens(t->requests))
+	if (!has_llm(t) || !reqset_block_tokens(t->requests))
+		return;
+	if (!orr_arg_bool(s->options, "prefix_cache"))
 		result_note(r, "assumption",
 			"the trace tells which prompts share prefixes, but no replica keeps their KV caches (serve.prefix_cache=true keeps "
 			"them)");
+	else if (remark_metric(s, r, "prefix_hit_share") > 0)
+		result_note(r, "assumption",
+			"prefix caches keep prompts, not outputs: the next turn of a conversation computes the previous answer again, "
+			"which "
+			"vLLM and SGLang keep");
 }
 
 /* Adds the rates of the tiers of KV caches that are present. */

@@ -34,4 +34,11 @@ is "$(paste -d, <(tail -n +2 rows.csv) <(tail -n +2 a/vllm.requests.csv) | awk -
 ok "$(awk -F, '$2 == "prefix_hit_share" { print !($3 > 0.5) }' a/summary.csv)" "most tokens of the prompts are in the cache"
 is "$("$orrery" serve poisson:rate=1,n=5,prompt=10,output=5 --model m.json --cluster 1x1:a100 --policy vllm --set serve.sessions=replay 2>&1 | grep -c 'expected a trace with sessions, or the generator chat')" 1 \
   "a generator without sessions"
+# A conversation of two turns, one after the other. The first prompt has 160 tokens and the answer 160; the second one repeats both and has 160
+# more. Its first 10 blocks of 16 are in the cache; the answer is computed again, so 480 - 160 tokens are processed, and the run says so.
+blocks() { seq -s' ' 1 "$1"; }
+printf 'arrival_s,prompt_tokens,output_tokens,session,blocks\n0,160,160,1,%s\n100,480,10,1,%s\n' "$(blocks 10)" "$(blocks 30)" >two.csv
+said=$("$orrery" serve two.csv --model m.json --cluster 1x1:a100 --policy vllm --check --no-figures --set serve.prefix_cache=true --set trace_options.block_tokens=16 --out two 2>&1)
+is "$(awk -F, '$2 == "prompt_tokens_processed" { print $3 }' two/summary.csv)" 480 "outputs are not cached"
+like "$said" 'prefix caches keep prompts, not outputs: the next turn' "the run says so"
 tap_done
