@@ -189,6 +189,7 @@ static void put_json(struct sbuf *b, const char *label, const struct mixes *x, c
 	slo_put_number(b, "usd_per_hour", has ? f->mix->usd_per_hour : (double)NAN, ", ");
 	slo_put_number(b, "good_requests_per_usd", has ? good_per_usd(f) : (double)NAN, ", ");
 	slo_put_number(b, "usd_per_million_tokens", has ? f->at.usd_per_million_tokens : (double)NAN, ", ");
+	slo_put_number(b, "arrivals_span_latencies", has ? f->at.arrivals_span : (double)NAN, ", ");
 	slo_put_number(b, "idle_before_s", has ? f->at.begin_s : (double)NAN, ", ");
 	slo_put_number(b, "largest_attainment", f->most, ", ");
 	sbuf_printf(b, "\"runs\": %u}%s\n", f->runs, is_last ? "" : ",");
@@ -213,8 +214,11 @@ static void put_line(struct sbuf *b, const char *label, const struct mixes *x, c
 			100 * f->most);
 	}
 	sbuf_printf(b, " (%u run%s)\n", f->runs, f->runs == 1 ? "" : "s");
-	if (f->mix)
-		slo_put_begin(b, label, &f->at);
+	if (!f->mix)
+		return;
+	slo_put_span(b, label, f->at.arrivals_span, "with these replicas",
+		isfinite(f->at.usd_per_million_tokens) ? "may need more of them, at a lower cost per token" : "may need more of them");
+	slo_put_begin(b, label, &f->at);
 }
 
 static void show(const struct scenario *s, const char *slo, const struct mixes *x, const struct answer_of *f, const bool *is_found,

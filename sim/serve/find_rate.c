@@ -225,12 +225,8 @@ static void put_line(struct sbuf *b, const char *label, const struct slo *slo, c
 	if (f->is_scanned && f->missed_rate < f->rate)
 		sbuf_printf(b, "; the share crosses %.4g %% more than once, from %.4g requests/s on", 100 * enough, f->missed_rate);
 	sbuf_printf(b, " (%u run%s)\n", f->runs, f->runs == 1 ? "" : "s");
-	if (f->factor > 0 && f->arrivals_span < FIND_RATE_SPAN)
-		sbuf_printf(b,
-			"%s: at this rate all requests arrive within %.3g mean latencies, too few for queues to build up: a longer trace "
-			"(at least "
-			"%d) may have a lower rate\n",
-			label, f->arrivals_span, FIND_RATE_SPAN);
+	if (f->factor > 0)
+		slo_put_span(b, label, f->arrivals_span, "at this rate", "may have a lower rate");
 }
 
 static void show_found(const struct scenario *s, const char *slo, const struct slo_search *of, const struct rate_found *found,

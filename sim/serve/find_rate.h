@@ -17,9 +17,6 @@
 /* Points per doubling: the answer is at most 2^(1 / FIND_RATE_STEPS) - 1, or 0.27 %, below the largest sufficient factor. */
 #define FIND_RATE_STEPS 256
 
-/* Shorter traces get a remark: queues hardly build up while fewer mean latencies pass from the first to the last arrival. */
-#define FIND_RATE_SPAN 10
-
 struct rate_found {
 	double factor, rate, attainment;            /* largest factor with a sufficient share; factor 0: none */
 	double arrivals_span;                       /* span of the arrivals at that factor, as in struct slo_tried */

@@ -79,6 +79,7 @@ static void put_json(
 	slo_put_number(b, "goodput_per_gpu_per_s", has ? c.good_per_gpu : NAN, ", ");
 	slo_put_number(b, "usd_per_hour", has ? c.usd_per_hour : NAN, ", ");
 	slo_put_number(b, "usd_per_million_tokens", has ? f->at.usd_per_million_tokens : NAN, ", ");
+	slo_put_number(b, "arrivals_span_latencies", has ? f->at.arrivals_span : NAN, ", ");
 	slo_put_number(b, "idle_before_s", has ? f->at.begin_s : NAN, ", ");
 	slo_put_number(b, "most_replicas", f->most, ", ");
 	slo_put_number(b, "below_attainment", has_below ? f->below.attainment : NAN, ", ");
@@ -123,8 +124,11 @@ static void put_line(
 		sbuf_puts(b, ")");
 	}
 	sbuf_printf(b, " (%u run%s)\n", f->runs, f->runs == 1 ? "" : "s");
-	if (f->replicas)
-		slo_put_begin(b, label, &f->at);
+	if (!f->replicas)
+		return;
+	slo_put_span(b, label, f->at.arrivals_span, "with these replicas",
+		isfinite(f->at.usd_per_million_tokens) ? "may need more of them, at a lower cost per token" : "may need more of them");
+	slo_put_begin(b, label, &f->at);
 }
 
 static void show_found(const struct scenario *s, const char *slo, const struct slo_search *of, const struct fleet_found *found,

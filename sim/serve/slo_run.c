@@ -72,6 +72,15 @@ void slo_put_begin(struct sbuf *b, const char *label, const struct slo_tried *t)
 	sbuf_puts(b, "\n");
 }
 
+void slo_put_span(struct sbuf *b, const char *label, double arrivals_span, const char *answer, const char *effect)
+{
+	if (arrivals_span < SLO_SPAN)
+		sbuf_printf(b,
+			"%s: %s all requests arrive within %.3g mean latencies, too few for queues to build up: a longer trace (at least "
+			"%d) %s\n",
+			label, answer, arrivals_span, SLO_SPAN, effect);
+}
+
 /* Runs one replication and adds it to the sums of out. */
 static int run_replication(
 	const struct slo_attempt *a, uint32_t k, double factor, const uint32_t *replicas, struct slo_tried *out, struct orr_error *err)

@@ -9,6 +9,9 @@
 #include "serve/slo.h"
 #include "world/isolate.h"
 
+/* Shorter traces get a remark: queues hardly build up while fewer mean latencies pass from the first to the last arrival. */
+#define SLO_SPAN 10
+
 struct slo_attempt {
 	const struct scenario *scenario;
 	size_t policy;
@@ -52,6 +55,10 @@ size_t slo_last_found(const struct scenario *s, const bool *is_found);
 
 /* Appends a line for the policy that says so if the cost per token is that of a fleet that is idle at first. */
 void slo_put_begin(struct sbuf *b, const char *label, const struct slo_tried *t);
+
+/* Appends a line for the policy if few mean latencies pass between the first and the last arrival, so that queues hardly build up.
+ * answer: such as "with these replicas"; effect: of a longer trace. */
+void slo_put_span(struct sbuf *b, const char *label, double arrivals_span, const char *answer, const char *effect);
 
 /* Parses the value of --attainment; NULL: 0.9. */
 int slo_parse_share(const char *text, double *enough, struct orr_error *err);
