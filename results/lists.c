@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "results/parts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,8 @@ static const char doing[] = "storing a run";
 
 /* Rows of a list. Short lists let a reader skip more; long ones need fewer rows of SQLite. */
 enum { LIST_ROWS = 512, SEEN = 2048 /* the tables stay in the cache */, KNOWN = 1024 };
-_Static_assert(SEEN >= LIST_ROWS * LISTS_MOST_TEXTS && KNOWN > LIST_ROWS, "a list has at most this many texts, and different rows");
+_Static_assert((int)PART_TEXTS <= (int)LISTS_MOST_TEXTS, "a reader knows as many texts");
+_Static_assert(SEEN > LIST_ROWS * PART_TEXTS && KNOWN > LIST_ROWS, "a list has at most this many texts, and different rows");
 
 void lists_create(struct sbuf *sql, const struct row_table *t)
 {
@@ -104,9 +106,9 @@ struct bytes {
 
 /* The texts of a row as a list has them: ",3,5]", n bytes. */
 enum { ENDING_MAX = 24 };
-_Static_assert(LISTS_MOST_TEXTS *(sizeof ",2048" - 1) + 1 <= ENDING_MAX && SEEN <= 2048, "an index has at most four digits");
+_Static_assert(PART_TEXTS *(sizeof ",2048" - 1) + 1 <= ENDING_MAX && SEEN <= 2048, "an index has at most four digits");
 struct ending {
-	const char *text[LISTS_MOST_TEXTS];
+	const struct part_texts *texts;
 	uint32_t n, list; /* list: number of the list that has these indexes */
 	char bytes[ENDING_MAX];
 };
@@ -114,18 +116,18 @@ struct ending {
 /* The list that is being filled. Texts are numbered in the order of their first use; hashes of their addresses find them. Most rows have
  * the texts of an earlier row. */
 struct list {
-	struct bytes out, texts, groups;
+	struct bytes texts, out;
 	size_t rows;
 	uint64_t lowest, highest, subject;
 	int64_t unit, base, end; /* base: begin of the group's first row; end: of its last row */
 	uint32_t n_texts, number;
-	/* Offsets in a row of the table. */
-	size_t subject_at, begin_at, end_at, text_at[LISTS_MOST_TEXTS], n_text_at;
 	struct {
 		const char *text;
 		uint32_t at, list; /* list: number of the list that has the text at `at` */
 	} seen[SEEN];
 	struct ending known[KNOWN];
+	struct part_view view[LIST_ROWS];
+	struct part_texts room[LIST_ROWS];
 };
 
 /* Makes room for `more` bytes. Returns where they begin. */
@@ -207,31 +209,24 @@ static uint32_t text_number(struct list *l, const char *s)
 	return l->seen[i].at = l->n_texts++;
 }
 
-static void set_ending(struct list *l, struct ending *e, const char *const *text)
+static void set_ending(struct list *l, struct ending *e, const struct part_texts *texts)
 {
-	char bytes[LISTS_MOST_TEXTS * (NUM_INT_MAX + 1) + ENDING_MAX] = { 0 }, *at = bytes;
+	char bytes[PART_TEXTS * (NUM_INT_MAX + 1) + ENDING_MAX] = { 0 }, *at = bytes;
 	size_t nulls = 0;
-	for (size_t i = 0; i < LISTS_MOST_TEXTS; i++) {
-		e->text[i] = text[i];
-		if (!text[i]) {
+	for (size_t i = 0; i < PART_TEXTS; i++) {
+		if (!texts->text[i]) {
 			nulls++;
 			continue;
 		}
 		for (; nulls; nulls--, at += 5)
 			memcpy(at, ",null", 5);
-		at = put_number(at, ',', text_number(l, text[i]));
+		at = put_number(at, ',', text_number(l, texts->text[i]));
 	}
 	*at++ = ']';
+	e->texts = texts;
 	e->n = (uint32_t)(at - bytes);
 	e->list = l->number;
 	memcpy(e->bytes, bytes, sizeof e->bytes);
-}
-
-static inline int64_t number_at(const char *row, size_t at)
-{
-	int64_t v;
-	memcpy(&v, row + at, sizeof v);
-	return v;
 }
 
 /* The units. A division by a constant compiles to a multiplication. */
@@ -247,14 +242,14 @@ static inline int64_t in_units(int64_t v, int64_t unit)
 	return v;
 }
 
-/* The longest row: the start of a group, its end and its texts. */
-enum { ROW_MAX = 4 * (NUM_INT_MAX + 2) + ENDING_MAX };
+/* The longest row: the start of a group, its end and its texts. Texts of most lists take less than TEXTS_ROOM. */
+enum { ROW_MAX = 4 * (NUM_INT_MAX + 2) + ENDING_MAX, TEXTS_ROOM = 1 << 15 };
 
 /* Appends the row to the group of its subject, or begins a group: [subject,first,base */
-static inline char *put_times(struct list *l, const char *row, char *at)
+static inline char *put_times(struct list *l, const struct part_view *row, char *at)
 {
-	uint64_t subject = (uint64_t)number_at(row, l->subject_at);
-	int64_t begin = number_at(row, l->begin_at), end = number_at(row, l->end_at), length;
+	uint64_t subject = row->subject;
+	int64_t begin = row->begin_ns, end = row->end_ns, length;
 	if (!l->rows || subject != l->subject || begin != l->end || __builtin_sub_overflow(end, l->base, &length)) {
 		if (l->rows)
 			*at++ = ']';
@@ -273,101 +268,73 @@ static inline char *put_times(struct list *l, const char *row, char *at)
 	return put_number(at, '[', in_units(length, l->unit));
 }
 
-static inline bool has_texts(const struct ending *e, const char *const *text, size_t n)
+/* Appends a row. Equal texts of rows are mostly in one place; where they are not, the row is formatted again. */
+static inline char *put_row(struct list *l, const struct part_view *row, char *at)
 {
-	bool has = true;
-	for (size_t i = 0; i < n; i++)
-		has &= e->text[i] == text[i];
-	return has;
-}
-
-/* n_texts: l->n_text_at, as a constant if possible. */
-static inline __attribute__((always_inline)) char *put_row(struct list *l, const char *row, char *at, size_t n_texts)
-{
-	const char *text[LISTS_MOST_TEXTS] = { 0 };
-	uint64_t hash = 0;
 	at = put_times(l, row, at);
-	for (size_t i = 0; i < n_texts; i++) {
-		memcpy(&text[i], row + l->text_at[i], sizeof *text);
-		hash = (hash ^ (uintptr_t)text[i]) * HASH_GOLDEN;
-	}
-	size_t i = (hash >> 32) % KNOWN;
-	while (l->known[i].list == l->number && !has_texts(&l->known[i], text, n_texts))
+	size_t i = (uintptr_t)row->texts / sizeof *row->texts % KNOWN;
+	while (l->known[i].list == l->number && l->known[i].texts != row->texts)
 		i = (i + 1) % KNOWN;
 	struct ending *e = &l->known[i];
 	if (e->list != l->number)
-		set_ending(l, e, text);
+		set_ending(l, e, row->texts);
 	memcpy(at, e->bytes, sizeof e->bytes); /* a constant length, which needs no call */
 	l->rows++;
 	return at + e->n;
 }
 
 /* Returns the greatest unit of which all times of the rows are multiples. */
-static int64_t unit_of(const struct list *l, const char *row, size_t row_size, size_t n)
+static int64_t unit_of(const struct part_view *row, size_t n)
 {
 	size_t i = 0; /* rows before i are multiples of this unit */
 	int64_t end = 0;
-#define TRY(unit)                                                           \
-	for (; i < n; i++) {                                                \
-		int64_t begin = number_at(row + i * row_size, l->begin_at); \
-		if (begin != end && begin % (unit))                         \
-			break;                                              \
-		int64_t next = number_at(row + i * row_size, l->end_at);    \
-		if (next % (unit))                                          \
-			break;                                              \
-		end = next;                                                 \
-	}                                                                   \
-	if (i == n)                                                         \
+#define TRY(unit)                                                       \
+	for (; i < n; i++) {                                            \
+		if (row[i].begin_ns != end && row[i].begin_ns % (unit)) \
+			break;                                          \
+		if (row[i].end_ns % (unit))                             \
+			break;                                          \
+		end = row[i].end_ns;                                    \
+	}                                                               \
+	if (i == n)                                                     \
 		return unit;
 	UNITS(TRY)
 #undef TRY
 	return 1;
 }
 
-/* Returns the number of the rows that form a list: those with the group of the first. */
-static size_t extent(const struct row_table *t, const char *row, size_t n)
+/* Fills a list with n rows: [unit,[text,..],[subject,first,base,[end,text,..],..],..]. Sets x->list and x->len. The texts are known last,
+ * so the rows leave room before them. */
+static void fill(struct list *l, size_t n, struct stored_list *x)
 {
-	const char *group, *other;
-	size_t i = 1;
-	memcpy(&group, row + t->columns[0].at, sizeof group);
-	for (; i < n; i++) {
-		memcpy(&other, row + i * t->row_size + t->columns[0].at, sizeof other);
-		if (other != group && strcmp(other, group) != 0)
-			break;
-	}
-	return i;
-}
-
-/* Fills a list with n rows: [unit,[text,..],[subject,first,base,[end,text,..],..],..]. */
-static void fill(struct list *l, const struct row_table *t, const char *row, size_t n)
-{
-	l->out.len = l->texts.len = l->groups.len = l->rows = 0;
+	l->texts.len = l->out.len = l->rows = 0;
 	l->n_texts = 0;
 	l->number++;
 	l->lowest = UINT64_MAX;
 	l->highest = 0;
-	l->unit = unit_of(l, row, t->row_size, n);
-	char *at = room(&l->groups, n * ROW_MAX);
-	const char *rows_end = row + n * t->row_size;
-	if (l->n_text_at == 3)
-		for (const char *one = row; one < rows_end; one += t->row_size)
-			at = put_row(l, one, at, 3);
-	else
-		for (const char *one = row; one < rows_end; one += t->row_size)
-			at = put_row(l, one, at, l->n_text_at);
-	l->groups.len = (size_t)(at - l->groups.text);
-	char *begin = room(&l->out, l->texts.len + l->groups.len + NUM_INT_MAX + 8);
-	at = put_number(begin, '[', l->unit);
-	*at++ = ',';
-	*at++ = '[';
-	memcpy(at, l->texts.text, l->texts.len);
-	at += l->texts.len;
-	*at++ = ']';
-	memcpy(at, l->groups.text, l->groups.len);
-	at += l->groups.len;
-	*at++ = ']';
-	*at++ = ']';
-	l->out.len = (size_t)(at - begin);
+	l->unit = unit_of(l->view, n);
+	char *rows = room(&l->out, TEXTS_ROOM + n * ROW_MAX) + TEXTS_ROOM, *end = rows;
+	for (const struct part_view *row = l->view; row < l->view + n; row++)
+		end = put_row(l, row, end);
+	memcpy(end, "]]", 2);
+	end += 2;
+	size_t head = l->texts.len + NUM_INT_MAX + 8;
+	if (head > TEXTS_ROOM) {
+		size_t len = (size_t)(end - rows);
+		room(&l->out, head + TEXTS_ROOM + n * ROW_MAX);
+		rows = l->out.text + head;
+		memmove(rows, l->out.text + TEXTS_ROOM, len);
+		end = rows + len;
+	}
+	char unit[NUM_INT_MAX + 2], *begin = rows - 1 - l->texts.len - 2;
+	size_t unit_len = (size_t)(put_number(unit, '[', l->unit) - unit);
+	rows[-1] = ']';
+	memcpy(begin + 2, l->texts.text, l->texts.len);
+	memcpy(begin, ",[", 2);
+	begin -= unit_len;
+	memcpy(begin, unit, unit_len);
+	x->list = begin;
+	x->len = (size_t)(end - begin);
 }
 
 static int prepare(struct store *s, const struct row_table *t, sqlite3_stmt **st, struct orr_error *err)
@@ -396,27 +363,18 @@ int lists_write(struct store *s, const struct row_table *t, const struct run_res
 	size_t n = rows_count(t, r);
 	sqlite3_stmt *st;
 	int code = prepare(s, t, &st, err);
-	l->subject_at = t->columns[1].at;
-	l->begin_at = t->columns[2].at;
-	l->end_at = t->columns[3].at;
-	for (size_t i = LISTS_TEXTS_FROM; i < t->n_columns && l->n_text_at < LISTS_MOST_TEXTS; i++)
-		if (column_is_stored(&t->columns[i]))
-			l->text_at[l->n_text_at++] = t->columns[i].at;
-	char *row = mem_alloc(LIST_ROWS * t->row_size);
 	for (size_t i = 0, some; !code && i < n; i += some) {
+		struct stored_list x = { .position = (int64_t)i };
 		some = n - i < LIST_ROWS ? n - i : LIST_ROWS;
-		rows_copy(t, r, i, some, row);
-		some = extent(t, row, some);
-		fill(l, t, row, some);
-		struct stored_list x = { (int64_t)i, (int64_t)l->lowest, (int64_t)l->highest, NULL, l->out.text, l->out.len };
-		memcpy(&x.group, row + t->columns[0].at, sizeof x.group);
+		x.group = part_views(r, i, &some, l->view, l->room);
+		fill(l, some, &x);
+		x.lowest = (int64_t)l->lowest;
+		x.highest = (int64_t)l->highest;
 		each(ctx, t, &x);
 		code = write_list(s, st, run, &x, err);
 	}
-	mem_free(row);
 	mem_free(l->out.text);
 	mem_free(l->texts.text);
-	mem_free(l->groups.text);
 	mem_free(l);
 	return code;
 }

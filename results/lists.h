@@ -37,7 +37,8 @@ struct stored_list {
 	const char *group, *list;
 	size_t len; /* of `list` */
 };
-/* Stores the rows of a run, and calls each() with every list in order of position. The caller holds an open transaction. */
+/* Stores the parts of a run, the only table in lists, and calls each() with every list in order of position. The caller holds an open
+ * transaction. */
 int lists_write(struct store *s, const struct row_table *t, const struct run_result *r, int64_t run,
 	void (*each)(void *ctx, const struct row_table *t, const struct stored_list *list), void *ctx, struct orr_error *err);
 

@@ -66,13 +66,9 @@ struct partlog {
 	uint32_t *slot; /* open addressing: index in what + 1; 0: free; lacks those of partlog_add_rare() */
 	uint32_t mask;
 	/* After partlog_finish(): */
-	struct texts *text; /* of what */
-	uint32_t *order;    /* indexes of the n_ordered rows that are not empty, by subject and time */
+	struct part_texts *text; /* of what */
+	uint32_t *order;         /* indexes of the n_ordered rows that are not empty, by subject and time */
 	size_t n_ordered;
-};
-
-struct texts {
-	const char *kind, *cause, *detail;
 };
 
 static bool is_same(const struct part *a, const struct part *b)
@@ -108,6 +104,11 @@ static uint32_t add_what(struct partlog *p, const struct part *what)
 	MEM_GROW(p->what, p->n_whats, p->cap_whats);
 	p->what[p->n_whats] = *what;
 	return p->n_whats++;
+}
+
+uint32_t partlog_new_index(struct partlog *p, const struct part *what)
+{
+	return add_what(p, what);
 }
 
 uint32_t partlog_index(struct partlog *p, const struct part *what)
@@ -284,11 +285,10 @@ void partlog_add_rare(struct partlog *p, uint64_t subject, int64_t begin_ns, int
 	append(p, subject, begin_ns, end_ns, *known - 1);
 }
 
-void partlog_change(struct partlog *p, uint64_t subject, int64_t now_ns, const struct part *what)
+void partlog_change_known(struct partlog *p, uint64_t subject, int64_t now_ns, uint32_t index)
 {
 	if (!is_kept(p, subject))
 		return;
-	uint32_t index = partlog_index(p, what);
 	struct row *last = last_row(p, subject);
 	if (last && (last->end == OPEN || last->end == now_ns) && last->what == index) {
 		last->end = OPEN;
@@ -298,6 +298,12 @@ void partlog_change(struct partlog *p, uint64_t subject, int64_t now_ns, const s
 		partlog_close(p, subject, now_ns);
 		append(p, subject, now_ns, OPEN, index);
 	}
+}
+
+void partlog_change(struct partlog *p, uint64_t subject, int64_t now_ns, const struct part *what)
+{
+	if (is_kept(p, subject))
+		partlog_change_known(p, subject, now_ns, partlog_index(p, what));
 }
 
 void partlog_close(struct partlog *p, uint64_t subject, int64_t now_ns)
@@ -380,7 +386,8 @@ static void make_texts(struct partlog *p, struct run_result *r, partlog_name nam
 	p->text = mem_alloc((p->n_whats + 1) * sizeof *p->text);
 	for (uint32_t i = 0; i < p->n_whats; i++) {
 		const struct part *what = &p->what[i];
-		p->text[i] = (struct texts){ part_word(what->kind), cause_text(r, room, what, name, ctx), detail_text(r, room, what) };
+		p->text[i] =
+			(struct part_texts){ { part_word(what->kind), cause_text(r, room, what, name, ctx), detail_text(r, room, what) } };
 	}
 	mem_free(room);
 }
@@ -426,21 +433,14 @@ void partlog_finish(struct partlog *p, struct run_result *r, int64_t now_ns, par
 
 /* ---- parts of a result ---- */
 
-static void copy_rows(const struct partlog *p, size_t first, size_t n, struct part_row *out)
+static void view_rows(const struct partlog *p, size_t first, size_t n, struct part_view *out)
 {
 	enum { AHEAD = 8 }; /* rows of a subject are far apart in the log */
 	for (size_t i = 0; i < n; i++) {
 		if (i + AHEAD < n)
 			mem_fetch(row_at(p, p->order[first + i + AHEAD]));
 		const struct row *row = row_at(p, p->order[first + i]);
-		const struct texts *text = &p->text[row->what];
-		out[i] = (struct part_row){ .entity = p->entity,
-			.subject = (uint64_t)row->place << p->stride_log2,
-			.begin_ns = row->begin,
-			.end_ns = row->end,
-			.kind = text->kind,
-			.cause = text->cause,
-			.detail = text->detail };
+		out[i] = (struct part_view){ (uint64_t)row->place << p->stride_log2, row->begin, row->end, &p->text[row->what] };
 	}
 }
 
@@ -453,19 +453,57 @@ static size_t formed(const struct run_result *r)
 	return n;
 }
 
+/* Returns the log that has row i, at or after formed(r), and sets *first to the number of its first row. */
+static const struct partlog *log_of(const struct run_result *r, size_t i, size_t *first)
+{
+	size_t k = 0;
+	*first = formed(r);
+	while (i >= *first + r->logs[k]->n_ordered)
+		*first += r->logs[k++]->n_ordered;
+	return r->logs[k];
+}
+
+/* As part_views(), of rows in r->parts. */
+static const char *view_formed(const struct part_row *row, size_t *n, struct part_view *out, struct part_texts *room)
+{
+	size_t i = 0;
+	for (; i < *n && !strcmp(row[i].entity, row->entity); i++) {
+		room[i] = (struct part_texts){ { row[i].kind, row[i].cause, row[i].detail } };
+		out[i] = (struct part_view){ row[i].subject, row[i].begin_ns, row[i].end_ns, &room[i] };
+	}
+	*n = i;
+	return row->entity;
+}
+
+const char *part_views(const struct run_result *r, size_t i, size_t *n, struct part_view *out, struct part_texts *room)
+{
+	size_t n_formed = formed(r), first;
+	if (i < n_formed) {
+		*n = *n < n_formed - i ? *n : n_formed - i;
+		return view_formed(&r->parts[i], n, out, room);
+	}
+	const struct partlog *p = log_of(r, i, &first);
+	*n = *n < first + p->n_ordered - i ? *n : first + p->n_ordered - i;
+	view_rows(p, i - first, *n, out);
+	return p->entity;
+}
+
 void part_rows_copy(const struct run_result *r, size_t first, size_t n, struct part_row *out)
 {
-	size_t at = formed(r), end = first + n;
-	for (; first < end && first < at; first++)
-		*out++ = r->parts[first];
-	for (size_t k = 0; first < end; k++) {
-		size_t log_end = at + r->logs[k]->n_ordered, to = end < log_end ? end : log_end;
-		if (first < to) {
-			copy_rows(r->logs[k], first - at, to - first, out);
-			out += to - first;
-			first = to;
-		}
-		at = log_end;
+	enum { SOME = 64 };
+	struct part_view view[SOME];
+	struct part_texts room[SOME];
+	for (size_t at = 0, some; at < n; at += some) {
+		some = n - at < SOME ? n - at : SOME;
+		const char *entity = part_views(r, first + at, &some, view, room);
+		for (size_t i = 0; i < some; i++)
+			out[at + i] = (struct part_row){ .entity = entity,
+				.subject = view[i].subject,
+				.begin_ns = view[i].begin_ns,
+				.end_ns = view[i].end_ns,
+				.kind = view[i].texts->text[0],
+				.cause = view[i].texts->text[1],
+				.detail = view[i].texts->text[2] };
 	}
 }
 

@@ -50,6 +50,8 @@ void partlog_free(struct partlog *p);
 void partlog_add(struct partlog *p, uint64_t subject, int64_t begin_ns, int64_t end_ns, const struct part *what);
 /* Returns the index of a part, for partlog_add_known(). */
 uint32_t partlog_index(struct partlog *p, const struct part *what);
+/* As partlog_index(), for a part that the caller expects to be new: equal parts are not searched for, which takes memory accesses. */
+uint32_t partlog_new_index(struct partlog *p, const struct part *what);
 /* As partlog_add(), for a part that is added often. */
 void partlog_add_known(struct partlog *p, uint64_t subject, int64_t begin_ns, int64_t end_ns, uint32_t index);
 /* As partlog_add(), for a part that few subjects have: equal parts of other subjects are not searched for, which takes memory accesses.
@@ -57,6 +59,8 @@ void partlog_add_known(struct partlog *p, uint64_t subject, int64_t begin_ns, in
 void partlog_add_rare(struct partlog *p, uint64_t subject, int64_t begin_ns, int64_t end_ns, const struct part *what, uint32_t *known);
 /* Ends the subject's open part, if any, and opens a new one. An open part with equal kind and cause continues. */
 void partlog_change(struct partlog *p, uint64_t subject, int64_t now_ns, const struct part *what);
+/* As partlog_change(), for a part that begins often. */
+void partlog_change_known(struct partlog *p, uint64_t subject, int64_t now_ns, uint32_t index);
 /* Ends the open part, if any. */
 void partlog_close(struct partlog *p, uint64_t subject, int64_t now_ns);
 
@@ -73,6 +77,19 @@ void partlog_finish(struct partlog *p, struct run_result *r, int64_t now_ns, par
 
 /* Moves the rows of all logs to r->parts. */
 void part_rows_form(struct run_result *r);
+/* Kind, cause and detail of parts; NULL: none. */
+enum { PART_TEXTS = 3 };
+struct part_texts {
+	const char *text[PART_TEXTS];
+};
+struct part_view {
+	uint64_t subject;
+	int64_t begin_ns, end_ns;
+	const struct part_texts *texts; /* most parts of a log with equal texts share them */
+};
+/* Copies parts from part i on, at most *n, which ends with the first part of another entity, and sets *n to their number. Returns their
+ * entity. room: as long as out; views may refer to it. */
+const char *part_views(const struct run_result *r, size_t i, size_t *n, struct part_view *out, struct part_texts *room);
 /* Copies the parts first .. first + n - 1. */
 void part_rows_copy(const struct run_result *r, size_t first, size_t n, struct part_row *out);
 /* Frees the logs and r->parts. */

@@ -36,11 +36,13 @@ struct place_use {
 enum { RUN_KINDS = 4 }; /* kinds of the parts of a run, in their order */
 static const enum part_kind run_kinds[RUN_KINDS] = { PART_START, PART_RESTORED, PART_COMPUTE, PART_LOST };
 enum { RUN_COMPUTE = 2 };
+enum { NODE_DOWN, NODE_IDLE, NODE_IN_USE, NODE_KINDS };
+static const enum part_kind node_kinds[NODE_KINDS] = { PART_DOWN, PART_IDLE, PART_IN_USE };
 
 struct causes {
 	struct partlog *jobs, *nodes;
-	/* Indexes of parts of the log of jobs. */
-	uint32_t in_turn, run_part[RUN_KINDS];
+	/* Indexes of parts of the log of jobs, and of that of nodes. */
+	uint32_t in_turn, run_part[RUN_KINDS], node_part[NODE_KINDS];
 	int64_t begin;            /* start of the run, at the first arrival */
 	struct causes_line *line; /* [shape] */
 	uint32_t n_lines;
@@ -304,9 +306,9 @@ static uint32_t freed_by(struct orr_jobs *w, const struct pool_alloc *alloc, uin
 static void note_node(struct orr_jobs *w, uint32_t node, bool is_up)
 {
 	struct causes *x = w->causes;
-	struct part p = part_of(!is_up ? PART_DOWN : x->node[node].users ? PART_IN_USE : PART_IDLE, NULL, PART_ALONE);
+	uint32_t part = x->node_part[!is_up ? NODE_DOWN : x->node[node].users ? NODE_IN_USE : NODE_IDLE];
 	int64_t now = eng_now(w->engine);
-	partlog_change(x->nodes, node, now < x->begin ? x->begin : now, &p);
+	partlog_change_known(x->nodes, node, now < x->begin ? x->begin : now, part);
 }
 
 static void count_on_nodes(struct orr_jobs *w, const struct pool_alloc *alloc, uint32_t change)
@@ -490,6 +492,8 @@ void causes_begin(struct orr_jobs *w)
 	x->in_turn = partlog_index(x->jobs, &(struct part){ .kind = PART_QUEUED, .cause = "earlier jobs", .number = PART_ALONE });
 	for (int i = 0; i < RUN_KINDS; i++)
 		x->run_part[i] = partlog_index(x->jobs, &(struct part){ .kind = run_kinds[i], .number = PART_ALONE });
+	for (int i = 0; i < NODE_KINDS; i++)
+		x->node_part[i] = partlog_index(x->nodes, &(struct part){ .kind = node_kinds[i], .number = PART_ALONE });
 	x->node = mem_zalloc(n + 1, sizeof *x->node);
 	x->n_stances = w->quotas ? w->quotas->set->n : 1;
 	x->stance = mem_zalloc(x->n_stances, sizeof *x->stance);

@@ -51,7 +51,7 @@ static uint32_t part_of_end(struct division *d, struct stretch *s, uint32_t r)
 		struct part p = part_of(PART_QUEUED, run ? run->holder : others, run ? run->number : PART_ALONE);
 		add_numbers(&p, s);
 		s->blamed = r;
-		s->part = partlog_index(d->log, &p);
+		s->part = partlog_new_index(d->log, &p);
 	}
 	return s->part;
 }
@@ -61,7 +61,7 @@ static uint32_t part_of_run(struct division *d, struct causes_run *run)
 {
 	if (run->part == NONE) {
 		struct part p = part_of(PART_QUEUED, run->holder, run->number);
-		run->part = partlog_index(d->log, &p);
+		run->part = partlog_new_index(d->log, &p);
 	}
 	return run->part;
 }

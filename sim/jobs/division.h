@@ -12,7 +12,7 @@
 #include "results/parts.h"
 
 /* Limits on the stretches of one wait, and on the jobs that are blamed in turn for one stretch. */
-enum { MOST_STRETCHES = 48, MOST_IN_TURN = 16 };
+enum { MOST_STRETCHES = 24, MOST_IN_TURN = 16 };
 
 /* A class of a request, from `since` to the next entry. asked, free: amounts when the class was last computed. turned_by: the run whose end
  * gave the request this class; NONE: another event. part: index of the part of the log that blames the run `blamed`, with these amounts;
