@@ -134,6 +134,7 @@ void life_arrive(struct orr_jobs *w, const struct job_rec *r)
 		tenants_arrive(w, job);
 	if (w->totals.first_submit < 0)
 		metrics_first(w, job->submit);
+	w->totals.last_submit = job->submit;
 	if (job->submit - w->totals.first_submit < w->config->warm_up.time_ns)
 		w->totals.warm_jobs = job->number + 1;
 }

@@ -14,7 +14,7 @@ struct totals {
 	uint64_t deadlines, deadlines_met; /* accepted jobs with a deadline; of these, completed by then */
 	uint32_t futile_stops;             /* in a row: stops of jobs that had done no work */
 	uint64_t shared_starts;            /* starts on GPUs that another job held */
-	int64_t first_submit, last_end;
+	int64_t first_submit, last_submit, last_end;
 	timeline_sum job_milli_ns; /* time held x GPUs of jobs (1/1000) */
 	double lost_gpu_ns;        /* GPU time of work that node failures undid */
 	timeline_sum live_ns;      /* ns x jobs */

@@ -9,6 +9,7 @@
 #include "jobs/type_speed.h"
 #include "jobs/world.h"
 
+#include <math.h>
 #include <string.h>
 
 static unsigned long long count(uint64_t n)
@@ -172,6 +173,22 @@ static void say_partitions(struct orr_jobs *w)
 	take(w, "remark", &b);
 }
 
+/* Adds a remark if most of the run is after the last submission, and utilisation until then is larger: a few long jobs set the mean. The
+ * time of the last submission falls into a bucket of the timeline, of which its part counts. */
+static void say_tail(struct orr_jobs *w)
+{
+	const struct timeline *busy = &w->measures.line->busy;
+	double arrivals_ns = (double)(w->totals.last_submit - busy->start), run_ns = (double)(busy->last - busy->start), held = 0;
+	for (size_t i = 0; i < busy->n; i++)
+		held += (double)busy->bucket[i] * fmin(1, fmax(0, arrivals_ns / (double)busy->width - (double)i));
+	if (arrivals_ns < 2 * (double)busy->width || arrivals_ns > 0.5 * run_ns || held / arrivals_ns < 1.2 * (double)busy->total / run_ns)
+		return;
+	struct sbuf b = { 0 };
+	sbuf_printf(&b, "the last job was submitted at %.3g %% of the run: utilisation until then is %.3g %%", 100 * arrivals_ns / run_ns,
+		held / arrivals_ns / (10 * w->config->cluster->gpus));
+	take(w, "remark", &b);
+}
+
 /* Adds a remark if no job arrived, because the table then has no times. */
 static void say_no_job(struct orr_jobs *w)
 {
@@ -199,4 +216,5 @@ void notes_put(struct orr_jobs *w)
 	say_split(w);
 	say_apart(w);
 	say_partitions(w);
+	say_tail(w);
 }
