@@ -84,7 +84,7 @@ struct job {
 	uint32_t stage;             /* operator */
 	bool is_linear;             /* the job runs on any number of GPUs, at a rate proportional to the number */
 	double score;               /* once completed */
-	uint32_t last_places;       /* hash of the nodes of the last run, to count migrations */
+	uint32_t last_nodes;        /* hash of the nodes of the last run, to count migrations */
 	/* Valid while the job runs. */
 	uint32_t held;              /* number of GPUs that the job holds */
 	int64_t booked_from, milli; /* its GPU time is booked up to this time; GPUs in use since then, 1/1000 */

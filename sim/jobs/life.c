@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "jobs/world.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "jobs/bill.h"
@@ -141,12 +142,13 @@ void life_arrive(struct orr_jobs *w, const struct job_rec *r)
 
 /* ---- running ---- */
 
-static uint32_t hash_places(const struct pool_alloc *a)
+/* Equal for equal sets of nodes, regardless of their order and of the number of GPUs on each. */
+static uint32_t hash_nodes(const struct pool_alloc *a)
 {
-	uint32_t h = 2166136261u;
+	uint32_t h = 0;
 	const struct pool_piece *x = pool_pieces(a);
 	for (uint32_t i = 0; i < a->n; i++)
-		h = (h ^ x[i].node ^ x[i].gpus << 20) * 16777619u;
+		h += (uint32_t)hash_mix(x[i].node + UINT64_C(1));
 	return h == NONE ? 0 : h;
 }
 
@@ -199,16 +201,16 @@ static void set_end(struct orr_jobs *w, struct job *job)
 void life_start(struct orr_jobs *w, struct job *job)
 {
 	int64_t now = eng_now(w->engine);
-	uint32_t places = hash_places(&job->alloc);
+	uint32_t nodes = hash_nodes(&job->alloc);
 	job->held = 0;
 	for (uint32_t i = 0; i < job->alloc.n; i++)
 		job->held += pool_pieces(&job->alloc)[i].gpus;
 	job->start_cost = w->options.start_cost;
-	if (job->has_run && places != job->last_places) {
+	if (job->has_run && nodes != job->last_nodes) {
 		job->migrations++;
 		job->start_cost = num_add_sat(job->start_cost, w->options.migrate_cost);
 	}
-	job->last_places = places;
+	job->last_nodes = nodes;
 	if (job->branch)
 		flows_started(w, job);
 	job->has_run = true;

@@ -26,7 +26,7 @@ uint32_t slot_new(struct orr_jobs *w)
 		.prev = prev,
 		.next = NONE,
 		.running_at = NONE,
-		.last_places = NONE,
+		.last_nodes = NONE,
 		.slice = 1,
 		.sharers = 1,
 		.mate = NONE,

@@ -50,6 +50,11 @@ printf '%s\na,0,10,1\n' $header >t.csv
 run "another node is free: 4 + start 1 + migration 2 + 10" 17 --cluster 2x1 --policy fifo --failures f.csv \
   --set jobs.start_cost=1s --set jobs.migrate_cost=2s
 is "$(metric migrations)" 1 "a restart on other nodes counts as one migration"
+# Job a has both GPUs of the node until the round at 20 s, when it has done 40 s of work, and again from 60 s on, when it has done 80 s.
+printf '%s,speedup\na,0,100,1,1:1;2:2\nb,10,30,1,\n' $header >t.csv
+run "a job that changes its size stays on its node" "70 50" --cluster 1x2 --policy optimus --set policy.optimus.gain=throughput \
+  --set policy.optimus.interval=20s --set jobs.migrate_cost=2s
+is "$(metric migrations)" 0 "which is no migration"
 # Job a starts at 0, is preempted by b from 4 to 6 s, and fails at 9 s: 4 + 3 GPU seconds.
 printf '%s\na,0,10,1\nb,4,2,1\n' $header >t.csv
 changes '9,n0,fail'
