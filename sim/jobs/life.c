@@ -126,6 +126,9 @@ void life_arrive(struct orr_jobs *w, const struct job_rec *r)
 	job->duration = job->work.asked = job->work.left = work;
 	w->totals.shrunk += job_request(w, job)->gpus < job->gpus;
 	w->totals.deadlines += job->deadline >= 0;
+	if (w->totals.arrived == 1)
+		w->totals.priority = job->priority;
+	w->totals.has_priorities |= job->priority != w->totals.priority;
 	w->slots.live++;
 	w->slots.waiting++;
 	w->policy.is_due = true;

@@ -31,6 +31,8 @@ struct totals {
 	uint64_t shrunk;         /* arrived jobs whose request is smaller than that of the trace, see life_shape() */
 	bool has_slower_first;   /* the types below are set */
 	uint32_t slower, faster; /* types of the cluster in its order; an arrived job with a rate of its own is faster on the second */
+	double priority;         /* of the job that arrived first */
+	bool has_priorities;     /* another job has another priority */
 	bool kept_apart;         /* the policy asked whether jobs on lent nodes may share GPUs */
 };
 

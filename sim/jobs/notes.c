@@ -8,6 +8,7 @@
 #include "jobs/quota.h"
 #include "jobs/type_speed.h"
 #include "jobs/world.h"
+#include "world/world.h"
 
 #include <math.h>
 #include <string.h>
@@ -128,6 +129,27 @@ static void say_shrunk(struct orr_jobs *w)
 	take(w, "remark", &b);
 }
 
+static bool is_built_in(const struct orr_policy *policy)
+{
+	const struct world *jobs = world_named("jobs");
+	for (size_t i = 0; jobs->policies[i]; i++)
+		if (jobs->policies[i] == policy)
+			return true;
+	return false;
+}
+
+/* Adds a remark if the trace has priorities that a built-in policy does not read. */
+static void say_priorities(struct orr_jobs *w)
+{
+	const char *name = w->policy.declared->name;
+	struct sbuf b = { 0 };
+	if (w->totals.has_priorities && is_built_in(w->policy.declared) && strcmp(name, "gavel") && strcmp(name, "max_min") &&
+		strcmp(name, "spot_market"))
+		sbuf_puts(&b, "the priorities of the trace are ignored: of the built-in policies only gavel, max-min and spot-market read "
+			      "them, as weights");
+	take(w, "remark", &b);
+}
+
 /* Adds a remark if a policy that shares GPUs runs on lent nodes. */
 static void say_apart(struct orr_jobs *w)
 {
@@ -213,6 +235,7 @@ void notes_put(struct orr_jobs *w)
 	say_no_effect(w);
 	say_order(w);
 	say_shrunk(w);
+	say_priorities(w);
 	say_split(w);
 	say_apart(w);
 	say_partitions(w);
