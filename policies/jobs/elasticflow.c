@@ -59,6 +59,7 @@ struct span {
 struct timeline {
 	struct span *v;
 	size_t n, cap;
+	double round_s; /* entries begin at multiples of this after the first: GPUs change hands in rounds; 0: at any time */
 };
 
 enum { MOST_TYPES = 64 };
@@ -66,6 +67,7 @@ static const uint32_t NO_LINE = UINT32_MAX;
 
 struct elasticflow {
 	bool has_admission;
+	double round_s;
 	struct orr_round *round;
 	struct member *member; /* in order of submission */
 	size_t n, cap;
@@ -95,6 +97,7 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	(void)err;
 	e->has_admission = orr_arg_bool(args, "admission");
 	e->n_types = orr_gpu_types(w);
+	e->round_s = (double)orr_arg_time_ns(args, "round") / 1e9;
 	e->round = orr_round_new(w, orr_arg_time_ns(args, "round"));
 	return e;
 }
@@ -153,6 +156,12 @@ static void evict(void *self, struct orr_jobs *w, orr_job j)
 
 /* ---- the free GPUs over time ---- */
 
+/* Returns the first round at this time or later. */
+static double round_from(const struct timeline *t, double at_s)
+{
+	return t->round_s > 0 ? t->v[0].from_s + t->round_s * ceil((at_s - t->v[0].from_s) / t->round_s - 1e-9) : at_s;
+}
+
 /* Splits the entry at this time; returns the index of the entry that begins there. */
 static size_t split(struct timeline *t, double at_s)
 {
@@ -181,13 +190,14 @@ static const struct level *level_at(const struct member *m, uint32_t quota, uint
 	return best;
 }
 
-/* Returns the first entry from which on the work fits before `until` (the index of an entry) with this quota; t->n: it does not. */
+/* Returns the first entry from which on the work fits before the deadline, which is in the round before `until` (the index of an entry),
+ * with this quota; t->n: it does not. */
 static size_t fits_from(const struct timeline *t, const struct member *m, uint32_t quota, size_t until)
 {
 	double done = 0;
 	for (size_t i = until; i-- > 0;) {
 		const struct level *l = level_at(m, quota, t->v[i].free);
-		done += l ? (end_of(t, i) - t->v[i].from_s) * l->rate : 0;
+		done += l ? (fmin(end_of(t, i), m->deadline_s) - t->v[i].from_s) * l->rate : 0;
 		if (done >= m->left_s * (1 - 1e-12))
 			return i;
 	}
@@ -207,7 +217,7 @@ static void take(struct timeline *t, struct member *m, size_t s, uint32_t before
 			continue;
 		double need = left / l->rate, has = end_of(t, i) - t->v[i].from_s;
 		if (need < has)
-			split(t, t->v[i].from_s + need);
+			split(t, round_from(t, t->v[i].from_s + need));
 		t->v[i].free -= l->gpus;
 		left = need < has ? 0 : left - has * l->rate;
 	}
@@ -217,7 +227,7 @@ static void take(struct timeline *t, struct member *m, size_t s, uint32_t before
 static bool plan_on(struct timeline *t, struct member *m)
 {
 	if (m->deadline_s < INFINITY && m->deadline_s > t->v[0].from_s) {
-		size_t until = split(t, m->deadline_s);
+		size_t until = split(t, round_from(t, m->deadline_s));
 		for (uint32_t i = 0; i < m->n_levels; i++) {
 			size_t s = fits_from(t, m, m->level[i].gpus, until);
 			if (s == t->n)
@@ -281,6 +291,7 @@ static bool plan_all(struct elasticflow *e, struct orr_jobs *w, const struct mem
 		struct timeline *t = &e->line[k];
 		ORR_GROW(t->v, 0, t->cap);
 		t->v[0] = (struct span){ (double)orr_now(w) / 1e9, gpus_of_line(e, w, k) };
+		t->round_s = e->round_s;
 		t->n = 1;
 	}
 	for (size_t i = 0; i < e->n; i++) {
