@@ -19,6 +19,11 @@ bool kv_open(struct orr_serve *w, struct lane *l, uint32_t deployment, struct or
 		return false;
 	}
 	double blocks = d->kv_blocks ? d->kv_blocks : floor(tokens / l->block_tokens);
+	if (blocks < 1 && tokens >= 1) {
+		orr_fail(err, ORR_EINPUT, "model %.80s: the KV cache holds %.0f tokens: expected serve.kv_block of at most that, found %u",
+			l->model->name, tokens, l->block_tokens);
+		return false;
+	}
 	if (blocks < 1) {
 		orr_fail(err, ORR_EINPUT,
 			"model %.80s: the weights leave no memory for a KV cache (serve.kv_part=%g of %u GPUs): expected more GPUs per "

@@ -54,7 +54,7 @@ static void assume_models(const struct scenario *s, struct run_result *r)
 				sbuf_puts(&b, "; a context of any length");
 		} else if (m->network) {
 			sbuf_printf(&b,
-				"batches by the layers of the network on each device; %.4g MB of weights (%s), "
+				"batches by the layers of the network on each device, without the host's time; %.4g MB of weights (%s), "
 				"inputs of %.4g kB, answers of %.4g kB",
 				m->weight_bytes / 1e6, precision_name(t->set.precision), m->input_bytes / 1e3, m->output_bytes / 1e3);
 			const char *input = m->network->dnn->input;

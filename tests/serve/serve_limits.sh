@@ -78,6 +78,9 @@ for policy in orca fastertransformer; do
 done
 like "$("$orrery" serve huge.csv --model m.json --cluster 1x1 --kv-blocks 20 --policy vllm 2>&1)" '^4 of 19 requests were refused: 4 larger than the KV cache' "refused requests are reported"
 
+# A block that is larger than the cache.
+is "$("$orrery" serve huge.csv --model llama3-8b --cluster 1x1:a100 --policy vllm --set serve.kv_block=1000000 2>&1 | grep -oE 'the KV cache holds [0-9]+ tokens: expected serve.kv_block of at most that, found 1000000')" \
+  "the KV cache holds $("$orrery" model show llama3-8b --served --device a100 | sed -n 's/.*over all GPUs; \([0-9]*\) fit.*/\1/p') tokens: expected serve.kv_block of at most that, found 1000000" "a block larger than the cache"
 # These rows are out of order of arrival.
 { head -1 huge.csv; tail -n +2 huge.csv | sort -s -t, -k1,1n; } >sorted.csv
 { head -1 huge.csv; tail -n +2 sorted.csv | tac | sort -s -t, -k1,1nr | tac | tac; } >backwards.csv
