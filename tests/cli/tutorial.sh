@@ -74,9 +74,9 @@ if "$orrery" doctor | grep -q '^ok  *libpython3 ' && command -v cc >/dev/null; t
   like "$(cat said)" '^orrery: ours.csv:1: unknown trace format: its columns are id \(job_id\), .* --map job_id=id,submit=created_at,start=began,' "the answer to an unknown table"
   says tutorial-own 'the mean falls to 29\.0 hours' '^patient +29\.0 h '
   says tutorial-own 'falls from 34\.6 hours to 73\.9 minutes under `fifo`, and from 4\.92 hours to 77\.2 minutes' '^fifo +34\.6 h ' '^las +4\.92 h '
-  says tutorial-own 'with `n=500`, all of them arrive within seconds, before queues build up, and the rate seems to be twice as high\. A remark'
+  says tutorial-own 'with `n=500`, all of them arrive within seconds, before queues build up, and the rate seems to be almost twice as high\. A remark'
   like "$("$orrery" serve poisson:rate=2,n=500,prompt=1500,output=200 --model llama3-8b --cluster 1x4:h100 --policy vllm --find-rate ttft=500ms --attainment 0.99)" \
-    '^vllm: 127 requests/s, .*' "n=500: twice as high"
+    '^vllm: 127 requests/s, .*' "n=500: almost twice as high"
   like "$("$orrery" serve poisson:rate=2,n=500,prompt=1500,output=200 --model llama3-8b --cluster 1x4:h100 --policy vllm --find-rate ttft=500ms --attainment 0.99)" \
     '^vllm: at this rate all requests arrive within 0\.[0-9]+ mean latencies' "n=500: the remark"
   is "$(grep -oE '(src|href)="[^"#]{1,60}' report.html | grep -v '"data:')" "" "the report loads nothing from a network or another file"
