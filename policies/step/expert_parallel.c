@@ -22,6 +22,7 @@
 #include "stages.h"
 
 #include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 enum work { WORK_DISPATCH, WORK_COMBINE, WORK_LAYER, WORK_TRAIN, WORK_PAIR };
@@ -174,12 +175,13 @@ static int set_up(struct parallel *p, struct orr_step *s, const struct orr_args 
 	if (ep == 1 && (p->work == WORK_DISPATCH || p->work == WORK_COMBINE))
 		return orr_fail(err, ORR_EINPUT, "work=%s: expected at least 2 GPUs that share the experts", works[p->work]);
 	tokens = tokens > 0 ? tokens : f.batch * f.seq;
+	const double bytes[2] = { f.hidden + 4 * ceil(f.hidden / 128), 2 * f.hidden }; /* FP8 and scales, BF16 */
 	uint32_t *device = orr_alloc(f.gpus, sizeof *device);
 	for (uint32_t i = 0; i < f.gpus; i++)
 		device[i] = i;
 	p->slowest = stage_slowest_gpu(s);
 	int rc = find_block(s, f.layers, at, err);
-	rc = rc ? rc : experts_init(&p->x, s, args, device, f.gpus, ep, tokens, err);
+	rc = rc ? rc : experts_init(&p->x, s, args, device, f.gpus, ep, tokens, bytes, err);
 	orr_free(device);
 	if (rc)
 		return rc;
@@ -332,7 +334,7 @@ static const struct orr_param params[] = { ORR_PARAM_INT("ep", "0", 0, 1e6, "GPU
 		"seconds of a layer: attention and MLP forward, their gradients of the input, their gradients of the weights; and "
 		"optionally of dispatch "
 		"and combine forward and backward; none: the cost model's, and the network"),
-	EXPERT_PARAMS, ORR_PARAM_END };
+	EXPERT_PARAMS("FP8 and a scale for each 128 values", "BF16"), ORR_PARAM_END };
 
 static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 

@@ -76,15 +76,13 @@ static int route(struct experts *x, struct orr_step *s, const struct orr_args *a
 }
 
 int experts_init(struct experts *x, struct orr_step *s, const struct orr_args *args, const uint32_t *device, uint32_t n, uint32_t ep,
-	double tokens, struct orr_error *err)
+	double tokens, const double bytes[2], struct orr_error *err)
 {
 	static const char *const modes[] = { "per-expert", "per-rank", "per-node", NULL };
-	struct orr_step_facts f;
 	double dispatch = orr_arg_real(args, "dispatch_bytes"), combine = orr_arg_real(args, "combine_bytes");
 	double sms = orr_device_sms(s, device[0]), used = (double)orr_arg_int(args, "comm_sms"), alpha = orr_arg_real(args, "ep_alpha");
 	enum orr_expert_mode mode = (enum orr_expert_mode)choice_of(orr_arg_text(args, "ep_mode"), modes);
 	uint32_t node = per_node(s, device, ep), other = other_group(s, device, n, ep);
-	orr_step_facts(s, &f);
 	x->ep = ep;
 	x->batches = strcmp(orr_arg_text(args, "ep_overlap"), "none") ? 2 : 1;
 	x->tokens = tokens / x->batches;
@@ -105,8 +103,8 @@ int experts_init(struct experts *x, struct orr_step *s, const struct orr_args *a
 		x->slowdown = sms / (sms - used);
 	if (route(x, s, args, node, err))
 		return ORR_EINPUT;
-	x->dispatch_bytes = dispatch >= 0 ? dispatch : f.hidden + 4 * ceil(f.hidden / 128);
-	x->combine_bytes = combine >= 0 ? combine : 2 * f.hidden;
+	x->dispatch_bytes = dispatch >= 0 ? dispatch : bytes[0];
+	x->combine_bytes = combine >= 0 ? combine : bytes[1];
 	x->dispatch = orr_routing_messages(s, x->routing.number, mode, x->tokens * x->dispatch_bytes, false, alpha);
 	x->combine = orr_routing_messages(s, x->routing.number, mode, x->tokens * x->combine_bytes, true, alpha);
 	return ORR_OK;

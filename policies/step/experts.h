@@ -16,24 +16,23 @@
 
 #include <orrery/step.h>
 
-#define EXPERT_PARAMS                                                                                                                \
-	ORR_PARAM_CHOICE("ep_mode", "per-node", "per-expert|per-rank|per-node",                                                      \
-		"a token is sent once for each of its experts, of their GPUs, or of their nodes (then passed on inside the node)"),  \
-		ORR_PARAM_REAL("expert_skew", "0", 0, 10, "Zipf exponent of the loads of experts; 0: equal"),                        \
-		ORR_PARAM_FILE("expert_load", "relative loads of the experts in order; none: by expert_skew"),                       \
-		ORR_PARAM_INT("expert_copies", "0", 0, 65536, "redundant copies of hot experts"),                                    \
-		ORR_PARAM_CHOICE("expert_placement", "auto", "auto|contiguous|balanced",                                             \
-			"experts in order, or balanced by load; auto: balanced with copies"),                                        \
-		ORR_PARAM_INT("expert_groups", "0", 0, 64, "groups of experts that limit routing; 0: the model's"),                  \
-		ORR_PARAM_INT("top_groups", "0", 0, 64, "groups that a token may use; 0: the model's, or all of expert_groups"),     \
-		ORR_PARAM_REAL("capacity", "0", 0, 1e6,                                                                              \
-			"limit on the pairs of an expert, relative to the mean; pairs above it are dropped; 0: no limit"),           \
-		ORR_PARAM_REAL(                                                                                                      \
-			"dispatch_bytes", "-1", -1, 1e9, "bytes of a token in a dispatch; -1: FP8 and a scale for each 128 values"), \
-		ORR_PARAM_REAL("combine_bytes", "-1", -1, 1e9, "bytes of a token in a combine; -1: BF16"),                           \
-		ORR_PARAM_CHOICE("ep_overlap", "none", "none|two-batch",                                                             \
-			"overlap of exchanges: none, or exchanges of one half of the tokens with computing of the other half"),      \
-		ORR_PARAM_INT("comm_sms", "20", 0, 1e4, "multiprocessors that exchanges occupy, with ep_overlap=two-batch"),         \
+#define EXPERT_PARAMS(dispatch_default, combine_default)                                                                            \
+	ORR_PARAM_CHOICE("ep_mode", "per-node", "per-expert|per-rank|per-node",                                                     \
+		"a token is sent once for each of its experts, of their GPUs, or of their nodes (then passed on inside the node)"), \
+		ORR_PARAM_REAL("expert_skew", "0", 0, 10, "Zipf exponent of the loads of experts; 0: equal"),                       \
+		ORR_PARAM_FILE("expert_load", "relative loads of the experts in order; none: by expert_skew"),                      \
+		ORR_PARAM_INT("expert_copies", "0", 0, 65536, "redundant copies of hot experts"),                                   \
+		ORR_PARAM_CHOICE("expert_placement", "auto", "auto|contiguous|balanced",                                            \
+			"experts in order, or balanced by load; auto: balanced with copies"),                                       \
+		ORR_PARAM_INT("expert_groups", "0", 0, 64, "groups of experts that limit routing; 0: the model's"),                 \
+		ORR_PARAM_INT("top_groups", "0", 0, 64, "groups that a token may use; 0: the model's, or all of expert_groups"),    \
+		ORR_PARAM_REAL("capacity", "0", 0, 1e6,                                                                             \
+			"limit on the pairs of an expert, relative to the mean; pairs above it are dropped; 0: no limit"),          \
+		ORR_PARAM_REAL("dispatch_bytes", "-1", -1, 1e9, "bytes of a token in a dispatch; -1: " dispatch_default),           \
+		ORR_PARAM_REAL("combine_bytes", "-1", -1, 1e9, "bytes of a token in a combine; -1: " combine_default),              \
+		ORR_PARAM_CHOICE("ep_overlap", "none", "none|two-batch",                                                            \
+			"overlap of exchanges: none, or exchanges of one half of the tokens with computing of the other half"),     \
+		ORR_PARAM_INT("comm_sms", "20", 0, 1e4, "multiprocessors that exchanges occupy, with ep_overlap=two-batch"),        \
 		ORR_PARAM_REAL("ep_alpha", "2e-5", 0, 1e3, "start-up seconds of an exchange")
 
 /* AGAIN: forward, for recomputation. */
@@ -64,9 +63,10 @@ struct experts {
 };
 
 /* Computes routing and messages of groups of `ep` GPUs, which follow one another in device[0..n-1]. All groups must be spread over nodes
- * alike. tokens: of a GPU in a pass. Precondition: ep divides n, and the model has experts. */
+ * alike. tokens: of a GPU in a pass; bytes: defaults of dispatch_bytes and combine_bytes. Precondition: ep divides n, and the model has
+ * experts. */
 int experts_init(struct experts *x, struct orr_step *s, const struct orr_args *args, const uint32_t *device, uint32_t n, uint32_t ep,
-	double tokens, struct orr_error *err);
+	double tokens, const double bytes[2], struct orr_error *err);
 void experts_free(struct experts *x);
 
 /* Makes the segments of layers first..first+count-1. samples: of a GPU in a pass. Dense layers are split over `shards`. */

@@ -35,7 +35,8 @@ static const struct orr_param params[] = { ORR_PARAM_INT("tp", "1", 1, 1e6, "GPU
 	ORR_PARAM_CHOICE("cut", "blocks", "blocks|time",
 		"equal numbers of blocks per part, or minimise the longest part (of one or more per stage)"),
 	ORR_PARAM_REAL("tp_bytes", "-1", -1, 1e18, "bytes of one tensor-parallel collective; -1: the activations"), PIPELINE_BATCH_PARAMS,
-	PIPELINE_STAGE_PARAMS, EXPERT_PARAMS, ORR_PARAM_END };
+	PIPELINE_STAGE_PARAMS, EXPERT_PARAMS("those of its activations (FP8 and scales: h + 4 h / 128)", "those of its activations"),
+	ORR_PARAM_END };
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {

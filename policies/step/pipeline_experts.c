@@ -32,7 +32,7 @@ int pipe_measure_experts(
 {
 	struct orr_step_experts model;
 	uint32_t lanes = p->t.tp * p->dp, ep = p->t.ep;
-	double samples = p->micro / p->t.cp;
+	double samples = p->micro / p->t.cp, bytes = f->hidden * f->activation_bytes, token_bytes[2] = { bytes, bytes };
 	if (!orr_step_experts(s, &model) && ep == 1)
 		return ORR_OK;
 	if (lanes % ep)
@@ -43,7 +43,7 @@ int pipe_measure_experts(
 	uint32_t n = lanes * p->t.pp, *device = orr_alloc(n, sizeof *device);
 	for (uint32_t i = 0; i < n; i++)
 		device[i] = pipe_gpu_of(p, i % lanes, i / lanes);
-	int rc = experts_init(&p->x, s, args, device, n, ep, samples * f->seq / p->t.tp, err);
+	int rc = experts_init(&p->x, s, args, device, n, ep, samples * f->seq / p->t.tp, token_bytes, err);
 	orr_free(device);
 	if (rc)
 		return rc;

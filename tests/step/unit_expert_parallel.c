@@ -142,6 +142,9 @@ static void check_megatron_bytes(void)
 	struct numbers n = run(&orr_policy_megatron, "8x1:v100", net, SMALL, 1,
 		"ep=4 micro_batches=3 global_batch=24 dp_bytes=0 ep_mode=per-expert dispatch_bytes=100 combine_bytes=200 ep_alpha=0", "");
 	near_to(n.sent, 8 * 3 * 4 * 2 * T * share * 300, 1e-9, "four exchanges per layer and micro-batch");
+	struct numbers d = run(&orr_policy_megatron, "8x1:v100", net, SMALL, 1,
+		"ep=4 micro_batches=3 global_batch=24 dp_bytes=0 ep_mode=per-expert ep_alpha=0", "");
+	near_to(d.sent, 8 * 3 * 4 * 2 * T * share * 2 * 64 * 4, 1e-9, "by default a token has the bytes of its activations, 64 in FP32");
 	/* Parameters: 4 layers of 8 experts of 3 x 64 x 32. The others are summed over 8 GPUs, experts over 2. A ring sends 2 (n - 1) / n.
 	 */
 	double experts = 4 * 8 * 3. * 64 * 32, all = experts + 4 * (4. * 64 * 64 + 64 * 8 + 2 * 64) + 64 + 2. * 64 * 100;
