@@ -177,7 +177,7 @@ int stage_cut(const struct orr_step *s, const struct stage_terms *t, uint32_t n,
 /* Elements kept by one block, or by a layer outside blocks. */
 struct kept {
 	double all;   /* elements kept for backward, without recomputation */
-	double core;  /* elements between attention's two products */
+	double core;  /* elements between attention's two products (scores, context) */
 	double input; /* elements of the input of the block */
 };
 
@@ -219,13 +219,13 @@ static void find_core(struct walk *w, uint32_t l, uint32_t block)
 	}
 }
 
-/* The first product of the core keeps queries and keys, from which recomputation starts. */
+/* The products of the core keep queries, keys and values, from which recomputation starts. */
 static void walk_layer(struct walk *w, uint32_t l, const struct orr_layer_info *i, struct kept *k)
 {
 	bool is_core = l >= w->core_first && l <= w->core_last;
 	double kept = i->saved_elems * share(w, w->is_split);
 	k->all += kept;
-	if (is_core && l > w->core_first)
+	if (is_core && i->kind != ORR_LAYER_MATMUL)
 		k->core += kept;
 	if (w->t->recompute == RECOMPUTE_SELECTIVE && is_core)
 		w->out->recompute_s += pass_s(w->s, w->t, w->device, ORR_PASS_FORWARD, l, 1);

@@ -421,6 +421,30 @@ static void test_tensor(void)
 	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "transformer"), "a model without transformer blocks is refused");
 }
 
+/* Returns the bytes of the activations that a block of 64 x 16 elements and 32 samples keeps, in units of s b h elements of two bytes. */
+static double kept_by_a_block(const char *args)
+{
+	double peak[2];
+	for (int i = 0; i < 2; i++) {
+		const char *dnn = i ? "gpt:hidden=64,layers=9,heads=4,seq=16,vocab=100,dropout=1"
+				    : "gpt:hidden=64,layers=8,heads=4,seq=16,vocab=100,dropout=1";
+		struct outcome o = run_with("4x1:v100", network, dnn, "", &orr_policy_tensor_parallel, "micro_batches=1 %s", args);
+		peak[i] = o.r.device[0].peak_memory_bytes;
+		step_result_free(&o.r);
+	}
+	return (peak[1] - peak[0] - (12 * 64 * 64 + 13 * 64) * 8 / 4.) / (64. * 16 * 32 * 4);
+}
+
+/* Korthikanti et al., table 2, in half the bytes for elements of two bytes: t = 4, a s / h = 1. */
+static void test_recomputation_memory(void)
+{
+	near_to(kept_by_a_block(""), (10 + 24 / 4. + 5 / 4.) / 2, 1e-9, "a block keeps s b h (10 + 24/t + 5 a s / h t) bytes");
+	near_to(kept_by_a_block("sequence_parallel=true"), (34 + 5) / 4. / 2, 1e-9, ".. (34 + 5 a s / h) / t with sequence parallelism");
+	near_to(kept_by_a_block("recompute=selective"), (10 + 24 / 4.) / 2, 1e-9, "selective: s b h (10 + 24/t): values stay, too");
+	near_to(kept_by_a_block("recompute=selective sequence_parallel=true"), 34 / 4. / 2, 1e-9, ".. 34 / t with sequence parallelism");
+	near_to(kept_by_a_block("recompute=full"), 2 / 2., 1e-9, "full: 2 s b h");
+}
+
 /* ---- data, tensor and pipeline parallelism ---- */
 
 static void test_megatron(void)
@@ -572,6 +596,7 @@ int main(void)
 	test_replication();
 	test_cut();
 	test_tensor();
+	test_recomputation_memory();
 	test_megatron();
 	test_tied();
 	test_bamboo_types();
