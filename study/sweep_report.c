@@ -91,6 +91,12 @@ struct table {
 	size_t n;
 };
 
+/* Returns the number of cells of a metric: in CSV its value and both ends of its interval. */
+static size_t cells_of(const struct table *t)
+{
+	return t->format == GRID_CSV ? 3 : 1;
+}
+
 static enum report_kind kind_of(const struct sweep_name *m)
 {
 	return m->column ? m->column->kind : REPORT_NUMBER;
@@ -100,9 +106,14 @@ static enum report_kind kind_of(const struct sweep_name *m)
 static void set_title(struct sbuf *cell, const struct table *t, size_t i)
 {
 	const struct sweep_name *m = t->columns.metric[i];
+	static const char *const suffix[] = { "", "_ci_low", "_ci_high" };
 	set_plain(cell, t->format == GRID_CSV || !m->column ? m->name : m->column->title);
 	if (t->format != GRID_TEXT && t->format != GRID_CSV && *t->by[i].unit)
 		sbuf_printf(cell, " (%s)", t->by[i].unit);
+	for (size_t k = 0; k < 3 && t->format == GRID_CSV; k++) {
+		set_plain(&cell[k], m->name);
+		sbuf_puts(&cell[k], suffix[k]);
+	}
 }
 
 static const struct metric *metric_of(const struct sweep_row *x, const struct sweep_name *m)
@@ -116,14 +127,18 @@ static const struct metric *metric_of(const struct sweep_row *x, const struct sw
 static void set_metric(struct sbuf *cell, const struct table *t, const struct sweep_row *x, size_t i)
 {
 	const struct metric *m = metric_of(x, t->columns.metric[i]);
-	char exact[NUM_REAL_MAX] = "";
-	sbuf_clear(cell);
+	for (size_t k = 0; k < cells_of(t); k++)
+		sbuf_clear(&cell[k]);
 	if (x->error) {
 		sbuf_puts(cell, i ? "" : "failed");
 	} else if (t->format == GRID_CSV) {
-		if (m && isfinite(m->value))
-			num_put_real(exact, m->value);
-		sbuf_puts(cell, exact);
+		const double value[] = { m ? m->value : NAN, m ? m->ci_low : NAN, m ? m->ci_high : NAN };
+		for (size_t k = 0; k < 3; k++) {
+			char exact[NUM_REAL_MAX] = "";
+			if (isfinite(value[k]))
+				num_put_real(exact, value[k]);
+			sbuf_puts(&cell[k], exact);
+		}
 	} else {
 		report_put_metric(cell, m, kind_of(t->columns.metric[i]), t->by[i], t->format == GRID_TEXT);
 	}
@@ -144,7 +159,7 @@ static void set_row(struct table *t, const struct sweep_row *x)
 	}
 	set_plain(cell, x ? x->label : "policy");
 	sbuf_puts(cell++, x && x->is_oracle && t->format != GRID_CSV ? " (oracle)" : "");
-	for (size_t i = 0; i < l->n_metrics; i++, cell++) {
+	for (size_t i = 0; i < l->n_metrics; i++, cell += cells_of(t)) {
 		if (x)
 			set_metric(cell, t, x, i);
 		else
@@ -193,7 +208,7 @@ static void put_table(struct sbuf *out, struct sweep_rows *w, const struct book 
 	struct table t = { .b = b, .columns = columns_of(w, b), .format = style.format, .at = { .w = w } };
 	const struct columns *l = &t.columns;
 	size_t keys = (l->has_run ? 1 : 0) + l->n_axes + 1;
-	t.n = keys + l->n_metrics + (l->has_number ? 1 : 0);
+	t.n = keys + l->n_metrics * cells_of(&t) + (l->has_number ? 1 : 0);
 	t.cell = mem_zalloc(t.n, sizeof *t.cell);
 	t.text = mem_zalloc(t.n, sizeof *t.text);
 	bool *is_text = mem_zalloc(t.n, sizeof *is_text);

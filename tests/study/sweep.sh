@@ -146,6 +146,11 @@ is "$? $(metric stop replications | cut -d ' ' -f 1 | tr '\n' ' ')" '0 12 12 ' '
 sed 's/"seeds": \[7, 9\]/"stop": { "metric": "jct_mean", "below": 0.3, "n": 5000 }/' seeds.json >stop.json
 "$orrery" sweep stop.json --out until >/dev/null
 is "$? $(metric until jct_mean | awk '$2 > 0 && $2 <= 0.3' | wc -l)" '0 2' 'stop: a relative half-width, which every point keeps'
+# The interval of the table in CSV is that of study.csv.
+"$orrery" sweep stop.json --table csv >until.csv
+is "$(awk -F, 'NR == 1 { print } NR == 2 { printf "%.12g %.12g %.12g", $3, $4, $5 }' until.csv)" \
+  "n,policy,makespan,makespan_ci_low,makespan_ci_high
+$(awk -F, '/,makespan,/ { printf "%.12g %.12g %.12g", $5, $6, $7; exit }' until/study.csv)" 'CSV has intervals'
 sed 's/"below": 0.3, "n": 5000/"below": 1e-9, "n": 10/; s/"fifo"/"srtf"/' stop.json >missed.json
 "$orrery" sweep missed.json >missed.txt
 is "$? $(grep -c 'srtf (oracle)' missed.txt) $(grep -o 'in . of . rows the replications ended at their limit' missed.txt)" \
