@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/outfile.h"
+#include "base/param.h"
 #include "base/utf8.h"
 #include "results/estimate.h"
 #include "results/report.h"
@@ -387,6 +388,27 @@ static void put_failures(struct sbuf *out, struct sweep_rows *w, const struct bo
 	sweep_free_cursor(&at);
 }
 
+/* Names the metrics of the study that no run has. */
+static void put_unknown(struct sbuf *out, const struct sweep_rows *w, const struct book *b)
+{
+	const cJSON *m, *list = cJSON_GetObjectItemCaseSensitive(b->json, "metrics");
+	const char **name = mem_zalloc(w->n_names + 1, sizeof *name);
+	for (size_t i = 0; i < w->n_names; i++)
+		name[i] = w->name[i].name;
+	cJSON_ArrayForEach(m, list)
+	{
+		if (!cJSON_IsString(m) || sweep_knows(w, m->valuestring) || w->n_failed == w->n)
+			continue;
+		const char *near = nearest_name(m->valuestring, name);
+		sbuf_puts(out, "metrics: no run has ");
+		report_put_plain(out, m->valuestring);
+		if (near)
+			sbuf_printf(out, ": did you mean %s?", near);
+		sbuf_putc(out, '\n');
+	}
+	mem_free(name);
+}
+
 /* ---- JSON and CSV ---- */
 
 static void add_real(cJSON *o, const char *name, double v)
@@ -564,6 +586,7 @@ int sweep_print(struct sweep_rows *w, const struct book *b, const struct world_o
 		for (size_t i = 0; i < w->n_answers; i++)
 			put_answer(&notes, b, &w->answer[i]);
 		put_over_seeds(&notes, w, b);
+		put_unknown(&notes, w, b);
 		put_failures(&notes, w, b);
 		if (w->n_imprecise)
 			sbuf_printf(&notes,

@@ -156,6 +156,8 @@ sed 's/"below": 0.3, "n": 5000/"below": 1e-9, "n": 10/; s/"fifo"/"srtf"/' stop.j
 is "$? $(grep -c 'srtf (oracle)' missed.txt) $(grep -o 'in . of . rows the replications ended at their limit' missed.txt)" \
   '0 2 in 2 of 2 rows the replications ended at their limit' 'a precision that is not reached is reported, and oracles are marked'
 is "$(metric until replications | awk '$1 >= 10 && $1 < 5000' | wc -l)" 2 'with fewer replications than the limit'
+sed 's/"makespan"/"makespn", "jct_mean"/' seeds.json >typo.json
+like "$("$orrery" sweep typo.json)" 'metrics: no run has makespn: did you mean makespan[?]' 'a metric that no run has is named'
 # M/M/1 with service rate 1: the mean wait is rate / (1 - rate), 3 at a rate of 0.75
 cat >mm1.json <<'EOF'
 { "axes": { "rate": { "from": 0.5, "to": 0.95 } }, "seeds": 8,
