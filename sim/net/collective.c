@@ -227,7 +227,7 @@ static void multi_ring_stage(struct coll_plan *p, const struct coll_shape *s, bo
 }
 
 /* Plans one ring per NIC, each with its share of the bytes. Ring c enters an island at the first rank of NIC c, visits all ranks of
- * the island in order, and leaves it from the last one (NCCL's channels). */
+ * the island in order, and leaves it from the last one, which hands over to NIC c (NCCL's channels; TOPO_RAIL). */
 static void plan_multi_ring(struct coll_plan *p, const struct coll_shape *s)
 {
 	p->pieces = s->n * coll_rings(s);

@@ -11,13 +11,16 @@ static uint32_t beside_first(const struct orr_step *s, const struct iteration *k
 	return n;
 }
 
-/* Returns the sum of the latencies from a to b, over the receiver's rail if step.pxn applies. */
-static double latency_of(const struct orr_step *s, const struct coll_shape *shape, uint32_t a, uint32_t b)
+/* Returns the sum of the latencies from a to b, over the receiver's rail if the collective uses it, and in *least the least bandwidth. */
+static double latency_of(const struct orr_step *s, const struct coll_shape *shape, uint32_t a, uint32_t b, double *least)
 {
 	uint32_t link[TOPO_MAX_HOPS], n = topo_route(s->config->topo, a, b, rail_key(s, shape), link);
 	double sum = 0;
-	for (uint32_t i = 0; i < n; i++)
+	*least = INFINITY;
+	for (uint32_t i = 0; i < n; i++) {
 		sum += s->config->topo->link[link[i]].flow.latency_s;
+		*least = fmin(*least, s->config->topo->link[link[i]].flow.capacity_Bps);
+	}
 	return sum;
 }
 
@@ -37,7 +40,7 @@ struct idle_route idle_route(const struct orr_step *s, const struct iteration *k
 	for (uint32_t r = 0; r < c->n && c->n > 1; r++) {
 		uint32_t a = rank_device(s, k, c, lane, r), b = rank_device(s, k, c, lane, (r + 1) % c->n);
 		bool is_inner = shape->inner > 1 && (r + 1) % c->n && (r + 1) % shape->inner;
-		double l = latency_of(s, shape, a, b), B = topo_bandwidth(t, a, b);
+		double B, l = latency_of(s, shape, a, b, &B);
 		if (is_inner) {
 			inner_latency = fmax(inner_latency, l);
 			inner_bandwidth = fmin(inner_bandwidth, B);

@@ -95,10 +95,11 @@ static inline double sent_bytes(const struct orr_step *s, const struct plan *pla
 	return shape->rings > 1 ? m->bytes / s->nic_efficiency : m->bytes;
 }
 
-/* Returns the part of the routes' key that sends messages of an all-to-all over the NIC of the receiver's rail (step.pxn). */
+/* Returns the part of the routes' key that sends messages over the NIC of the receiver's rail: those of an all-to-all (step.pxn), and of a
+ * ring per NIC, which enters and leaves each node by the same NIC. */
 static inline uint64_t rail_key(const struct orr_step *s, const struct coll_shape *shape)
 {
-	return s->has_pxn && shape->op == ORR_ALL_TO_ALL ? TOPO_RAIL : 0;
+	return (s->has_pxn && shape->op == ORR_ALL_TO_ALL) || shape->algorithm == ORR_MULTI_RING ? TOPO_RAIL : 0;
 }
 
 /* Returns the latency of a send that replaces that of its route; NAN: none. */
