@@ -383,7 +383,7 @@ const struct world_effect serve_effects[] = {
 	{ .key = "failures.mttr", .why = "failures.trace states the repairs", .needs = "failures.mtbf" },
 	FAILURES("failures.mtbf"), FAILURES("failures.mttr"), FAILURES("failures.types"), FAILURES("failures.trace"),
 	{ .key = "failures.types", .why = "the cluster has no node of another type", .holds = spares_types },
-	{ .key = "serve.any_model", .why = "every request names a model that is served", .use = SERVE_USED_ANY_MODEL },
+	{ .key = "serve.any_model", .why = "no request names a model that is not served", .use = SERVE_USED_ANY_MODEL },
 	{ .key = "serve.max_calls_per_instant", .why = "no instant reached the limit" },
 	{ .key = "policy_timeout", .why = "no call of the policy reached the limit" },
 	{ .key = "placement", .why = "the default chooses the same GPUs for every replica", .use = SERVE_USED_PLACEMENT },

@@ -163,7 +163,7 @@ serve.notice|nodes do not fail|r.csv --model a.json --cluster 2x1:a100 --policy 
 serve.think|neither serve.clients nor serve.sessions is set|r.csv --model a.json --cluster 2x1:a100 --policy fifo --set serve.think=3s
 serve.think|yes|r.csv --model a.json --cluster 2x1:a100 --policy fifo --set serve.think=3s --set serve.clients=2
 serve.think_law|serve.think is 0|r.csv --model a.json --cluster 2x1:a100 --policy fifo --set serve.think_law=fixed --set serve.clients=2
-serve.any_model|every request names a model that is served|r.csv --model a.json --cluster 1x1:a100 --policy fifo --set serve.any_model=true
+serve.any_model|no request names a model that is not served|r.csv --model a.json --cluster 1x1:a100 --policy fifo --set serve.any_model=true
 serve.any_model|yes|r.csv --model b.json --cluster 1x1:a100 --policy fifo --set serve.any_model=true
 failures.mttr|no node failed before the end|r.csv --model a.json --cluster 2x1:a100 --policy fifo --set failures.mtbf=9999h --set failures.mttr=1s
 serve.ci_level|the run has no interval|r.csv --model a.json --cluster 1x1:a100 --policy fifo --set serve.ci_level=0.9
