@@ -70,6 +70,7 @@ void serve_metrics_arrival(struct orr_serve *w)
 	if (!m->has_begun)
 		begin_time(w);
 	m->arrived++;
+	m->last_arrival_s = w->now_s;
 	if (w->now_s - m->begun_s < (double)w->config->warm_up.time_ns / 1e9)
 		m->warm_requests = m->arrived;
 	timeline_set(&m->live, eng_now(w->host.engine), w->live);

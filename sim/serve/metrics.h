@@ -57,7 +57,7 @@ struct serve_metrics {
 	bool has_begun;           /* set when the first request arrives */
 	bool has_llm, has_slo;
 	unsigned used; /* bits of enum serve_use that are set by functions with a constant struct orr_serve */
-	double begun_s, last_end_s;
+	double begun_s, last_arrival_s, last_end_s;
 	double up_before_s;     /* time that replicas were up before begun_s, summed over them */
 	double level;           /* level of intervals; NaN: the run has none */
 	uint64_t warm_requests; /* number of requests that arrived before the time of warm_up */

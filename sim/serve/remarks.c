@@ -167,6 +167,25 @@ static void remark_on_start(struct orr_serve *w)
 	sbuf_free(&b);
 }
 
+/* Adds that rates include a long time after the last arrival, in which the load ends. If this time is longer than that of the arrivals, the
+ * trace is a burst or the load exceeds the capacity, and the rates are those of the work. */
+static void remark_on_end(struct orr_serve *w)
+{
+	static const double least_share = 0.1, least_requests = 50;
+	const struct serve_metrics *m = w->metrics;
+	double arrivals_s = m->last_arrival_s - m->begun_s, after_s = m->last_end_s - m->last_arrival_s;
+	struct sbuf b = { 0 };
+	if ((double)m->arrived < least_requests || after_s > arrivals_s || after_s < least_share * (arrivals_s + after_s))
+		return;
+	sbuf_printf(&b,
+		"requests/s, other rates and cost per token include the %.3g s after the last arrival, %.3g %% of the run: more requests "
+		"bring "
+		"them closer to those of a steady load",
+		after_s, 100 * after_s / (arrivals_s + after_s));
+	result_note(w->result, "remark", sbuf_text(&b));
+	sbuf_free(&b);
+}
+
 /* Adds that replicas took no time to start: with the default of serve.start_up, autoscaling follows the load without a delay. */
 static void remark_on_cold_starts(struct orr_serve *w)
 {
@@ -189,5 +208,6 @@ void serve_remarks(struct orr_serve *w)
 	remark_on_tokens(w);
 	remark_on_answers(w);
 	remark_on_start(w);
+	remark_on_end(w);
 	remark_on_cold_starts(w);
 }

@@ -48,6 +48,14 @@ like "$("$orrery" serve late.csv --model slow.json --cluster 1x1 --policy fifo -
 printf 'arrival_s\n20\n110\n' >later.csv
 is "$("$orrery" serve later.csv --model slow.json --cluster 1x1 --policy fifo --no-figures 2>&1 | grep -c 'before the first request')" 0 "a short wait is not"
 
+# ---- the time after the last arrival: 60 requests of 20 ms, one each 16 ms, end at 1.2 s, 256 ms after the last one ----
+awk 'BEGIN { print "arrival_s"; for (i = 0; i < 60; i++) print 0.016 * i }' >ends.csv
+ends() { "$orrery" serve "$1" --model slow.json --cluster 1x1 --policy fifo --no-figures 2>&1 | grep 'after the last arrival'; }
+is "$(ends ends.csv)" "requests/s, other rates and cost per token include the 0.256 s after the last arrival, 21.3 % of the run: more requests bring them closer to \
+those of a steady load" "a long end is reported"
+awk 'BEGIN { print "arrival_s"; for (i = 0; i < 60; i++) print 0.001 * i }' >burst.csv
+is "$(ends burst.csv)" "" "the end of a burst is not"
+
 # ---- several models ----
 is "$("$orrery" serve poisson:rate=1,n=5,prompt=10,output=5 --model llama2-7b,llama3.2-1b --cluster 1x2:a100 --policy vllm,sarathi 2>&1)" \
   'orrery: scenario: $.deployments[0] serves any model, but replicas of the language model llama2-7b serve no other: expected a scenario with replicas for each model, "deployments": [{"model": "llama2-7b", "replicas": 1}, ..]' \
