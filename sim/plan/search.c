@@ -198,7 +198,8 @@ void orr_plan_choose(struct orr_plan *p, const struct orr_plan_draft *d, double 
 		return;
 	closed_form(p, d, &value, &why);
 	if (!value.fits) {
-		search_fail(p, ORR_EFAIL, "the plan does not fit into memory: %s", why.text);
+		search_fail(p, ORR_EFAIL, "the plan does not fit into memory: %s%s", why.text,
+			p->facts.micro_batch > 1 ? "; a smaller --micro-batch needs less" : "");
 		return;
 	}
 	plan_copy(&p->chosen, d, &value);

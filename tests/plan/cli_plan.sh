@@ -26,6 +26,8 @@ like "$(plan chain.csv:batch=4 --cluster 1x1:v100 --global-batch 4 --policy data
 profile large.csv 0,a,1,2,4000,4000 1,b,100,200,10000000000,1000000000
 own=$(plan large.csv:batch=1 --cluster 3x1:v100 --global-batch 16 --policy dapple --json -q | grep -A1 '"own_s"' | sed -n 's/.*"value":[^0-9]*//p')
 like "$own" '^2\.43933' "dapple: the cheapest micro-batch that fits in memory"
+like "$(plan large.csv:batch=1 --cluster 3x1:v100 --global-batch 16 --micro-batch 4 --policy dapple 2>&1)" \
+  'GPU 1 would hold 22 GB: expected .*; a smaller --micro-batch needs less$' "dapple: a given micro-batch that does not fit"
 plan chain.csv:batch=4 --cluster 2x2:v100 --policy dapple,dapple@general --set policy.general.search=general --out o -q
 is "$(cd o && echo *.plan.json)" "dapple.plan.json general.plan.json" "--out writes the plan of each policy"
 plan chain.csv:batch=4 --cluster 2x2:v100 --policy dapple --db x.db -q
