@@ -29,7 +29,11 @@ enum estimate_range estimate_range_of(const char *name)
 	/* A metric of one model, such as "attainment.NAME". */
 	if (!strncmp(name, "attainment.", strlen("attainment.")))
 		return ESTIMATE_FRACTION;
-	return ends_with(name, "_diff") ? ESTIMATE_REAL : ESTIMATE_NON_NEGATIVE;
+	static const char *const real[] = { "_diff", "closed_form_error", "prediction_error", "auc_change" };
+	for (size_t i = 0; i < sizeof real / sizeof *real; i++)
+		if (ends_with(name, real[i]))
+			return ESTIMATE_REAL;
+	return ESTIMATE_NON_NEGATIVE;
 }
 
 size_t estimate_least_of(const char *metric)

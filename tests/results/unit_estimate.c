@@ -118,6 +118,11 @@ static void skewed(void)
 		turned[k] = -v[k];
 	i = estimate_mean(turned, 10, ESTIMATE_REAL, 0.95);
 	ok(fabs(i.low + real.high) < 1e-9 && fabs(i.high + real.low) < 1e-9, "the interval of -x is that of x, turned");
+	static const char *const names[] = { "closed_form_error", "prediction_error", "auc_change", "jct_diff" };
+	for (int k = 0; k < 4; k++) {
+		i = estimate_mean(turned, 10, estimate_range_of(names[k]), 0.95);
+		ok(i.low < i.mean && i.mean < i.high, "%s may be negative: its interval contains its mean", names[k]);
+	}
 }
 
 /* Tests Wilson's interval by hand: p = 0.9, n = 10, with t(0.975, 9) = 2.262157 in place of z. With u = t^2 / n = 0.5117355, the
