@@ -247,7 +247,7 @@ static void close_wait(struct orr_jobs *w, const struct job *job, uint32_t r)
 	division_put_classes(&d, l, order_until > from ? order_until : from, now, r);
 	if (order_until > from) {
 		struct part p = part_of(PART_ORDERED, "job", a->first_from >= 0 ? a->after : policy->first);
-		division_put(&d, from, order_until, &p);
+		division_put_new(&d, from, order_until, &p);
 	}
 	division_put(&d, a->since, from, &what);
 	while (d.n) {

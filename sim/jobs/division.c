@@ -33,6 +33,12 @@ void division_put(struct division *d, int64_t begin, int64_t end, const struct p
 		put_known(d, begin, end, partlog_index(d->log, what));
 }
 
+void division_put_new(struct division *d, int64_t begin, int64_t end, const struct part *what)
+{
+	if (end > begin)
+		put_known(d, begin, end, partlog_new_index(d->log, what));
+}
+
 static void add_numbers(struct part *p, const struct stretch *s)
 {
 	static const char *const details[][2] = { { "% GPUs asked, % free", "% GPU asked, % free" },

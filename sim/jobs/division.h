@@ -78,6 +78,8 @@ static inline struct part part_of(enum part_kind kind, const char *cause, uint64
 }
 
 void division_put(struct division *d, int64_t begin, int64_t end, const struct part *what);
+/* As division_put(), for a part that few waits have. */
+void division_put_new(struct division *d, int64_t begin, int64_t end, const struct part *what);
 /* Divides [from, to) by the class of the request; r: the run whose end ended the wait. */
 void division_put_classes(struct division *d, const struct causes_line *l, int64_t from, int64_t to, uint32_t r);
 
