@@ -69,6 +69,8 @@ struct coll_shape {
 	/* Measured times: a message has the latency hop_s on any route, and takes `stretch` times its bytes. */
 	bool is_measured;
 	double hop_s, stretch;
+	/* ring, multi-ring: takes the time of a tree, which is shorter. A message that does not follow another has the latency hop_s. */
+	bool is_tree_timed;
 	const struct coll_messages *messages; /* direct all-to-all: unequal messages; NULL: bytes / n between each two ranks */
 };
 

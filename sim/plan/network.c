@@ -165,6 +165,18 @@ static double book_trees(struct orr_plan *p, const uint32_t *gpu, uint32_t n, do
 	return fmax(0, collective_idle_s(p->step, gpu, &shape) - share / B);
 }
 
+/* Returns the time of an all-reduce beyond that of its `share` of a NIC, if the executor gives its ring the time of a tree; else < 0. */
+static double tree_rest_s(const struct orr_plan *p, const uint32_t *gpu, uint32_t n, double bytes, uint32_t inside, double share)
+{
+	struct coll c = { .what = { .op = ORR_ALL_REDUCE, .bytes = bytes }, .n = n };
+	if (inside < 2 || n <= 2 * inside)
+		return -1;
+	struct coll_shape shape = collective_shape(p->step, &c, gpu);
+	double B = topo_bandwidth(p->of->config.topo, gpu[inside - 1], gpu[inside]);
+	shape.inner = shape.inner ? shape.inner : inside; /* whose hops collective_idle_s() looks at */
+	return shape.is_tree_timed ? fmax(0, collective_idle_s(p->step, gpu, &shape) - share / B) : -1;
+}
+
 /*
  * Adds an all-reduce of members on several nodes to the loads, like the executor's algorithm `auto`: one ring, or one ring for
  * each NIC that the members of a node use. Rates are the share of the NIC's rate that collectives reach. Returns the sum of the
@@ -188,7 +200,8 @@ static double book_ring(struct orr_plan *p, const uint32_t *gpu, uint32_t n, dou
 			latency = fmax(latency, book(p, gpu[from], gpu[(i + 1 + at) % n], share));
 		}
 	}
-	return 2 * (n - 1.) * latency;
+	double rest = is_halved ? -1 : tree_rest_s(p, gpu, n, bytes, inside, share);
+	return rest >= 0 ? rest : 2 * (n - 1.) * latency;
 }
 
 /*

@@ -60,8 +60,10 @@ double collective_idle_s(const struct orr_step *s, const uint32_t *real, const s
 	const struct topo *t = s->config->topo;
 	uint32_t last = real[shape->inner - 1], next = real[shape->inner];
 	double e = shape->rings > 1 ? s->nic_efficiency : 1;
-	return coll_time_s(shape, topo_latency(t, last, next), e * topo_bandwidth(t, last, next), topo_latency(t, real[0], real[1]),
-		topo_bandwidth(t, real[0], real[1]) / shape->inner_stretch);
+	double a = shape->is_tree_timed ? shape->hop_s : topo_latency(t, last, next);
+	double inner = shape->is_tree_timed ? shape->hop_s : topo_latency(t, real[0], real[1]);
+	double stretch = shape->inner_stretch > 0 ? shape->inner_stretch : 1;
+	return coll_time_s(shape, a, e * topo_bandwidth(t, last, next), inner, topo_bandwidth(t, real[0], real[1]) / stretch);
 }
 
 static struct coll_shape shape_of(const struct orr_step *s, const struct coll *c, const uint32_t *real, enum orr_collective_algorithm a)
@@ -87,16 +89,42 @@ static struct coll_shape shape_of(const struct orr_step *s, const struct coll *c
 	return shape;
 }
 
-/* Chooses a ring, or one ring per NIC. On two nodes whose switches can reduce (NVLink 4 and later), an all-reduce uses the double
- * tree over the nodes if it is faster. */
+/* Returns whether the switches of two nodes with m GPUs each can reduce (NVLink 4 and later). */
+static bool both_reduce(const struct orr_step *s, const uint32_t *real, uint32_t m)
+{
+	const struct device *d = device_beside(s, real, m), *other = device_beside(s, real + m, m);
+	return d && other && d->nvls_Bps > 0 && other->nvls_Bps > 0;
+}
+
+/* Gives a ring the time of a tree, by the latency of its messages; 0 if the bandwidth alone takes longer. */
+static struct coll_shape timed_as(const struct orr_step *s, const uint32_t *real, const struct coll_shape *ring, uint32_t m, double tree_s)
+{
+	struct coll_shape x = *ring, timed = *ring;
+	double low = 0, high = tree_s;
+	x.is_tree_timed = true;
+	x.inner = x.inner ? x.inner : m; /* a plain ring has no islands, but its hops are these */
+	for (int i = 0; i < 60; i++) {
+		x.hop_s = low + (high - low) / 2;
+		*(collective_idle_s(s, real, &x) < tree_s ? &low : &high) = x.hop_s;
+	}
+	timed.is_tree_timed = true;
+	timed.hop_s = low;
+	return timed;
+}
+
+/*
+ * Chooses a ring, or one ring per NIC. NCCL uses a double tree over the nodes for an all-reduce if that is faster:
+ *  - on two nodes whose switches can reduce, the messages of the tree. Elsewhere its bandwidth, twice that of a ring, is not measured.
+ *  - on three nodes or more a ring has more bandwidth, and a tree less latency: the messages of the ring, in the time of the tree. Trees
+ *    would send many more messages, and load the NICs of different nodes differently.
+ */
 static struct coll_shape automatic(const struct orr_step *s, const struct coll *c, const uint32_t *real)
 {
 	uint32_t m = island_of(s, real, c->n), rings = rings_of(s, real, c->n, m);
 	enum orr_collective_algorithm a = coll_usable(c->what.op, rings > 1 ? ORR_MULTI_RING : ORR_RING, c->n);
 	struct coll_shape ring = shape_of(s, c, real, a);
-	const struct device *d = c->what.op == ORR_ALL_REDUCE && m > 1 && c->n == 2 * m ? device_beside(s, real, m) : NULL;
-	const struct device *other = d ? device_beside(s, real + m, m) : NULL;
-	if (!other || !(d->nvls_Bps > 0) || !(other->nvls_Bps > 0))
+	bool are_two = c->n == 2 * m;
+	if (c->what.op != ORR_ALL_REDUCE || m < 2 || c->n <= m || (are_two && !both_reduce(s, real, m)))
 		return ring;
 	struct coll c_tree = *c;
 	c_tree.what.inner = m;
@@ -105,7 +133,10 @@ static struct coll_shape automatic(const struct orr_step *s, const struct coll *
 	plain.inner = m;
 	plain.rings = rings;
 	plain.inner_stretch = tree.inner_stretch;
-	return collective_idle_s(s, real, &tree) < collective_idle_s(s, real, &plain) ? tree : ring;
+	double tree_s = collective_idle_s(s, real, &tree);
+	if (tree_s >= collective_idle_s(s, real, &plain))
+		return ring;
+	return are_two ? tree : timed_as(s, real, &ring, m, tree_s);
 }
 
 /* Returns whether the times of messages inside an island differ from those of plain messages. */
@@ -159,7 +190,8 @@ struct coll_shape collective_shape(struct orr_step *s, const struct coll *c, con
 		bool is_other = !is_alike(&shape, &best), has_times = has_inner_times(&shape) || has_inner_times(&best);
 		has_times = has_times && (shape.algorithm != best.algorithm || shape.leader != best.leader);
 		*s->uses |= is_other ? STEP_USED_OTHER_SENDS : 0;
-		*s->uses |= source || is_other || has_times ? STEP_USED_ALGORITHM : 0; /* only `auto` uses measured times */
+		*s->uses |= source || is_other || has_times || best.is_tree_timed ? STEP_USED_ALGORITHM
+										  : 0; /* only `auto` uses measured times */
 	}
 	return shape;
 }

@@ -11,7 +11,9 @@ const struct orr_param step_options[] = { ORR_PARAM_INT("iterations", "20", 1, 1
 	ORR_PARAM_CHOICE("algorithm", "auto",
 		"auto|ring|multi-ring|halving-doubling|double-tree|hierarchical|direct|hierarchical-leader|multi-tree|nvls-tree",
 		"algorithm of collectives for which the policy names none; auto: multi-ring where the members of each node use several "
-		"NICs, else ring; multi-tree for an all-reduce on two nodes of NVLink 4 or later if that is faster"),
+		"NICs, else ring; where it is shorter, an all-reduce takes the time of multi-tree (three nodes or more, or two of NVLink 4 "
+		"or "
+		"later)"),
 	ORR_PARAM_REAL("nic_efficiency", "0.96", 0.01, 1,
 		"several NICs of a node: share of a NIC's rate that collectives reach (SimAI's fit of NCCL on 2 to 64 nodes)"),
 	ORR_PARAM_BOOL("pxn", true, "all-to-all: a message leaves its node by the NIC of the receiver's rail (NCCL's PXN)"),

@@ -30,7 +30,7 @@ static bool same_shape(const struct coll_shape *a, const struct coll_shape *b)
 	return a->op == b->op && a->algorithm == b->algorithm && a->n == b->n && a->bytes == b->bytes && a->root == b->root &&
 	       a->inner == b->inner && a->rings == b->rings && a->chunks == b->chunks && a->leader == b->leader &&
 	       a->inner_stretch == b->inner_stretch && a->fill_s == b->fill_s && a->is_measured == b->is_measured && a->hop_s == b->hop_s &&
-	       a->stretch == b->stretch && a->messages == b->messages;
+	       a->stretch == b->stretch && a->is_tree_timed == b->is_tree_timed && a->messages == b->messages;
 }
 
 static bool plan_is_even(const struct coll_plan *p, uint32_t ranks)

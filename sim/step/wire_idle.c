@@ -76,5 +76,7 @@ double idle_time_s(const struct orr_step *s, const struct iteration *k, const st
 		f.latency_s = shape->hop_s;
 		f.Bps /= shape->stretch;
 	}
+	if (shape->is_tree_timed)
+		f.latency_s = f.inner_latency_s = shape->hop_s;
 	return c->n < 2 ? 0 : c->what.repeat * coll_time_s(shape, f.latency_s, f.Bps, f.inner_latency_s, f.inner_Bps);
 }

@@ -105,7 +105,8 @@ static inline uint64_t rail_key(const struct orr_step *s, const struct coll_shap
 /* Returns the latency of a send that replaces that of its route; NAN: none. */
 static inline double send_hop_s(const struct plan *plan, const struct coll_send *m)
 {
-	return plan->shape.is_measured ? plan->shape.hop_s : m->follows ? 0 : NAN;
+	const struct coll_shape *shape = &plan->shape;
+	return shape->is_measured ? shape->hop_s : m->follows ? 0 : shape->is_tree_timed ? shape->hop_s : NAN;
 }
 
 /* Returns the latency of a send in addition to that of its route. */

@@ -15,6 +15,27 @@ static bool near(double x, double want)
 
 static const char eight_nics[] = "star:bw=200Gbps,lat=2us,nics=8,gpu_bw=232GBps,gpu_lat=1us";
 
+/* The default of all-reduces on three nodes or more: a ring in the time of a tree, where the tree is faster. */
+static void as_trees(void)
+{
+	/* By hand: down and up, 7 hops inside a node and 2 levels over 4 nodes, 3 over 8. A gather has no tree. */
+	double four = time_of("4x8:a100", eight_nics, "", ORR_ALL_REDUCE, 32, 1, 1),
+	       eight = time_of("8x8:a100", eight_nics, "", ORR_ALL_REDUCE, 64, 1, 1);
+	ok(fabs(four / (2 * (7 * 1e-6 + 2 * 5e-6)) - 1) < 1e-4, "4 nodes: the depth of a tree");
+	ok(fabs(eight / (2 * (7 * 1e-6 + 3 * 5e-6)) - 1) < 1e-4, "8 nodes: one level more");
+	ok(near(time_of("4x8:a100", eight_nics, "", ORR_ALL_GATHER, 32, 1, 1e-3), 4 * 5e-6 + 27 * 1e-6), "an all-gather: the ring");
+	static const char *const networks[] = { eight_nics, "star:bw=100Gbps,lat=4us,nics=1,gpu_bw=232GBps,gpu_lat=1us" };
+	for (int k = 0; k < 2; k++)
+		for (double S = 1e4; S < 1e10; S *= 10) {
+			double tree = time_of("8x8:a100", networks[k], "algorithm=multi-tree fidelity=analytic", ORR_ALL_REDUCE, 64, 1, S);
+			double ring = time_of("8x8:a100", networks[k], "algorithm=multi-ring fidelity=analytic", ORR_ALL_REDUCE, 64, 1, S);
+			double flows = time_of("8x8:a100", networks[k], "", ORR_ALL_REDUCE, 64, 1, S);
+			double idle = time_of("8x8:a100", networks[k], "fidelity=analytic", ORR_ALL_REDUCE, 64, 1, S);
+			ok(fabs(flows / idle - 1) < 0.05 && fabs(idle / fmin(tree, ring) - 1) < (tree < ring ? 1e-6 : 0.03),
+				"%g bytes, %d: %.4g s: the shorter of the tree's %.4g and the ring's %.4g", S, k, flows, tree, ring);
+		}
+}
+
 /* Tests closed forms. A NIC has 25 GB/s, a node 200 GB/s; a message between nodes has a latency of 2 x 2 + 1 us. */
 static void closed_form(void)
 {
@@ -27,7 +48,8 @@ static void closed_form(void)
 		"nic_efficiency=1: the whole NIC");
 	/* Small messages: a piece crosses the network once per node, and the links inside the nodes in the other rounds. The latency of a
 	 * message inside a node is 1 us. */
-	ok(near(time_of("4x8:a100", eight_nics, "nic_efficiency=1", ORR_ALL_REDUCE, 32, 1, 1e-3), 2 * (4 * 5e-6 + 27 * 1e-6)),
+	ok(near(time_of("4x8:a100", eight_nics, "nic_efficiency=1 algorithm=multi-ring", ORR_ALL_REDUCE, 32, 1, 1e-3),
+		   2 * (4 * 5e-6 + 27 * 1e-6)),
 		"a message of almost no bytes: 2 N latencies of the network and 2 (n - 1 - N) of the links");
 }
 
@@ -182,6 +204,7 @@ static void inside_a_node(void)
 int main(void)
 {
 	closed_form();
+	as_trees();
 	rails();
 	bytes_of_nics();
 	caps();
