@@ -180,7 +180,8 @@ static double tree_rest_s(const struct orr_plan *p, const uint32_t *gpu, uint32_
 /*
  * Adds an all-reduce of members on several nodes to the loads, like the executor's algorithm `auto`: one ring, or one ring for
  * each NIC that the members of a node use. Rates are the share of the NIC's rate that collectives reach. Returns the sum of the
- * latencies of its rounds. is_halved: a reduce-scatter and an all-gather, which always use rings.
+ * latencies of its rounds, or what a tree takes beyond the loads of the ring. is_halved: a reduce-scatter and an all-gather, which
+ * always use rings.
  */
 static double book_ring(struct orr_plan *p, const uint32_t *gpu, uint32_t n, double bytes, bool is_halved)
 {
